@@ -18,10 +18,7 @@ extension Target.Dependency {
     static let asn1 = product(name: "SwiftASN1", package: "swift-asn1")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let cryptoWithoutCryptoKit = product(
-        name: "Crypto",
-        package: "swift-crypto",
-        condition: .when(platforms: [.linux, .android, .windows])
-    )
+        name: "Crypto", package: "swift-crypto", condition: .when(platforms: [.linux, .android, .windows]))
     static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
@@ -51,10 +48,8 @@ func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources
 /// The tests of one target.
 func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
-        name: name + "Tests",
-        dependencies: [.byName(name: name), "TestSupport"] + dependencies,
-        swiftSettings: testSettings
-    )
+        name: name + "Tests", dependencies: [.byName(name: name), "TestSupport"] + dependencies,
+        swiftSettings: testSettings)
 }
 
 let package = Package(
@@ -64,9 +59,7 @@ let package = Package(
     products: [
         .executable(name: "sealward", targets: ["sealward"]),
         .library(
-            name: "AppTransportSecurity",
-            targets: ["AppTransportSecurity", "PropertyLists", "TLSFacts", "Findings"]
-        ),
+            name: "AppTransportSecurity", targets: ["AppTransportSecurity", "PropertyLists", "TLSFacts", "Findings"]),
         .library(
             name: "ATSClient",
             targets: [
@@ -95,8 +88,7 @@ let package = Package(
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(
             name: "TrustService",
-            targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite", "AppAttest"]
-        ),
+            targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite", "AppAttest"]),
         .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
         .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustPolicy"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
@@ -138,9 +130,7 @@ let package = Package(
         library("Reporting", ["StrictJSON", "Findings"]),
         library("AppTransportSecurity", ["PropertyLists", "StrictJSON", "TLSFacts", "Findings"]),
         library(
-            "ATSLint",
-            ["AppTransportSecurity", "PropertyLists", "Reporting", "StrictJSON", "TLSFacts", "Findings"]
-        ),
+            "ATSLint", ["AppTransportSecurity", "PropertyLists", "Reporting", "StrictJSON", "TLSFacts", "Findings"]),
         library("AppAttest", ["Bounds", "StrictCBOR", "StrictASN1", "Findings", .x509, .asn1, .crypto]),
         library("DeviceCheckBits", ["StrictJSON", "Findings"]),
         library("TrustPolicy", ["Findings"]),
@@ -158,10 +148,7 @@ let package = Package(
                 .cryptoExtras,
             ]
         ),
-        library(
-            "ConnectionAdmission",
-            ["TLSFacts", "TLSProbe", .nioCore, .logging]
-        ),
+        library("ConnectionAdmission", ["TLSFacts", "TLSProbe", .nioCore, .logging]),
         library(
             "ATSClient",
             [
@@ -233,9 +220,7 @@ let package = Package(
             ]
         ),
         library(
-            "CheckHistory",
-            ["ATSDiagnostics", "StrictJSON", "Findings", "TrustStores", "TrustStoresSQLite", "CSQLite"]
-        ),
+            "CheckHistory", ["ATSDiagnostics", "StrictJSON", "Findings", "TrustStores", "TrustStoresSQLite", "CSQLite"]),
         library(
             "CheckExporter",
             [
@@ -331,8 +316,7 @@ let package = Package(
         ),
         tests(
             of: "AppleServices",
-            ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", "Findings", .jwt, .crypto, .logging]
-        ),
+            ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", "Findings", .jwt, .crypto, .logging]),
         tests(
             of: "ATSDiagnostics",
             [
@@ -352,9 +336,7 @@ let package = Package(
             ]
         ),
         tests(
-            of: "SealwardHummingbird",
-            ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]
-        ),
+            of: "SealwardHummingbird", ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]),
         tests(of: "CheckHistory", ["ATSDiagnostics"]),
         tests(of: "CheckExporter", ["ATSDiagnostics", "AppTransportSecurity", .httpTypes]),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
@@ -393,10 +375,8 @@ let package = Package(
             swiftSettings: testSettings
         ),
         .testTarget(
-            name: "CommandLineTests",
-            dependencies: ["TestSupport", "DeviceSimulator", "sealward"],
-            swiftSettings: testSettings
-        ),
+            name: "CommandLineTests", dependencies: ["TestSupport", "DeviceSimulator", "sealward"],
+            swiftSettings: testSettings),
     ]
 )
 

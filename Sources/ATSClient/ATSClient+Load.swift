@@ -13,10 +13,7 @@ extension ATSClient {
     ///   - bodyLimit: bytes of the body that are kept; a longer one ends the load.
     ///   - timeout: for the whole load; nil takes the configuration's.
     public func load(
-        _ text: String,
-        method: HTTPRequest.Method = .get,
-        headerFields: HTTPFields = [:],
-        timeout: Duration? = nil,
+        _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], timeout: Duration? = nil,
         bodyLimit: Int = 64 << 20
     ) async -> LoadReport {
         var body = ByteBuffer()
@@ -39,10 +36,7 @@ extension ATSClient {
     ///   - receive: is called with the answer and nil before the body, and then with each part of it. The report's own `body` stays empty.
     /// - Throws: only what `receive` throws, which ends the load.
     public func load(
-        _ text: String,
-        method: HTTPRequest.Method = .get,
-        headerFields: HTTPFields = [:],
-        timeout: Duration? = nil,
+        _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], timeout: Duration? = nil,
         receive: (ATSResponse, ByteBuffer?) throws -> Void
     ) async throws -> LoadReport {
         try await loaded(text, method, headerFields, timeout, nil, receive: receive).get()
@@ -50,12 +44,8 @@ extension ATSClient {
 
     /// The failure is what `receive` threw.
     private func loaded(
-        _ text: String,
-        _ method: HTTPRequest.Method,
-        _ headerFields: HTTPFields,
-        _ timeout: Duration?,
-        _ bodyLimit: Int?,
-        receive: (ATSResponse, ByteBuffer?) throws -> Void
+        _ text: String, _ method: HTTPRequest.Method, _ headerFields: HTTPFields, _ timeout: Duration?,
+        _ bodyLimit: Int?, receive: (ATSResponse, ByteBuffer?) throws -> Void
     ) async -> Result<LoadReport, any Error> {
         let response: ATSResponse
         do {
@@ -114,11 +104,8 @@ extension LoadReport {
         case let malformed as MalformedInput: self.init(LoadFaults.badURL(malformed, url: text), after: response)
         default:
             let cancelled = ATSLoadError(
-                .noAnswer,
-                error: URLLoadError(code: -999, message: "cancelled"),
-                causes: [Cause(.httpNoAnswer, "The load was cancelled.")],
-                url: text
-            )
+                .noAnswer, error: URLLoadError(code: -999, message: "cancelled"),
+                causes: [Cause(.httpNoAnswer, "The load was cancelled.")], url: text)
             self.init(cancelled, after: response)
         }
     }

@@ -32,27 +32,17 @@ public final class ATSClient: Sendable {
     ///   - trust: the roots that certificates may lead to.
     ///   - fetcher: fetches an intermediate that a server left out; nil fetches nothing.
     public convenience init(
-        policy: ATSPolicy,
-        trust: TrustAnchors,
-        fetcher: (any IntermediateFetcher)? = nil,
+        policy: ATSPolicy, trust: TrustAnchors, fetcher: (any IntermediateFetcher)? = nil,
         configuration: Configuration = Configuration()
     ) {
-        self.init(
-            policy: policy,
-            chains: ChainBuilder(anchors: trust, fetcher: fetcher),
-            configuration: configuration
-        )
+        self.init(policy: policy, chains: ChainBuilder(anchors: trust, fetcher: fetcher), configuration: configuration)
     }
 
     package convenience init(
-        policy: ATSPolicy,
-        chains: any ChainBuilding,
-        configuration: Configuration = Configuration()
+        policy: ATSPolicy, chains: any ChainBuilding, configuration: Configuration = Configuration()
     ) {
         let material = ConnectionMaterial(
-            chains: RememberingChains(chains),
-            resolver: NameResolver(overrides: configuration.addressOverrides)
-        )
+            chains: RememberingChains(chains), resolver: NameResolver(overrides: configuration.addressOverrides))
         self.init(policy: policy, material: material, configuration: configuration)
     }
 
@@ -63,10 +53,8 @@ public final class ATSClient: Sendable {
         let connector = Connector(configuration: configuration, material: material)
         self.connector = connector
         pool = ConnectionPool(
-            limit: configuration.connectionsPerHost,
-            streamLimit: configuration.streamsPerConnection,
-            keepAlive: TimeAmount(configuration.keepAlive),
-            restingLimit: configuration.restingLimit,
+            limit: configuration.connectionsPerHost, streamLimit: configuration.streamsPerConnection,
+            keepAlive: TimeAmount(configuration.keepAlive), restingLimit: configuration.restingLimit,
             loop: configuration.eventLoopGroup.any()
         ) { key, deadline in
             try await ATSClient.open(key, policy, connector, configuration, deadline)
@@ -82,10 +70,7 @@ public final class ATSClient: Sendable {
     /// - Returns: the answer with its body still to be read, whatever its status.
     /// - Throws: ``ATSLoadError`` if the load was refused or no answer came; `CancellationError`.
     public func execute(
-        _ request: HTTPRequest,
-        body: RequestBody = .empty,
-        timeout: Duration? = nil,
-        bodyLimit: Int? = nil
+        _ request: HTTPRequest, body: RequestBody = .empty, timeout: Duration? = nil, bodyLimit: Int? = nil
     ) async throws -> ATSResponse {
         var load = Load(request, body)
         let total = timeout ?? configuration.totalTimeout
@@ -135,13 +120,9 @@ public final class ATSClient: Sendable {
             throw load.failed(LoadFaults.unframed(error, url: url))
         }
         let wire = WireRequest(
-            head: head,
-            body: load.body.content,
-            deadline: deadline,
-            idleTimeout: configuration.idleTimeout.map { TimeAmount($0) },
-            bodyLimit: bodyLimit,
-            toleratesUncleanClose: configuration.toleratesUncleanClose
-        )
+            head: head, body: load.body.content, deadline: deadline,
+            idleTimeout: configuration.idleTimeout.map { TimeAmount($0) }, bodyLimit: bodyLimit,
+            toleratesUncleanClose: configuration.toleratesUncleanClose)
         var attempts = 0
         while true {
             attempts += 1
@@ -179,26 +160,15 @@ public final class ATSClient: Sendable {
 
     /// Opens a connection that complies, or in monitor mode one that would have been refused, with the reason.
     private static func open(
-        _ key: PoolKey,
-        _ policy: ATSPolicy,
-        _ connector: Connector,
-        _ configuration: Configuration,
+        _ key: PoolKey, _ policy: ATSPolicy, _ connector: Connector, _ configuration: Configuration,
         _ deadline: NIODeadline?
     ) async throws -> HTTPConnection {
         let keepAlive = TimeAmount(configuration.keepAlive)
         let link = ConnectionLink()
         func connection(_ made: Connector.Established, _ report: ATSLoadError?) -> HTTPConnection {
             HTTPConnection(
-                channel: made.channel,
-                wire: made.wire,
-                key: key,
-                judgement: made.judgement,
-                wouldRefuse: report,
-                link: link,
-                peerKind: made.peerKind,
-                keepAlive: keepAlive,
-                fieldLimit: configuration.headerCountLimit
-            )
+                channel: made.channel, wire: made.wire, key: key, judgement: made.judgement, wouldRefuse: report,
+                link: link, peerKind: made.peerKind, keepAlive: keepAlive, fieldLimit: configuration.headerCountLimit)
         }
         guard key.isSecure else {
             let attempt = Connector.Attempt(key: key, tls: nil, link: link, deadline: deadline)
@@ -211,26 +181,19 @@ public final class ATSClient: Sendable {
         let protocols = configuration.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
         let offer = TLSOffer(requirements, protocols: protocols)
         var judge = HandshakeJudge(
-            host: key.host,
-            port: key.port,
-            requirements: requirements,
-            chains: connector.chains,
-            configuration: configuration,
-            onlyReports: false
-        )
+            host: key.host, port: key.port, requirements: requirements, chains: connector.chains,
+            configuration: configuration, onlyReports: false)
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
             let made: Connector.Established
             do {
                 made = try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline)
-                )
+                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline))
             } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
                 judge.shown = await connector.timestamps(key, requirements, until: deadline)
                 guard judge.shown != nil else { throw refused }
                 made = try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline)
-                )
+                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline))
             }
             return connection(made, nil)
         } catch {
@@ -238,14 +201,8 @@ public final class ATSClient: Sendable {
             let refusal = await connector.explained(error, key, url: url, decision: decision, until: deadline)
             guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
             judge = HandshakeJudge(
-                host: key.host,
-                port: key.port,
-                requirements: requirements,
-                chains: connector.chains,
-                configuration: configuration,
-                onlyReports: true,
-                shown: judge.shown
-            )
+                host: key.host, port: key.port, requirements: requirements, chains: connector.chains,
+                configuration: configuration, onlyReports: true, shown: judge.shown)
             let attempt = Connector.Attempt(key: key, tls: (wide, judge), link: link, deadline: deadline)
             return connection(try await connector.establish(attempt), refusal)
         }
@@ -262,9 +219,7 @@ extension Connector {
 
     /// The timestamps that the server shows to the hello of the system; nil if there are none.
     func timestamps(
-        _ key: PoolKey,
-        _ requirements: TransportRequirements,
-        until deadline: NIODeadline?
+        _ key: PoolKey, _ requirements: TransportRequirements, until deadline: NIODeadline?
     ) async -> ShownTimestamps? {
         let limit = timeLimit(until: deadline)
         guard let addresses = try? await usableAddresses(of: key, timeout: limit) else { return nil }
@@ -276,11 +231,7 @@ extension Connector {
     /// The error of a failed attempt, with the reason that other hellos tell: one that offers everything where the server itself ended the
     /// handshake, and a smaller one where the size of the first may have been too much. No request is ever sent on their connections.
     func explained(
-        _ error: any Error,
-        _ key: PoolKey,
-        url: LoadURL,
-        decision: URLDecision,
-        until deadline: NIODeadline?
+        _ error: any Error, _ key: PoolKey, url: LoadURL, decision: URLDecision, until deadline: NIODeadline?
     ) async -> ATSLoadError {
         guard let failure = error as? ConnectFailure, failure.wasConnected, !failure.askedForClientCertificate,
             let addresses = try? await usableAddresses(of: key, timeout: timeLimit(until: deadline))
@@ -290,12 +241,9 @@ extension Connector {
         switch failure.outcome {
         case .alert, .protocolError:
             widest = await WidestHello.ask(
-                prober,
-                addresses,
-                serverName: key.host,
+                prober, addresses, serverName: key.host,
                 beyond: .init(maximum: decision.requirements.maximum, groups: decision.requirements.groups),
-                timeout: .nanoseconds(timeLimit(until: deadline).nanoseconds)
-            )
+                timeout: .nanoseconds(timeLimit(until: deadline).nanoseconds))
         case .connection, .negotiated: break
         }
         let left = Duration.nanoseconds(timeLimit(until: deadline).nanoseconds)

@@ -30,12 +30,7 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     public internal(set) var hops: [Hop]
 
     package init(
-        _ outcome: Outcome,
-        error: URLLoadError,
-        causes: [Cause],
-        remedies: [Remedy] = [],
-        url: String,
-        hops: [Hop] = []
+        _ outcome: Outcome, error: URLLoadError, causes: [Cause], remedies: [Remedy] = [], url: String, hops: [Hop] = []
     ) {
         self.outcome = outcome
         self.error = error

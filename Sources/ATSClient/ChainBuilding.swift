@@ -38,17 +38,10 @@ package final class RememberingChains: Sendable {
     }
 
     /// The facts of a chain: remembered, or built.
-    package func facts(
-        of presented: [[UInt8]],
-        at instant: Date,
-        fetchingWithin scope: FetchScope
-    ) async -> ChainFacts {
+    package func facts(of presented: [[UInt8]], at instant: Date, fetchingWithin scope: FetchScope) async -> ChainFacts
+    {
         if let facts = known(presented, at: instant) { return facts }
-        let facts = await builder.build(
-            presented: presented,
-            at: instant,
-            fetchingWithin: scope
-        )
+        let facts = await builder.build(presented: presented, at: instant, fetchingWithin: scope)
         if case .anchored = facts.path { kept.keep(facts, for: PresentedChain(presented)) }
         return facts
     }

@@ -62,11 +62,8 @@ struct Load {
         if request.headerFields[.accept] == nil { fields.add(name: "accept", value: "*/*") }
         framing.apply(to: &fields)
         return HTTPRequestHead(
-            version: .http1_1,
-            method: HTTPMethod(rawValue: request.method.rawValue),
-            uri: Load.encoded(url.pathAndQuery),
-            headers: fields
-        )
+            version: .http1_1, method: HTTPMethod(rawValue: request.method.rawValue),
+            uri: Load.encoded(url.pathAndQuery), headers: fields)
     }
 
     private static let host = HTTPField.Name("host")
@@ -110,18 +107,12 @@ struct Load {
         }
         if hops.count >= limit {
             return .failure(
-                ended.failed(LoadFaults.redirect(.limit(limit, afterCookie: afterCookie), from: url, to: text))
-            )
+                ended.failed(LoadFaults.redirect(.limit(limit, afterCookie: afterCookie), from: url, to: text)))
         }
         return .success(
             Redirect(
-                hop: Hop(url: url, status: status, location: location),
-                url: text,
-                becomesGet: rewrites,
-                peerIsPublic: answer.connection.peerKind == .global,
-                setsCookie: setsCookie
-            )
-        )
+                hop: Hop(url: url, status: status, location: location), url: text, becomesGet: rewrites,
+                peerIsPublic: answer.connection.peerKind == .global, setsCookie: setsCookie))
     }
 
     /// A redirect that may be followed.
@@ -179,9 +170,7 @@ struct Answer {
             if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
         }
         let status = HTTPResponse.Status(
-            code: Int(wire.head.status.code),
-            reasonPhrase: connection.isHTTP2 ? "" : wire.head.status.reasonPhrase
-        )
+            code: Int(wire.head.status.code), reasonPhrase: connection.isHTTP2 ? "" : wire.head.status.reasonPhrase)
         var body = wire.body
         let (url, decision, hops) = (url, decision, load.hops)
         body.translate = { failure in
@@ -196,19 +185,13 @@ struct Answer {
                 Cause(
                     .trustNeedsDelegate,
                     "The app's own code accepted a certificate that trust evaluation refused; the dictionary permits that for this host."
-                )
-            )
+                ))
             notes += judgement?.verdict.causes ?? []
         }
         return ATSResponse(
-            head: HTTPResponse(status: status, headerFields: fields),
-            body: body,
-            url: load.url,
+            head: HTTPResponse(status: status, headerFields: fields), body: body, url: load.url,
             hops: load.hops + [Hop(url: load.url, status: status.code)],
-            applicationProtocol: connection.applicationProtocol,
-            connection: judgement?.facts,
-            notes: notes,
-            wouldRefuse: load.wouldRefuse
-        )
+            applicationProtocol: connection.applicationProtocol, connection: judgement?.facts, notes: notes,
+            wouldRefuse: load.wouldRefuse)
     }
 }

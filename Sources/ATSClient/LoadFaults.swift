@@ -17,31 +17,20 @@ enum LoadFaults {
             causes.insert(Cause(.httpRedirectBlocked, sentence), at: 0)
         }
         return ATSLoadError(
-            .refused,
-            error: error,
-            causes: causes,
-            remedies: Remedy.forBlocked(decision),
-            url: decision.url.text
-        )
+            .refused, error: error, causes: causes, remedies: Remedy.forBlocked(decision), url: decision.url.text)
     }
 
     static func badURL(_ malformed: MalformedInput, url: String) -> ATSLoadError {
         ATSLoadError(
-            .refused,
-            error: URLLoadError(code: -1000, message: "bad URL"),
-            causes: [Cause(malformed.code, malformed.reason)],
-            url: url
-        )
+            .refused, error: URLLoadError(code: -1000, message: "bad URL"),
+            causes: [Cause(malformed.code, malformed.reason)], url: url)
     }
 
     /// The request has no form in HTTP.
     static func unframed(_ impossible: RequestFraming.Impossible, url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .refused,
-            error: URLLoadError(code: -1002, message: "unsupported URL"),
-            causes: [Cause(.httpRequestBody, "The request cannot be sent: \(impossible.reason).")],
-            url: url.text
-        )
+            .refused, error: URLLoadError(code: -1002, message: "unsupported URL"),
+            causes: [Cause(.httpRequestBody, "The request cannot be sent: \(impossible.reason).")], url: url.text)
     }
 
     /// The policy's versions and the suites that this TLS library has leave nothing.
@@ -62,10 +51,7 @@ enum LoadFaults {
     ///   - widest: what the server negotiates when everything is offered, where that was asked.
     ///   - smaller: how a hello without post-quantum groups ended, where it was sent.
     static func translate(
-        _ error: any Error,
-        url: LoadURL,
-        decision: URLDecision,
-        widest: HandshakeObservation? = nil,
+        _ error: any Error, url: LoadURL, decision: URLDecision, widest: HandshakeObservation? = nil,
         smaller: HandshakeOutcome? = nil
     ) -> ATSLoadError {
         switch error {
@@ -80,10 +66,7 @@ enum LoadFaults {
                 .noAnswer,
                 error: URLLoadError(code: -1, message: "unknown error"),
                 causes: [
-                    Cause(
-                        .httpNoAnswer,
-                        "The load failed: \(error.nameWithoutPlace)."
-                    )
+                    Cause(.httpNoAnswer, "The load failed: \(error.nameWithoutPlace).")
                 ],
                 url: url.text
             )
@@ -91,59 +74,34 @@ enum LoadFaults {
     }
 
     private static func translate(
-        _ judgement: HandshakeJudge.Judgement,
-        url: LoadURL,
-        _ requirements: TransportRequirements
+        _ judgement: HandshakeJudge.Judgement, url: LoadURL, _ requirements: TransportRequirements
     ) -> ATSLoadError {
         if let reason = judgement.refusedByDelegate {
             return ATSLoadError(
-                .refused,
-                error: URLLoadError(code: -999, message: "cancelled"),
-                causes: [Cause(.trustRefusedByDelegate, reason)],
-                url: url.text
-            )
+                .refused, error: URLLoadError(code: -999, message: "cancelled"),
+                causes: [Cause(.trustRefusedByDelegate, reason)], url: url.text)
         }
         let causes = judgement.verdict.causes
         return ATSLoadError(
-            .refused,
-            error: judgement.verdict.error ?? .secureConnectionFailed(-9802),
-            causes: causes,
+            .refused, error: judgement.verdict.error ?? .secureConnectionFailed(-9802), causes: causes,
             remedies: Remedy.forCauses(
-                causes,
-                host: url.host,
-                negotiated: judgement.facts.handshake.version,
-                requirements
-            ),
-            url: url.text
-        )
+                causes, host: url.host, negotiated: judgement.facts.handshake.version, requirements), url: url.text)
     }
 
     /// Not for the policy's sake, so no key would change it.
     private static func translate(_ forbidden: ForbiddenAddress, url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .refused,
-            error: URLLoadError(code: -1004, message: "Could not connect to the server."),
-            causes: [Cause(Code.proxyForbiddenAddress, forbidden.reason)],
-            url: url.text
-        )
+            .refused, error: URLLoadError(code: -1004, message: "Could not connect to the server."),
+            causes: [Cause(Code.proxyForbiddenAddress, forbidden.reason)], url: url.text)
     }
 
     private static func translate(
-        _ failure: ConnectFailure,
-        url: LoadURL,
-        requirements: TransportRequirements,
-        widest: HandshakeObservation? = nil,
-        smaller: HandshakeOutcome? = nil
+        _ failure: ConnectFailure, url: LoadURL, requirements: TransportRequirements,
+        widest: HandshakeObservation? = nil, smaller: HandshakeOutcome? = nil
     ) -> ATSLoadError {
         if failure.isClientCertificateDemand { return clientCertificate(url) }
         let verdict = evaluate(
-            requirements,
-            failed: failure.outcome,
-            host: url.host,
-            widest: widest,
-            leaf: widest?.leaf,
-            smaller: smaller
-        )
+            requirements, failed: failure.outcome, host: url.host, widest: widest, leaf: widest?.leaf, smaller: smaller)
         if let missing = widest.flatMap({ ATSClient.missing($0, offeredBy: requirements) }) {
             return ATSLoadError(
                 .noAnswer,
@@ -152,35 +110,26 @@ enum LoadFaults {
                     Cause(
                         .noteLoadNotMade,
                         "\(url.host) chooses \(missing), which \(requirements.profile.name) offers and the TLS library of this program does not "
-                            + "have. sealward ats check judges this server with its own handshake."
-                    )
+                            + "have. sealward ats check judges this server with its own handshake.")
                 ],
                 url: url.text
             )
         }
         return ATSLoadError(
-            verdict.isDetermined ? .refused : .noAnswer,
-            error: verdict.error,
-            causes: verdict.causes,
+            verdict.isDetermined ? .refused : .noAnswer, error: verdict.error, causes: verdict.causes,
             remedies: verdict.isDetermined
                 ? Remedy.forCauses(verdict.causes, host: url.host, negotiated: widest?.version, requirements) : [],
-            url: url.text
-        )
+            url: url.text)
     }
 
     static func clientCertificate(_ url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .refused,
-            error: .clientCertificateRequired(host: url.host),
-            causes: [Cause(.tlsClientCertificateRequired, "The server demands a client certificate.")],
-            url: url.text
-        )
+            .refused, error: .clientCertificateRequired(host: url.host),
+            causes: [Cause(.tlsClientCertificateRequired, "The server demands a client certificate.")], url: url.text)
     }
 
     private static func translate(
-        _ failure: ExchangeFailure,
-        url: LoadURL,
-        requirements: TransportRequirements
+        _ failure: ExchangeFailure, url: LoadURL, requirements: TransportRequirements
     ) -> ATSLoadError {
         let lost = URLLoadError(code: -1005, message: "The network connection was lost.")
         let late = URLLoadError(code: -1001, message: "The request timed out.")
@@ -198,23 +147,12 @@ enum LoadFaults {
             return noAnswer(.httpIncompleteAnswer, late, "\(host) stopped sending in the middle of its answer.")
         case .incompleteBody:
             return noAnswer(
-                .httpIncompleteAnswer,
-                lost,
-                "\(host) closed the connection before its answer was complete."
-            )
+                .httpIncompleteAnswer, lost, "\(host) closed the connection before its answer was complete.")
         case .malformed(let what):
             let unparsable = URLLoadError(code: -1017, message: "cannot parse response")
-            return noAnswer(
-                .httpNoAnswer,
-                unparsable,
-                "\(host) answers with something that is not HTTP (\(what))."
-            )
+            return noAnswer(.httpNoAnswer, unparsable, "\(host) answers with something that is not HTTP (\(what)).")
         case .headerTooLarge:
-            return noAnswer(
-                .httpAnswerTooLarge,
-                tooLarge,
-                "\(host) sends more header fields than the limit allows."
-            )
+            return noAnswer(.httpAnswerTooLarge, tooLarge, "\(host) sends more header fields than the limit allows.")
         case .bodyTooLarge(let limit):
             return bodyTooLarge(limit, url: url)
         case .alert(116): return clientCertificate(url)
@@ -224,25 +162,16 @@ enum LoadFaults {
         case .requestBody(let what):
             let sentence = "The body of the request could not be sent: \(what)."
             return noAnswer(
-                .httpRequestBody,
-                URLLoadError(code: -1021, message: "request body stream exhausted"),
-                sentence
-            )
+                .httpRequestBody, URLLoadError(code: -1021, message: "request body stream exhausted"), sentence)
         case .shutDown:
-            return noAnswer(
-                .httpNoAnswer,
-                URLLoadError(code: -999, message: "cancelled"),
-                "The client is shut down."
-            )
+            return noAnswer(.httpNoAnswer, URLLoadError(code: -999, message: "cancelled"), "The client is shut down.")
         }
     }
 
     static func bodyTooLarge(_ limit: Int, url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .noAnswer,
-            error: URLLoadError(code: -1103, message: "resource exceeds maximum size"),
-            causes: [Cause(.httpAnswerTooLarge, "\(url.host) sends a body of more than \(limit) bytes.")],
-            url: url.text
+            .noAnswer, error: URLLoadError(code: -1103, message: "resource exceeds maximum size"),
+            causes: [Cause(.httpAnswerTooLarge, "\(url.host) sends a body of more than \(limit) bytes.")], url: url.text
         )
     }
 
@@ -263,36 +192,19 @@ enum LoadFaults {
         switch fault {
         case .unusable:
             return refusal(
-                url,
-                -1011,
-                "bad server response",
-                .httpRedirectBlocked,
-                "The Location '\(shown)' is not a URL."
-            )
+                url, -1011, "bad server response", .httpRedirectBlocked, "The Location '\(shown)' is not a URL.")
         case .scheme:
             return refusal(
-                url,
-                -1002,
-                "unsupported URL",
-                .httpRedirectBlocked,
-                "The redirect leads to '\(shown)', which is neither http nor https."
-            )
+                url, -1002, "unsupported URL", .httpRedirectBlocked,
+                "The redirect leads to '\(shown)', which is neither http nor https.")
         case .malformed(let reason):
             return refusal(
-                url,
-                -1000,
-                "bad URL",
-                .httpRedirectBlocked,
-                "The redirect leads to '\(shown)', which is not a URL: \(reason)."
-            )
+                url, -1000, "bad URL", .httpRedirectBlocked,
+                "The redirect leads to '\(shown)', which is not a URL: \(reason).")
         case .body:
             return refusal(
-                url,
-                -1021,
-                "request body stream exhausted",
-                .httpRedirectBlocked,
-                "The redirect requires sending the body again, but it was streamed."
-            )
+                url, -1021, "request body stream exhausted", .httpRedirectBlocked,
+                "The redirect requires sending the body again, but it was streamed.")
         case .loop(let afterCookie): return endless(url, "The redirects loop back to \(shown)", afterCookie)
         case .limit(let limit, let afterCookie):
             return endless(url, "There are more than \(limit) redirects", afterCookie)
@@ -309,22 +221,19 @@ enum LoadFaults {
             causes: [
                 Cause(
                     .httpRedirectNeedsCookie,
-                    sentence + ", but a cookie was set on the way: URLSession sends it back, this load sends none."
-                )
+                    sentence + ", but a cookie was set on the way: URLSession sends it back, this load sends none.")
             ],
             url: url
         )
     }
 
-    private static func refusal(_ url: String, _ number: Int, _ text: String, _ code: Code, _ sentence: String)
+    private static func refusal(
+        _ url: String, _ number: Int, _ text: String, _ code: Code, _ sentence: String
+    )
         -> ATSLoadError
     {
         ATSLoadError(
-            .refused,
-            error: URLLoadError(code: number, message: text),
-            causes: [Cause(code, sentence)],
-            url: url
-        )
+            .refused, error: URLLoadError(code: number, message: text), causes: [Cause(code, sentence)], url: url)
     }
 }
 

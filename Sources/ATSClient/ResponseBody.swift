@@ -160,9 +160,7 @@ final class BodyBuffer: Sendable {
         }
     }
 
-    private func take(
-        orWait waiter: CheckedContinuation<ByteBuffer?, any Error>?
-    ) -> Result<ByteBuffer?, any Error>? {
+    private func take(orWait waiter: CheckedContinuation<ByteBuffer?, any Error>?) -> Result<ByteBuffer?, any Error>? {
         let (ready, resumes): (Result<ByteBuffer?, any Error>?, Bool) = state.withLock { state in
             if let part = state.parts.popFirst() {
                 state.pending -= part.readableBytes

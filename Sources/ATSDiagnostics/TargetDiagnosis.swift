@@ -60,17 +60,9 @@ package struct TargetDiagnosis: Sendable {
     package let isManaged: Bool
 
     package init(
-        profile: OSProfile,
-        appDictionary: ATSDictionary? = nil,
-        appSDK: LinkedSDK? = nil,
-        systems: [OSProfile] = [],
-        probing: any ServerProbing,
-        loading: (any TargetLoading)? = nil,
-        allowsPrivate: Bool = false,
-        instant: Date,
-        logs: CTLogList? = nil,
-        expiryDays: Int? = nil,
-        isManaged: Bool = false
+        profile: OSProfile, appDictionary: ATSDictionary? = nil, appSDK: LinkedSDK? = nil, systems: [OSProfile] = [],
+        probing: any ServerProbing, loading: (any TargetLoading)? = nil, allowsPrivate: Bool = false, instant: Date,
+        logs: CTLogList? = nil, expiryDays: Int? = nil, isManaged: Bool = false
     ) {
         self.profile = profile
         self.appDictionary = appDictionary
@@ -115,23 +107,13 @@ package struct TargetDiagnosis: Sendable {
     /// The same for one system.
     private func alone(_ profile: OSProfile, _ probing: any ServerProbing) -> TargetDiagnosis {
         TargetDiagnosis(
-            profile: profile,
-            appDictionary: appDictionary,
-            appSDK: appSDK,
-            probing: probing,
-            loading: loading,
-            allowsPrivate: allowsPrivate,
-            instant: instant,
-            logs: logs,
-            expiryDays: expiryDays,
-            isManaged: isManaged
-        )
+            profile: profile, appDictionary: appDictionary, appSDK: appSDK, probing: probing, loading: loading,
+            allowsPrivate: allowsPrivate, instant: instant, logs: logs, expiryDays: expiryDays, isManaged: isManaged)
     }
 
     /// How the same host would load over https by default; nil for a target that is secure already.
     private func secureResult(
-        of target: CheckTarget,
-        _ configurations: [DiagnosticConfiguration]
+        of target: CheckTarget, _ configurations: [DiagnosticConfiguration]
     ) async -> ConfigurationResult? {
         guard let secured = target.secured, let defaults = configurations.first else { return nil }
         return await evidence(of: secured, [defaults]).judge(defaults)
@@ -143,49 +125,34 @@ package struct TargetDiagnosis: Sendable {
     }
 
     private func evidence(
-        of target: CheckTarget,
-        _ configurations: [DiagnosticConfiguration]
+        of target: CheckTarget, _ configurations: [DiagnosticConfiguration]
     ) async -> ConfigurationJudge {
         let endpoint = Endpoint(target.url)
         let mayBePrivate = allowsPrivate || !target.isNamedInPublic
         let known: HostEvidence
         if target.url.isSecure {
             known = await probing.evidence(
-                of: endpoint,
-                offers: offers(configurations, for: target.url),
-                address: target.address,
-                allowsPrivate: mayBePrivate
-            )
+                of: endpoint, offers: offers(configurations, for: target.url), address: target.address,
+                allowsPrivate: mayBePrivate)
         } else {
             // No hello: the load goes over TCP alone, if the policy lets it.
             let found = if let given = target.address { [given] } else { await probing.addresses(of: endpoint) }
             known = HostEvidence(address: found.first { mayBePrivate || !probing.isPrivate($0) })
         }
         var judge = ConfigurationJudge(
-            target: target.url,
-            profile: profile,
-            appProfile: appProfile,
-            evidence: [endpoint: known],
-            instant: instant,
-            logs: logs
-        )
+            target: target.url, profile: profile, appProfile: appProfile, evidence: [endpoint: known], instant: instant,
+            logs: logs)
         // Without an address the load would look the name up by itself.
         guard let loading, mayBePrivate || known.address != nil, let widest = widestPassing(configurations, judge)
         else { return judge }
         // The load goes to the address that the hellos reached.
         let trace = await loading.load(
-            target.url,
-            dictionary: widest.dictionary,
-            profile: widest.profile,
-            address: mayBePrivate ? target.address ?? known.address : known.address
-        )
+            target.url, dictionary: widest.dictionary, profile: widest.profile,
+            address: mayBePrivate ? target.address ?? known.address : known.address)
         for place in trace.places.dropFirst() where place.isSecure && judge.evidence[Endpoint(place)] == nil {
             judge.evidence[Endpoint(place)] = await probing.evidence(
-                of: Endpoint(place),
-                offers: offers(configurations, for: place),
-                address: nil,
-                allowsPrivate: allowsPrivate || known.address.map(probing.isPrivate) == true
-            )
+                of: Endpoint(place), offers: offers(configurations, for: place), address: nil,
+                allowsPrivate: allowsPrivate || known.address.map(probing.isPrivate) == true)
         }
         judge.trace = trace
         return judge
@@ -204,11 +171,8 @@ package struct TargetDiagnosis: Sendable {
     }
 
     private func report(
-        of target: CheckTarget,
-        judge: ConfigurationJudge,
-        secure: ConfigurationResult?,
-        _ configurations: [DiagnosticConfiguration],
-        elapsed: Duration
+        of target: CheckTarget, judge: ConfigurationJudge, secure: ConfigurationResult?,
+        _ configurations: [DiagnosticConfiguration], elapsed: Duration
     ) -> TargetReport {
         let endpoint = Endpoint(target.url)
         let known = judge.evidence[endpoint] ?? HostEvidence()
@@ -249,16 +213,14 @@ package struct TargetDiagnosis: Sendable {
             return Cause(
                 .noteExpiresSoon,
                 "\(certificate.subject) expires on \(CivilDate.text(of: certificate.notAfter)), in \(days) days.",
-                kind: .note
-            )
+                kind: .note)
         }
     }
 
     /// What to load under: of the dictionaries whose handshake passes, the one that lets most redirects through, with the SDK that speaks
     /// the older versions.
     private func widestPassing(
-        _ configurations: [DiagnosticConfiguration],
-        _ judge: ConfigurationJudge
+        _ configurations: [DiagnosticConfiguration], _ judge: ConfigurationJudge
     ) -> (dictionary: ATSDictionary, profile: OSProfile)? {
         let all = ATSDictionary.allowingEverything
         let older = appDictionary != nil && appProfile.stackMinimum.value < profile.stackMinimum.value

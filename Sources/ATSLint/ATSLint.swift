@@ -76,13 +76,8 @@ public struct LintSubject: Sendable {
     ///   - role: what the bundle is: an app, or something inside one.
     ///   - app: names the app that the bundle belongs to; subjects with the same name are compared with each other.
     public init(
-        path: String,
-        document: PlistDocument,
-        bundle: String? = nil,
-        minimumOS: MinimumSystem? = nil,
-        sdk: LinkedSDK? = nil,
-        role: Role = .unknown,
-        app: String? = nil
+        path: String, document: PlistDocument, bundle: String? = nil, minimumOS: MinimumSystem? = nil,
+        sdk: LinkedSDK? = nil, role: Role = .unknown, app: String? = nil
     ) {
         self.path = path
         self.document = document

@@ -54,11 +54,8 @@ package struct Baseline: Sendable, Equatable {
                 return false
             }
             return LintResult(
-                subject: result.subject,
-                findings: findings,
-                reviewTriggers: result.reviewTriggers,
-                omitted: result.omitted
-            )
+                subject: result.subject, findings: findings, reviewTriggers: result.reviewTriggers,
+                omitted: result.omitted)
         }
         return (new, budget.values.reduce(0, +), Baseline(entries: kept))
     }
@@ -84,11 +81,8 @@ package struct Baseline: Sendable, Equatable {
     /// - Throws: `MalformedInput` with code `malformed.baseline`.
     package init(json bytes: [UInt8]) throws(MalformedInput) {
         let document = try SchemaDocument(
-            bytes,
-            schema: "sealward.ats-baseline/1",
-            code: .malformedBaseline,
-            otherwise: "is not a baseline of sealward; delete it and write a new one with --update-baseline"
-        )
+            bytes, schema: "sealward.ats-baseline/1", code: .malformedBaseline,
+            otherwise: "is not a baseline of sealward; delete it and write a new one with --update-baseline")
         guard let findings = document["findings"]?.elements else { throw document.fault }
         entries = [:]
         for finding in findings {

@@ -35,11 +35,7 @@ package struct CheckEvidence: Sendable {
     package init(json bytes: [UInt8]) throws(MalformedInput) {
         let reason = "is not a report of 'sealward ats check --format json'"
         let document = try SchemaDocument(
-            bytes,
-            schema: "sealward.ats-check/1",
-            code: .malformedCheckReport,
-            otherwise: reason
-        )
+            bytes, schema: "sealward.ats-check/1", code: .malformedCheckReport, otherwise: reason)
         guard let os = document["os"]?.text, let list = document["targets"]?.elements else { throw document.fault }
         self.os = os
         checked = document["checked"]?.text.flatMap { text in

@@ -69,43 +69,22 @@ struct Hits {
 
     /// Reports a key. The finding points at the key.
     mutating func report(
-        _ member: PlistMember,
-        _ path: [String],
-        _ message: String,
-        fix: String?,
-        severity: Severity? = nil,
-        edits: [TextEdit] = [],
-        trigger: String? = nil
+        _ member: PlistMember, _ path: [String], _ message: String, fix: String?, severity: Severity? = nil,
+        edits: [TextEdit] = [], trigger: String? = nil
     ) {
         let hit = Hit(
-            severity: severity,
-            keyPath: path,
-            offset: member.keyRange.lowerBound,
-            message: message,
-            fix: fix,
-            edits: edits,
-            trigger: trigger
-        )
+            severity: severity, keyPath: path, offset: member.keyRange.lowerBound, message: message, fix: fix,
+            edits: edits, trigger: trigger)
         add(hit)
     }
 
     /// Reports a value, or the dictionary where something is missing. The finding points at it.
     mutating func report(
-        _ node: PlistNode,
-        _ path: [String],
-        _ message: String,
-        fix: String?,
-        severity: Severity? = nil,
+        _ node: PlistNode, _ path: [String], _ message: String, fix: String?, severity: Severity? = nil,
         edits: [TextEdit] = []
     ) {
         let hit = Hit(
-            severity: severity,
-            keyPath: path,
-            offset: node.range.lowerBound,
-            message: message,
-            fix: fix,
-            edits: edits
-        )
+            severity: severity, keyPath: path, offset: node.range.lowerBound, message: message, fix: fix, edits: edits)
         add(hit)
     }
 }

@@ -124,8 +124,7 @@ package struct JustificationDraft: Sendable {
             case "FAIL":
                 let passing = target.tests.filter { $0.result == "PASS" }.map(\.name)
                 let why = standard.because.map { "\(Markdown.text($0.message)) (\(Markdown.text($0.code)))" }.joined(
-                    separator: " "
-                )
+                    separator: " ")
                 result += "- Measured: \(name) does not meet full ATS. \(why)\n"
                 for reason in standard.because {
                     guard let fix = Remediation(for: Cause(Code(rawValue: reason.code), ""))?.server else { continue }

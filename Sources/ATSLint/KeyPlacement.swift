@@ -24,8 +24,7 @@ enum KeyPlacement {
 
     private static let globalKeys = Set(ATSDictionary.keys.map { UTF8Key($0) })
     private static let exceptionKeys = Set(
-        (ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted).map { UTF8Key($0) }
-    )
+        (ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted).map { UTF8Key($0) })
     private static let pinKeys = Set(PinKeys.all.map { UTF8Key($0) })
 
     /// Whether a text is a key of ATS and no host.

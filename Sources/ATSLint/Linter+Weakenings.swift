@@ -26,12 +26,8 @@ extension Linter {
             hits.rule = rule
             hits.add(
                 Hit(
-                    keyPath: path,
-                    offset: offset,
-                    message: weakening.message,
-                    fix: "Revert the change, or explain in the review why it is needed."
-                )
-            )
+                    keyPath: path, offset: offset, message: weakening.message,
+                    fix: "Revert the change, or explain in the review why it is needed."))
         }
         return LintResult(
             subject: new,

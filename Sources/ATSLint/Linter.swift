@@ -104,11 +104,7 @@ public enum Linter {
             finding(heads[found.rule], found.hit, lines)
         }
         return LintResult(
-            subject: subject,
-            findings: findings,
-            reviewTriggers: triggers(of: findings),
-            omitted: found.omitted
-        )
+            subject: subject, findings: findings, reviewTriggers: triggers(of: findings), omitted: found.omitted)
     }
 
     /// The keys that findings name for App Review, each once.
@@ -122,16 +118,8 @@ public enum Linter {
     static func finding(_ rule: RuleHead, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
         LintFinding(
             finding: Finding(
-                rule: rule.id,
-                severity: min(hit.severity ?? rule.severity, rule.severity),
-                location: lines.location(hit.offset),
-                keyPath: hit.keyPath,
-                message: hit.message,
-                fix: hit.fix,
-                citation: rule.citation
-            ),
-            reviewTrigger: hit.trigger,
-            edits: hit.edits
-        )
+                rule: rule.id, severity: min(hit.severity ?? rule.severity, rule.severity),
+                location: lines.location(hit.offset), keyPath: hit.keyPath, message: hit.message, fix: hit.fix,
+                citation: rule.citation), reviewTrigger: hit.trigger, edits: hit.edits)
     }
 }

@@ -39,9 +39,7 @@ package struct PlistFixer {
         var work = 0
         search: while current.document.isVerbatim, steps.count < Self.limit {
             for finding in result.findings where !finding.edits.isEmpty {
-                let name = UTF8Key(
-                    finding.finding.rule + "\u{0}" + finding.finding.keyPath.joined(separator: "\u{0}")
-                )
+                let name = UTF8Key(finding.finding.rule + "\u{0}" + finding.finding.keyPath.joined(separator: "\u{0}"))
                 if refused.contains(name) { continue }
                 work += (finding.edits.count + 1) * current.document.source.count
                 if work > Self.workLimit { break search }
@@ -63,10 +61,7 @@ package struct PlistFixer {
 
     /// The list after the first edit of the finding that holds what an edit promises.
     private static func attempt(
-        _ finding: LintFinding,
-        _ subject: LintSubject,
-        _ before: LintResult,
-        read: ([UInt8]) -> PlistDocument?
+        _ finding: LintFinding, _ subject: LintSubject, _ before: LintResult, read: ([UInt8]) -> PlistDocument?
     ) -> (LintSubject, LintResult, TextEdit)? {
         let oldCounts = counts(before)
         for edit in finding.edits {

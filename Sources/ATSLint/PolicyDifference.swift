@@ -38,9 +38,7 @@ package struct PolicyDifference: Sendable {
         }
         self.init(
             old: old.document.root[ATSKey.dictionary]?.propertyListValue,
-            new: new.document.root[ATSKey.dictionary]?.propertyListValue,
-            profiles: profiles
-        )
+            new: new.document.root[ATSKey.dictionary]?.propertyListValue, profiles: profiles)
     }
 
     init(old: PropertyListValue?, new: PropertyListValue?, profiles: [OSProfile]) {
@@ -72,14 +70,7 @@ package struct PolicyDifference: Sendable {
             func add(_ rule: String, _ message: String, _ key: String?) {
                 if seen.insert(rule).inserted {
                     result.append(
-                        Weakening(
-                            rule: rule,
-                            host: host.words,
-                            message: message,
-                            key: key,
-                            isGeneral: host.isGeneral
-                        )
-                    )
+                        Weakening(rule: rule, host: host.words, message: message, key: key, isGeneral: host.isGeneral))
                 }
             }
             let (oldPlain, newPlain) = (old.decide(plain, loader: loader), new.decide(plain, loader: loader))
@@ -93,8 +84,7 @@ package struct PolicyDifference: Sendable {
                 add(
                     "ATS051",
                     "\(host.words): the minimum TLS version drops\(words) from \(before.policyMinimum) to \(after.policyMinimum).",
-                    newTLS.rule.key
-                )
+                    newTLS.rule.key)
             }
             if rank(after.suitePolicy) > rank(before.suitePolicy) || before.isHardened && !after.isHardened {
                 add("ATS052", "\(host.words): weaker cipher suites are allowed\(words).", newTLS.rule.key)
@@ -105,15 +95,13 @@ package struct PolicyDifference: Sendable {
                 add(
                     "ATS053",
                     "\(host.words): certificates are judged less strictly\(words), and the app's code may accept refused ones.",
-                    newTLS.rule.key
-                )
+                    newTLS.rule.key)
             }
             if before.entryRequiresTransparency, !after.entryRequiresTransparency {
                 add(
                     "ATS053",
                     "\(host.words): signed certificate timestamps are no longer required on systems before \(SystemChange.transparencyKeyEnds.names).",
-                    newTLS.rule.key
-                )
+                    newTLS.rule.key)
             }
             if isLooser(after.pins, than: before.pins) {
                 let what = after.pins == nil ? "is no longer pinned" : "accepts keys that it did not accept before"

@@ -12,9 +12,7 @@ struct ReviewReason: Sendable {
 
     /// Where Apple named them. Both documents are of 2016; no later list is known.
     static let citation = Citation(
-        source: "Apple's documents on App Transport Security of 2016, archived",
-        read: "2026-11-22"
-    )
+        source: "Apple's documents on App Transport Security of 2016, archived", read: "2026-11-22")
 
     private static let exceptions = [
         ATSKey.arbitraryLoads, ATSKey.insecureHTTPLoads, ATSKey.minimumTLSVersion,
@@ -23,13 +21,10 @@ struct ReviewReason: Sendable {
 
     static let all = [
         ReviewReason(
-            text: "the app depends on a third-party server that does not meet the requirements",
-            keys: exceptions
-        ),
+            text: "the app depends on a third-party server that does not meet the requirements", keys: exceptions),
         ReviewReason(
             text: "the app reaches, by a public host name, a device that cannot be upgraded to meet them",
-            keys: exceptions
-        ),
+            keys: exceptions),
         ReviewReason(
             text: """
                 the app shows web content from many sources and cannot use the classes that \
@@ -39,8 +34,7 @@ struct ReviewReason: Sendable {
         ),
         ReviewReason(
             text: "the app loads media that is itself encrypted and contains nothing personal",
-            keys: [ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia]
-        ),
+            keys: [ATSKey.arbitraryLoads, ATSKey.arbitraryLoadsForMedia]),
     ]
 
     /// The reasons that fit a key.

@@ -38,16 +38,8 @@ public struct Rule: Sendable {
     }
 
     init(
-        _ id: String,
-        _ severity: Severity,
-        _ summary: String,
-        reason: String,
-        citation: Citation,
-        firstOS: String? = nil,
-        fixDescription: String? = nil,
-        fires: Example,
-        passes: Example,
-        notApplicable: Example,
+        _ id: String, _ severity: Severity, _ summary: String, reason: String, citation: Citation,
+        firstOS: String? = nil, fixDescription: String? = nil, fires: Example, passes: Example, notApplicable: Example,
         check: Check
     ) {
         self.id = id
@@ -80,11 +72,7 @@ package struct Example: Sendable {
     package let handler: String?
 
     init(
-        _ ats: String?,
-        root: String = "",
-        trailing: String = "",
-        sibling: String? = nil,
-        before: String? = nil,
+        _ ats: String?, root: String = "", trailing: String = "", sibling: String? = nil, before: String? = nil,
         handler: String? = nil
     ) {
         self.handler = handler
@@ -119,13 +107,14 @@ package struct Example: Sendable {
     }
 
     /// An exception for `api.example.com` with these sub-keys.
-    static func domain(_ keys: String, host: String = "api.example.com", globals: String = "", root: String = "")
+    static func domain(
+        _ keys: String, host: String = "api.example.com", globals: String = "", root: String = ""
+    )
         -> Example
     {
         Example(
             (globals.isEmpty ? "" : globals + "\n")
-                + "<key>NSExceptionDomains</key>\n<dict>\n<key>\(host)</key>\n<dict>\(keys)</dict>\n</dict>",
-            root: root
+                + "<key>NSExceptionDomains</key>\n<dict>\n<key>\(host)</key>\n<dict>\(keys)</dict>\n</dict>", root: root
         )
     }
 

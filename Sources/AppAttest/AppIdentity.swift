@@ -30,8 +30,7 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
         else {
             throw MalformedInput(
                 code: .malformedAppId,
-                reason: "an app identity is PREFIX.bundle, for example ABCDE12345.com.example.app"
-            )
+                reason: "an app identity is PREFIX.bundle, for example ABCDE12345.com.example.app")
         }
         self.prefix = prefix
         self.bundleId = bundleId
@@ -43,10 +42,7 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: `malformed.app-id`.
     public init(_ applicationId: String) throws(MalformedInput) {
         let dot = applicationId.firstIndex(of: ".") ?? applicationId.endIndex
-        try self.init(
-            prefix: String(applicationId[..<dot]),
-            bundleId: String(applicationId[dot...].dropFirst())
-        )
+        try self.init(prefix: String(applicationId[..<dot]), bundleId: String(applicationId[dot...].dropFirst()))
     }
 
     /// `PREFIX.bundle`.

@@ -49,9 +49,7 @@ public struct AssertionVerifier: Sendable {
     ///   - clientDataHash: what the app passed to `generateAssertion`, rebuilt from the bytes of the request as they arrived.
     ///   - previousCounter: the counter that is stored for the key, 0 before the first assertion.
     public func verify(
-        _ assertion: some Collection<UInt8>,
-        publicKey: AttestationPublicKey,
-        clientDataHash: ClientDataHash,
+        _ assertion: some Collection<UInt8>, publicKey: AttestationPublicKey, clientDataHash: ClientDataHash,
         previousCounter: UInt32
     ) -> AssertionVerdict {
         do throws(Refusal) {
@@ -65,9 +63,7 @@ public struct AssertionVerifier: Sendable {
 
     /// Judges an assertion that was read before.
     package func verify(
-        _ object: AssertionObject,
-        publicKey: AttestationPublicKey,
-        clientDataHash: ClientDataHash,
+        _ object: AssertionObject, publicKey: AttestationPublicKey, clientDataHash: ClientDataHash,
         previousCounter: UInt32
     ) -> AssertionVerdict {
         do throws(Refusal) {
@@ -80,9 +76,7 @@ public struct AssertionVerifier: Sendable {
     /// Apple's steps ("Validating apps that connect to your server", the assertion list, read 2026-11-21). The challenge inside the
     /// client data, Apple's step 6, belongs to whoever issued it.
     private func judge(
-        _ object: AssertionObject,
-        _ publicKey: AttestationPublicKey,
-        _ clientDataHash: ClientDataHash,
+        _ object: AssertionObject, _ publicKey: AttestationPublicKey, _ clientDataHash: ClientDataHash,
         _ previousCounter: UInt32
     ) throws(Refusal) -> VerifiedAssertion {
         let data = object.authenticatorData
@@ -112,10 +106,8 @@ public struct AssertionVerifier: Sendable {
         // Step 5: the counter grew.
         guard data.counter > previousCounter else {
             throw Refusal(
-                .assertCounterReplayed,
-                step: 5,
-                "the counter is \(data.counter) and must be greater than \(previousCounter)"
-            )
+                .assertCounterReplayed, step: 5,
+                "the counter is \(data.counter) and must be greater than \(previousCounter)")
         }
 
         // Step 7 (ours): the extensions of iOS 27 are understood, and are those that the operator asks for.
@@ -123,10 +115,7 @@ public struct AssertionVerifier: Sendable {
         if let trailer = data.trailer {
             do { extensions = try AttestationExtensions(trailer, encoded: data.trailerBytes) } catch {
                 throw Refusal(
-                    .assertExtensionsUnknownShape,
-                    step: 7,
-                    "the extensions are not understood: \(error.description)"
-                )
+                    .assertExtensionsUnknownShape, step: 7, "the extensions are not understood: \(error.description)")
             }
         }
         if let required = policy.validationCategories, !required.accepts(extensions?.validationCategory) {

@@ -31,10 +31,8 @@ package struct AttestationObject: Sendable {
         }
         guard format.utf8.elementsEqual("apple-appattest".utf8) else {
             throw MalformedInput(
-                code: .attestFormatUnknown,
-                place: "fmt",
-                reason: "the format is \"\(format.terminalSafe(limit: 40))\", not \"apple-appattest\""
-            )
+                code: .attestFormatUnknown, place: "fmt",
+                reason: "the format is \"\(format.terminalSafe(limit: 40))\", not \"apple-appattest\"")
         }
         guard item.entries?.count == 3, let statement = item["attStmt"], let data = item["authData"]?.byteString else {
             throw malformed("an attestation must have exactly `fmt`, `attStmt` and `authData`")
@@ -75,8 +73,7 @@ package struct AssertionObject: Sendable {
             throw MalformedInput(
                 code: .malformedAssertion,
                 reason:
-                    "an assertion must have exactly `signature` and `authenticatorData`; the object is \(item.shape)"
-            )
+                    "an assertion must have exactly `signature` and `authenticatorData`; the object is \(item.shape)")
         }
         self.signature = signature
         authenticatorData = try AuthenticatorData(assertion: data)
@@ -91,9 +88,7 @@ extension CBORItem {
     fileprivate init(object bytes: some Collection<UInt8>, limit: Int, named name: String) throws(MalformedInput) {
         guard bytes.count <= limit else {
             throw MalformedInput(
-                code: .malformedTooLarge,
-                reason: "\(name) may have at most \(limit) bytes, not \(bytes.count)"
-            )
+                code: .malformedTooLarge, reason: "\(name) may have at most \(limit) bytes, not \(bytes.count)")
         }
         do {
             try self.init(decoding: Array(bytes)[...])

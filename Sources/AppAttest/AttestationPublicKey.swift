@@ -21,9 +21,7 @@ public struct AttestationPublicKey: Sendable {
         guard bytes.count == 65, bytes.first == 0x04, let key = try? P256.Signing.PublicKey(x963Representation: bytes)
         else {
             throw MalformedInput(
-                code: .malformedPublicKey,
-                reason: "a public key must be an uncompressed P-256 point of 65 bytes"
-            )
+                code: .malformedPublicKey, reason: "a public key must be an uncompressed P-256 point of 65 bytes")
         }
         x963Representation = bytes
         self.key = key

@@ -28,14 +28,8 @@ public struct AttestedKey: Sendable {
     public let verifiedAt: Date
 
     fileprivate init(
-        publicKey: AttestationPublicKey,
-        keyId: KeyIdentifier,
-        app: AppIdentity,
-        environment: AttestationEnvironment,
-        receipt: [UInt8],
-        receiptVerdict: ReceiptVerdict?,
-        extensions: AttestationExtensions?,
-        leaf: LeafFacts,
+        publicKey: AttestationPublicKey, keyId: KeyIdentifier, app: AppIdentity, environment: AttestationEnvironment,
+        receipt: [UInt8], receiptVerdict: ReceiptVerdict?, extensions: AttestationExtensions?, leaf: LeafFacts,
         verifiedAt: Date
     ) {
         self.publicKey = publicKey
@@ -81,12 +75,8 @@ public struct AttestationVerifier: Sendable {
     ///   - receiptRoots: the roots for the receipt inside an attestation; nil leaves receipts unjudged.
     ///   - rememberedIntermediates: how many verified intermediates are kept.
     public init(
-        apps: [AppIdentity],
-        environments: Set<AttestationEnvironment>,
-        roots: AttestationRoots,
-        receiptRoots: ReceiptRoots?,
-        policy: AttestationPolicy = AttestationPolicy(),
-        rememberedIntermediates: Int = 16
+        apps: [AppIdentity], environments: Set<AttestationEnvironment>, roots: AttestationRoots,
+        receiptRoots: ReceiptRoots?, policy: AttestationPolicy = AttestationPolicy(), rememberedIntermediates: Int = 16
     ) {
         self.apps = Dictionary(apps.map { ($0.relyingPartyIdHash, $0) }, uniquingKeysWith: { first, _ in first })
         self.environments = environments
@@ -102,10 +92,7 @@ public struct AttestationVerifier: Sendable {
     ///   - clientDataHash: what the app passed to `attestKey`, rebuilt from your own challenge.
     ///   - instant: the time to verify at.
     public func verify(
-        _ attestation: some Collection<UInt8>,
-        keyId: KeyIdentifier,
-        clientDataHash: ClientDataHash,
-        at instant: Date
+        _ attestation: some Collection<UInt8>, keyId: KeyIdentifier, clientDataHash: ClientDataHash, at instant: Date
     ) async -> AttestationVerdict {
         do {
             let object = try AttestationObject(decoding: attestation)
@@ -117,10 +104,7 @@ public struct AttestationVerifier: Sendable {
 
     /// Judges an attestation that was read before.
     package func verify(
-        _ object: AttestationObject,
-        keyId: KeyIdentifier,
-        clientDataHash: ClientDataHash,
-        at instant: Date
+        _ object: AttestationObject, keyId: KeyIdentifier, clientDataHash: ClientDataHash, at instant: Date
     ) async -> AttestationVerdict {
         do {
             return .accepted(try await judge(object, keyId, clientDataHash, instant))
@@ -132,10 +116,7 @@ public struct AttestationVerifier: Sendable {
     /// Apple's steps in Apple's order ("Validating apps that connect to your server", the attestation list, read 2026-11-21:
     /// https://developer.apple.com/documentation/devicecheck/validating-apps-that-connect-to-your-server), then ours from 10 on.
     private func judge(
-        _ object: AttestationObject,
-        _ keyId: KeyIdentifier,
-        _ clientDataHash: ClientDataHash,
-        _ instant: Date
+        _ object: AttestationObject, _ keyId: KeyIdentifier, _ clientDataHash: ClientDataHash, _ instant: Date
     ) async throws(Refusal) -> AttestedKey {
         let data = object.authenticatorData
         guard let credential = data.credential else {
@@ -161,10 +142,7 @@ public struct AttestationVerifier: Sendable {
         }
         guard certified.dropFirst(6).elementsEqual(nonce) else {
             throw Refusal(
-                .attestNonceMismatch,
-                step: 4,
-                "the leaf's nonce is for another challenge or other authenticator data"
-            )
+                .attestNonceMismatch, step: 4, "the leaf's nonce is for another challenge or other authenticator data")
         }
 
         // Step 5: the key identifier is the hash of the leaf's public key.
@@ -206,38 +184,20 @@ public struct AttestationVerifier: Sendable {
         let receiptVerdict = await receipts?.verify(
             object.receipt,
             ReceiptExpectations(
-                app: app,
-                publicKey: publicKey,
-                environment: environment,
-                type: .attest,
-                clientDataHash: clientDataHash
-            ),
-            at: instant
-        )
+                app: app, publicKey: publicKey, environment: environment, type: .attest, clientDataHash: clientDataHash),
+            at: instant)
         return AttestedKey(
-            publicKey: publicKey,
-            keyId: keyId,
-            app: app,
-            environment: environment,
-            receipt: Array(object.receipt),
-            receiptVerdict: receiptVerdict,
-            extensions: extensions,
-            leaf: facts,
-            verifiedAt: instant
-        )
+            publicKey: publicKey, keyId: keyId, app: app, environment: environment, receipt: Array(object.receipt),
+            receiptVerdict: receiptVerdict, extensions: extensions, leaf: facts, verifiedAt: instant)
     }
 
     private func trustedLeaf(
-        _ certificates: [ArraySlice<UInt8>],
-        at instant: Date
+        _ certificates: [ArraySlice<UInt8>], at instant: Date
     ) async throws(Refusal) -> CertificateRecord {
         guard certificates.count == 2, let first = certificates.first, let second = certificates.last else {
             let count = certificates.count
             throw Refusal(
-                .attestChainCount,
-                step: 1,
-                "the chain has \(count) certificates, not a leaf and an intermediate"
-            )
+                .attestChainCount, step: 1, "the chain has \(count) certificates, not a leaf and an intermediate")
         }
         let leaf: CertificateRecord
         do { leaf = try CertificateRecord(der: first) } catch {
@@ -286,10 +246,7 @@ public struct AttestationVerifier: Sendable {
         guard let trailer = data.trailer else { return nil }
         do { return try AttestationExtensions(trailer, encoded: data.trailerBytes) } catch {
             throw Refusal(
-                .attestExtensionsUnknownShape,
-                step: 11,
-                "the extensions are not understood: \(error.description)"
-            )
+                .attestExtensionsUnknownShape, step: 11, "the extensions are not understood: \(error.description)")
         }
     }
 

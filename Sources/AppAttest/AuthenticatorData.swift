@@ -62,10 +62,7 @@ package struct AuthenticatorData: Sendable {
     private typealias Head = (hash: ArraySlice<UInt8>, flags: UInt8, counter: UInt32)
 
     private init(
-        _ bytes: ArraySlice<UInt8>,
-        _ head: Head,
-        _ credential: AttestedCredential?,
-        _ rest: ArraySlice<UInt8>
+        _ bytes: ArraySlice<UInt8>, _ head: Head, _ credential: AttestedCredential?, _ rest: ArraySlice<UInt8>
     ) throws(MalformedInput) {
         let offset = rest.startIndex - bytes.startIndex
         if rest.isEmpty {
@@ -78,9 +75,7 @@ package struct AuthenticatorData: Sendable {
                 trailer = try CBORItem(decoding: rest)
             } catch {
                 throw AuthenticatorData.malformed(
-                    "the extensions are not one CBOR map: \(error.reason)",
-                    at: offset + error.offset
-                )
+                    "the extensions are not one CBOR map: \(error.reason)", at: offset + error.offset)
             }
         }
         trailerBytes = rest
@@ -102,8 +97,7 @@ package struct AuthenticatorData: Sendable {
     }
 
     private static func credential(
-        _ rest: inout ArraySlice<UInt8>,
-        start: Int
+        _ rest: inout ArraySlice<UInt8>, start: Int
     ) throws(MalformedInput) -> AttestedCredential {
         guard rest.count >= 18 + 32 else {
             throw malformed("it ends within the credential", at: rest.endIndex - start)

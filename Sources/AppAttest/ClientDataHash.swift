@@ -25,8 +25,7 @@ public struct ClientDataHash: Hashable, Sendable {
         guard 16...1024 ~= bytes.count else {
             throw MalformedInput(
                 code: .malformedClientDataHash,
-                reason: "a client data hash must have 16 to 1024 bytes, not \(bytes.count)"
-            )
+                reason: "a client data hash must have 16 to 1024 bytes, not \(bytes.count)")
         }
         self.bytes = Array(bytes)
     }

@@ -36,8 +36,7 @@ package struct Receipt: Sendable {
         guard bytes.count <= Receipt.largestSize else {
             throw MalformedInput(
                 code: .malformedTooLarge,
-                reason: "a receipt may have at most \(Receipt.largestSize) bytes, not \(bytes.count)"
-            )
+                reason: "a receipt may have at most \(Receipt.largestSize) bytes, not \(bytes.count)")
         }
         do {
             message = try SignedMessage(decoding: Array(bytes)[...])

@@ -59,12 +59,8 @@ public struct ReceiptExpectations: Sendable {
     ///   - clientDataHash: the client data hash, field 4; compared in a first receipt only.
     ///   - maximumAge: the oldest age since field 12, in seconds; Apple asks for five minutes when a receipt arrives. A stored receipt has no limit.
     public init(
-        app: AppIdentity,
-        publicKey: AttestationPublicKey? = nil,
-        environment: AttestationEnvironment? = nil,
-        type: ReceiptType? = nil,
-        clientDataHash: ClientDataHash? = nil,
-        maximumAge: TimeInterval? = nil
+        app: AppIdentity, publicKey: AttestationPublicKey? = nil, environment: AttestationEnvironment? = nil,
+        type: ReceiptType? = nil, clientDataHash: ClientDataHash? = nil, maximumAge: TimeInterval? = nil
     ) {
         self.app = app
         self.publicKey = publicKey
@@ -94,9 +90,7 @@ public struct ReceiptVerifier: Sendable {
 
     /// Reads and judges a receipt. Bytes that are not a receipt are refused with a `malformed.` code.
     public func verify(
-        _ receipt: some Collection<UInt8>,
-        _ expected: ReceiptExpectations,
-        at instant: Date
+        _ receipt: some Collection<UInt8>, _ expected: ReceiptExpectations, at instant: Date
     ) async -> ReceiptVerdict {
         do {
             return await verify(try Receipt(decoding: receipt), expected, at: instant)
@@ -117,9 +111,7 @@ public struct ReceiptVerifier: Sendable {
     /// Apple's steps ("Assessing fraud risk", read 2026-11-21: https://developer.apple.com/documentation/devicecheck/assessing-fraud-risk),
     /// then ours from 7 on.
     private func judge(
-        _ receipt: Receipt,
-        _ expected: ReceiptExpectations,
-        _ instant: Date
+        _ receipt: Receipt, _ expected: ReceiptExpectations, _ instant: Date
     ) async throws(Refusal) -> VerifiedReceipt {
         // Step 1: the signature.
         guard let signer = receipt.message.signerCertificate(), let key = SigningKey(signer.record) else {
@@ -147,10 +139,7 @@ public struct ReceiptVerifier: Sendable {
         }
         if let maximum = expected.maximumAge, age > maximum {
             throw Refusal(
-                .receiptTooOld,
-                step: 5,
-                "the receipt is older than \(Int(exactly: maximum.rounded()) ?? 0) seconds"
-            )
+                .receiptTooOld, step: 5, "the receipt is older than \(Int(exactly: maximum.rounded()) ?? 0) seconds")
         }
         if let expiration = facts.expirationTime, instant > expiration {
             throw Refusal(.receiptExpired, step: 5, "the receipt expired at \(RFC3339.text(expiration))")
@@ -180,9 +169,7 @@ public struct ReceiptVerifier: Sendable {
     }
 
     private func checkChain(
-        _ receipt: Receipt,
-        _ signer: CertificateRecord,
-        _ signerDER: ArraySlice<UInt8>
+        _ receipt: Receipt, _ signer: CertificateRecord, _ signerDER: ArraySlice<UInt8>
     ) async throws(Refusal) {
         // A receipt without a readable time is judged as if made while its signer was valid; step 3 refuses it.
         let creation = receipt.creationTime ?? signer.notBefore
@@ -196,10 +183,8 @@ public struct ReceiptVerifier: Sendable {
                 try chain.checkLeaf(signer, below: authority, at: creation)
                 guard authority.isApplicationIntegration, signer.value(of: OID.receiptSigner) != nil else {
                     throw Refusal(
-                        .receiptChainMarkerMissing,
-                        step: 2,
-                        "the signer or its CA lacks the marker extension of App Attest receipts"
-                    )
+                        .receiptChainMarkerMissing, step: 2,
+                        "the signer or its CA lacks the marker extension of App Attest receipts")
                 }
                 // What else came along must be of this chain: nobody else has looked at it.
                 let isWhole = receipt.message.certificates.allSatisfy { other in
@@ -254,15 +239,8 @@ public struct ReceiptVerifier: Sendable {
         }
         if let field = receipt.field(17), Receipt.metric(field.value) == nil { throw invalid(17) }
         return VerifiedReceipt(
-            receipt: receipt,
-            type: type,
-            applicationId: applicationId,
-            publicKey: publicKey,
-            environment: environment,
-            creationTime: creationTime,
-            refreshNotBefore: receipt.refreshNotBefore,
-            expirationTime: receipt.expirationTime,
-            riskMetric: receipt.riskMetric
-        )
+            receipt: receipt, type: type, applicationId: applicationId, publicKey: publicKey, environment: environment,
+            creationTime: creationTime, refreshNotBefore: receipt.refreshNotBefore,
+            expirationTime: receipt.expirationTime, riskMetric: receipt.riskMetric)
     }
 }

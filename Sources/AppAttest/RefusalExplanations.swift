@@ -10,122 +10,69 @@ package enum RefusalExplanations {
         .init(.attestFormatUnknown, "`fmt` is not apple-appattest", .developer, send),
         .init(.attestChainCount, "not exactly two certificates", .developer, send),
         .init(
-            .attestChainUntrusted,
-            "the chain does not end in the App Attest root",
-            .backend,
+            .attestChainUntrusted, "the chain does not end in the App Attest root", .backend,
             "do not trust the key: the object was not made by Apple, or it was made by a simulator whose root you did not name"
         ),
         .init(
-            .attestChainExpired,
-            "a certificate has expired",
-            .app,
-            "make a new key and attest it; to verify an old object, set --at to a time at which it was valid"
-        ),
+            .attestChainExpired, "a certificate has expired", .app,
+            "make a new key and attest it; to verify an old object, set --at to a time at which it was valid"),
         .init(
-            .attestChainNotYetValid,
-            "a certificate is not valid yet",
-            .operator,
-            "correct the clock of the verifying machine"
-        ),
+            .attestChainNotYetValid, "a certificate is not valid yet", .operator,
+            "correct the clock of the verifying machine"),
         .init(.attestChainSignature, "a signature in the chain does not verify", .backend, forged),
         .init(.attestNonceMissing, "the leaf has no well-formed nonce", .backend, forged),
         .init(
-            .attestNonceMismatch,
-            "the nonce does not match",
-            .developer,
-            "attest with the hash of the challenge that you send; app and service must use the same binding"
-        ),
+            .attestNonceMismatch, "the nonce does not match", .developer,
+            "attest with the hash of the challenge that you send; app and service must use the same binding"),
         .init(
-            .attestKeyIdMismatch,
-            "the key id is not the hash of the leaf's key",
-            .developer,
-            "send the key id that generateKey returned for this attestation"
-        ),
+            .attestKeyIdMismatch, "the key id is not the hash of the leaf's key", .developer,
+            "send the key id that generateKey returned for this attestation"),
         .init(
-            .attestAppIdMismatch,
-            "the object is for another app",
-            .operator,
-            "compare prefix and bundle id with those of the app: the prefix is not always the team id"
-        ),
+            .attestAppIdMismatch, "the object is for another app", .operator,
+            "compare prefix and bundle id with those of the app: the prefix is not always the team id"),
         .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
         .init(
-            .attestEnvironmentMismatch,
-            "the object belongs to the other environment",
-            .developer,
-            "set com.apple.developer.devicecheck.appattest-environment, or allow the environment for this app"
-        ),
+            .attestEnvironmentMismatch, "the object belongs to the other environment", .developer,
+            "set com.apple.developer.devicecheck.appattest-environment, or allow the environment for this app"),
         .init(
-            .attestEnvironmentUnknown,
-            "the aaguid is not known",
-            .backend,
-            "do not trust the key; Apple documents only development and production"
-        ),
+            .attestEnvironmentUnknown, "the aaguid is not known", .backend,
+            "do not trust the key; Apple documents only development and production"),
         .init(.attestCredentialIdMismatch, "the credential id is not the key id", .backend, forged),
         .init(.attestPublicKeyMismatch, "the COSE key is not the certificate's", .backend, forged),
         .init(
-            .attestExtensionsUnknownShape,
-            "the bytes after the key are not one map of the known form",
-            .backend,
-            newer
-        ),
+            .attestExtensionsUnknownShape, "the bytes after the key are not one map of the known form", .backend, newer),
         .init(
-            .attestPolicyValidationCategory,
-            "the validation category is not allowed",
-            .operator,
-            "to accept such builds, add the category to allowedValidationCategories"
-        ),
+            .attestPolicyValidationCategory, "the validation category is not allowed", .operator,
+            "to accept such builds, add the category to allowedValidationCategories"),
         .init(
-            .attestPolicyBundleVersion,
-            "the bundle version is not allowed",
-            .operator,
-            "to accept this version, add it to allowedBundleVersions"
-        ),
+            .attestPolicyBundleVersion, "the bundle version is not allowed", .operator,
+            "to accept this version, add it to allowedBundleVersions"),
         .init(
-            .attestPolicyAccessControl,
-            "the macOS access control is absent or different",
-            .developer,
-            "create the key with the access control that the policy requires"
-        ),
+            .attestPolicyAccessControl, "the macOS access control is absent or different", .developer,
+            "create the key with the access control that the policy requires"),
     ]
 
     /// Refused assertions.
     package static let assertions: [CodeExplanation] = [
         .init(
-            .assertSignatureInvalid,
-            "the signature does not verify",
-            .developer,
-            "sign exactly the bytes that you send, with the key that you name; nothing in between may re-encode them"
-        ),
+            .assertSignatureInvalid, "the signature does not verify", .developer,
+            "sign exactly the bytes that you send, with the key that you name; nothing in between may re-encode them"),
         .init(
-            .assertAppIdMismatch,
-            "the assertion is for another app",
-            .operator,
-            "compare prefix and bundle id with those of the app"
-        ),
+            .assertAppIdMismatch, "the assertion is for another app", .operator,
+            "compare prefix and bundle id with those of the app"),
         .init(
-            .assertCounterReplayed,
-            "the counter is not greater than the stored one",
-            .app,
+            .assertCounterReplayed, "the counter is not greater than the stored one", .app,
             "generate assertions one after the other, each for a new challenge; the same bytes are never accepted twice"
         ),
         .init(
-            .assertExtensionsUnknownShape,
-            "the bytes after the counter are not one map of the known form",
-            .backend,
-            newer
-        ),
+            .assertExtensionsUnknownShape, "the bytes after the counter are not one map of the known form", .backend,
+            newer),
         .init(
-            .assertPolicyValidationCategory,
-            "the validation category is not allowed",
-            .operator,
-            "to accept such builds, add the category to allowedValidationCategories"
-        ),
+            .assertPolicyValidationCategory, "the validation category is not allowed", .operator,
+            "to accept such builds, add the category to allowedValidationCategories"),
         .init(
-            .assertPolicyBundleVersion,
-            "the bundle version is not allowed",
-            .operator,
-            "to accept this version, add it to allowedBundleVersions"
-        ),
+            .assertPolicyBundleVersion, "the bundle version is not allowed", .operator,
+            "to accept this version, add it to allowedBundleVersions"),
     ]
 
     /// Refused receipts.
@@ -134,50 +81,29 @@ package enum RefusalExplanations {
         .init(.receiptChainUntrusted, "the signer's chain does not end in Apple Root CA - G3", .backend, unchanged),
         .init(.receiptChainMarkerMissing, "a marker extension is missing in the chain", .backend, unchanged),
         .init(
-            .receiptAppIdMismatch,
-            "the receipt is for another app",
-            .backend,
-            "verify it with the app that it was made for; if it came with a key of this app, refuse the key"
-        ),
+            .receiptAppIdMismatch, "the receipt is for another app", .backend,
+            "verify it with the app that it was made for; if it came with a key of this app, refuse the key"),
         .init(
-            .receiptPublicKeyMismatch,
-            "the receipt is for another key",
-            .backend,
-            "verify it with the key that it was stored for; if it came with this key, refuse the key"
-        ),
+            .receiptPublicKeyMismatch, "the receipt is for another key", .backend,
+            "verify it with the key that it was stored for; if it came with this key, refuse the key"),
         .init(
-            .receiptExpired,
-            "the receipt has expired",
-            .operator,
-            "let the service refresh receipts (receipts.refresh), or use the newer one that it stored"
-        ),
+            .receiptExpired, "the receipt has expired", .operator,
+            "let the service refresh receipts (receipts.refresh), or use the newer one that it stored"),
         .init(
-            .receiptTooOld,
-            "the receipt is older than allowed",
-            .app,
-            "send the attestation as soon as it is made; to verify a stored receipt, raise --max-age"
-        ),
+            .receiptTooOld, "the receipt is older than allowed", .app,
+            "send the attestation as soon as it is made; to verify a stored receipt, raise --max-age"),
         .init(
-            .receiptFromTheFuture,
-            "the receipt was created in the future",
-            .operator,
-            "correct the clock of the verifying machine"
-        ),
+            .receiptFromTheFuture, "the receipt was created in the future", .operator,
+            "correct the clock of the verifying machine"),
         .init(.receiptFieldMissing, "a field is missing", .backend, unchanged),
         .init(.receiptFieldDuplicate, "a field occurs twice", .backend, unchanged),
         .init(.receiptFieldInvalid, "a field has an invalid value", .backend, unchanged),
         .init(
-            .receiptTypeMismatch,
-            "ATTEST where RECEIPT is expected, or the other way round",
-            .backend,
-            "an attestation carries ATTEST, a refresh returns RECEIPT: use the one that is expected"
-        ),
+            .receiptTypeMismatch, "ATTEST where RECEIPT is expected, or the other way round", .backend,
+            "an attestation carries ATTEST, a refresh returns RECEIPT: use the one that is expected"),
         .init(
-            .receiptEnvironmentMismatch,
-            "the receipt belongs to the other environment",
-            .backend,
-            "use the receipt where its key is used: sandbox with development, production with production"
-        ),
+            .receiptEnvironmentMismatch, "the receipt belongs to the other environment", .backend,
+            "use the receipt where its key is used: sandbox with development, production with production"),
     ]
 
     private static let send = "send the bytes that attestKey returned, unchanged"

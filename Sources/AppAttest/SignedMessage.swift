@@ -90,13 +90,9 @@ struct SignedMessage {
         let signature = try fields.content(.octetString)
         try fields.end()
         return Signer(
-            issuer: issuer,
-            serialNumber: serialNumber,
-            digestAlgorithm: digestAlgorithm,
-            signatureAlgorithm: signatureAlgorithm,
-            signature: signature,
-            signedAttributes: attributes.map { [0x31] + $0.encodedBytes.dropFirst() }
-        )
+            issuer: issuer, serialNumber: serialNumber, digestAlgorithm: digestAlgorithm,
+            signatureAlgorithm: signatureAlgorithm, signature: signature,
+            signedAttributes: attributes.map { [0x31] + $0.encodedBytes.dropFirst() })
     }
 
     /// The signer's certificate in the bag, found by issuer and serial number.

@@ -24,8 +24,7 @@ extension AttestedSession {
     }
 
     private func provenAlone<Value: Sendable>(
-        until deadline: Duration,
-        clientData: @Sendable (String) throws -> Data,
+        until deadline: Duration, clientData: @Sendable (String) throws -> Data,
         deliver: @Sendable (RequestProof) async throws -> ServiceOutcome<Value>
     ) async throws -> Value {
         var challengesLeft = 4
@@ -149,10 +148,7 @@ extension AttestedSession {
                 serviceBackoff.succeeded()
                 guard let life = HTTPAnswer.pause(answer.seconds) else { throw SessionError(.unavailable, "service") }
                 let token = AttestedToken(
-                    value: answer.token,
-                    field: AttestedToken.appCheckField,
-                    isSingleUse: isSingleUse
-                )
+                    value: answer.token, field: AttestedToken.appCheckField, isSingleUse: isSingleUse)
                 return CachedToken(token, asked: asked, life: life)
             case .problem(let problem) where problem.retry == .after:
                 try await waitForService(problem.code, atLeast: problem.retryAfter, until: deadline)
@@ -168,12 +164,7 @@ extension AttestedSession {
     private func share(_ token: AttestedToken, life: Duration) async {
         guard configuration.sharesToken else { return }
         let seconds = Double(life.components.seconds)
-        let item = SharedToken(
-            value: token.value,
-            field: token.field,
-            from: clock.secondsSince1970(),
-            seconds: seconds
-        )
+        let item = SharedToken(value: token.value, field: token.field, from: clock.secondsSince1970(), seconds: seconds)
         let (store, name, data) = (store, configuration.scope.tokenItem, try? JSONEncoder().encode(item))
         let task = Task<Void, Never> { _ = try? await store.write(data, name) }
         sharing = task
@@ -210,8 +201,7 @@ extension AttestedSession {
     ///
     /// - Throws: `ServiceProblem` for every other refusal, ``SessionError`` `unavailable`.
     func ask<Value: ServiceDocument>(
-        until deadline: Duration,
-        _ call: @Sendable (TrustServiceAPI) async throws -> ServiceOutcome<Value>
+        until deadline: Duration, _ call: @Sendable (TrustServiceAPI) async throws -> ServiceOutcome<Value>
     ) async throws -> Value {
         while true {
             if let until = serviceBackoff.until { try await wait(until: until, deadline, "service") }

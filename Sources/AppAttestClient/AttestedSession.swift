@@ -59,9 +59,7 @@ public actor AttestedSession {
     ///   - store: ``KeychainStore``, or memory.
     ///   - transport: who sends requests, to the service and those of ``send(_:)`` and ``sendSigned(_:)``.
     public init(
-        _ configuration: Configuration,
-        device: any AttestingDevice,
-        store: any ItemStore,
+        _ configuration: Configuration, device: any AttestingDevice, store: any ItemStore,
         transport: any HTTPTransport = URLSessionTransport()
     ) {
         self.init(configuration, device: device, store: store, transport: transport, clock: .live)
@@ -69,10 +67,7 @@ public actor AttestedSession {
 
     /// The same with a clock of the caller's.
     package init(
-        _ configuration: Configuration,
-        device: any AttestingDevice,
-        store: any ItemStore,
-        transport: any HTTPTransport,
+        _ configuration: Configuration, device: any AttestingDevice, store: any ItemStore, transport: any HTTPTransport,
         clock: SessionClock
     ) {
         self.configuration = configuration

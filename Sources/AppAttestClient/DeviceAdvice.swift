@@ -30,11 +30,7 @@ public struct DeviceAdvice: Hashable, Sendable {
 
     /// Every failure, in the order of `DCError`.
     public static let table = [
-        DeviceAdvice(
-            failure: .unknownSystemFailure,
-            attesting: .newKeyOnce,
-            asserting: .sameKeyOnceThenNewKey
-        ),
+        DeviceAdvice(failure: .unknownSystemFailure, attesting: .newKeyOnce, asserting: .sameKeyOnceThenNewKey),
         DeviceAdvice(failure: .featureUnsupported, attesting: .goOnWithout, asserting: .goOnWithout),
         DeviceAdvice(failure: .invalidInput, attesting: .newKeyOnce, asserting: .newKeyOnce),
         DeviceAdvice(failure: .invalidKey, attesting: .newKeyOnce, asserting: .newKeyOnce),

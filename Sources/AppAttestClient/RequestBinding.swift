@@ -41,11 +41,8 @@ package struct RequestBinding: Hashable, Sendable, Codable {
             throw SessionError(.refused, "request.url")
         }
         self.init(
-            method: request.httpMethod ?? "GET",
-            path: parts.percentEncodedPath,
-            query: parts.percentEncodedQuery ?? "",
-            body: body ?? request.httpBody ?? Data()
-        )
+            method: request.httpMethod ?? "GET", path: parts.percentEncodedPath, query: parts.percentEncodedQuery ?? "",
+            body: body ?? request.httpBody ?? Data())
     }
 
     /// Reads the binding of client data that arrived; nil if there is none.

@@ -15,10 +15,8 @@ package struct SessionClock: Sendable {
     package var random: @Sendable () -> Double
 
     package init(
-        uptime: @escaping @Sendable () -> Duration,
-        secondsSince1970: @escaping @Sendable () -> Double,
-        sleep: @escaping @Sendable (Duration) async throws -> Void,
-        random: @escaping @Sendable () -> Double
+        uptime: @escaping @Sendable () -> Duration, secondsSince1970: @escaping @Sendable () -> Double,
+        sleep: @escaping @Sendable (Duration) async throws -> Void, random: @escaping @Sendable () -> Double
     ) {
         self.uptime = uptime
         self.secondsSince1970 = secondsSince1970

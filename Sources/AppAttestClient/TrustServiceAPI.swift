@@ -146,7 +146,9 @@ struct TrustServiceAPI: Sendable {
     }
 
     /// One POST below the base.
-    func post<Value: ServiceDocument>(_ path: String, _ body: some Encodable, as type: Value.Type) async throws
+    func post<Value: ServiceDocument>(
+        _ path: String, _ body: some Encodable, as type: Value.Type
+    ) async throws
         -> ServiceOutcome<Value>
     {
         let encoder = JSONEncoder()
@@ -170,7 +172,9 @@ struct TrustServiceAPI: Sendable {
         return URLRequest(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 30)
     }
 
-    private func outcome<Value: ServiceDocument>(of request: URLRequest, as type: Value.Type) async throws
+    private func outcome<Value: ServiceDocument>(
+        of request: URLRequest, as type: Value.Type
+    ) async throws
         -> ServiceOutcome<Value>
     {
         let answer: HTTPAnswer

@@ -51,9 +51,7 @@ enum CodeSignature {
     }
 
     private static func superBlob(
-        _ source: some ByteSource,
-        start: Int,
-        _ attempts: inout Int
+        _ source: some ByteSource, start: Int, _ attempts: inout Int
     ) throws(MalformedInput) -> PlistNode? {
         let head = try FileNumbers(source, start, 12)
         let count = head.big(8, 4)
@@ -99,11 +97,7 @@ enum EncodedEntitlements {
 
     private static let application16 = ASN1Tag(0x70)
 
-    private static func node(
-        _ element: ASN1Element,
-        level: Int,
-        _ values: inout Int
-    ) throws(ASN1Fault) -> PlistNode {
+    private static func node(_ element: ASN1Element, level: Int, _ values: inout Int) throws(ASN1Fault) -> PlistNode {
         values -= 1
         guard level < depth, values >= 0 else { throw ASN1Fault("entitlements are too deep or too many") }
         switch element.tag {

@@ -27,13 +27,8 @@ package struct FoundPlist: Sendable {
     package var attest: AttestEntitlement?
 
     init(
-        path: String,
-        document: PlistDocument,
-        place: BundlePath? = nil,
-        stack: DotNetStack? = nil,
-        origin: Origin = .file,
-        sdk: LinkedSDK? = nil,
-        attest: AttestEntitlement? = nil
+        path: String, document: PlistDocument, place: BundlePath? = nil, stack: DotNetStack? = nil,
+        origin: Origin = .file, sdk: LinkedSDK? = nil, attest: AttestEntitlement? = nil
     ) {
         self.path = path
         self.document = document

@@ -29,9 +29,7 @@ package struct InfoPlistSearch {
     private let looked: () -> Void
 
     private init(
-        _ budget: ReadingBudget,
-        root: String? = nil,
-        configuration: String = "Release",
+        _ budget: ReadingBudget, root: String? = nil, configuration: String = "Release",
         looked: @escaping () -> Void = {}
     ) {
         self.budget = budget
@@ -56,18 +54,13 @@ package struct InfoPlistSearch {
     ///   - looked: called for each file that is looked at.
     /// - Throws: `MalformedInput` if the path itself cannot be read. What cannot be read inside a folder is listed in the result.
     package static func search(
-        _ path: String,
-        budget: ReadingBudget = ReadingBudget(),
-        configuration: String = "Release",
+        _ path: String, budget: ReadingBudget = ReadingBudget(), configuration: String = "Release",
         looked: @escaping () -> Void = {}
     ) throws(MalformedInput) -> FoundPlists {
         let kind = FileKind(path)
         var search = InfoPlistSearch(
-            budget,
-            root: kind == .folder ? SystemFile.resolved(path) : nil,
-            configuration: configuration,
-            looked: looked
-        )
+            budget, root: kind == .folder ? SystemFile.resolved(path) : nil, configuration: configuration,
+            looked: looked)
         switch kind {
         case .folder:
             let clean = path.utf8.count > 1 && path.utf8.last == 0x2F ? String(path.dropLast()) : path
@@ -75,19 +68,14 @@ package struct InfoPlistSearch {
             if search.found.lists.isEmpty, search.found.unreadable.isEmpty {
                 let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
                 search.found.lists.append(
-                    FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files))
-                )
+                    FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files)))
             }
         case .file:
             if path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
                 let folder = path.parentFolder
                 if let fault = InputFile.refusal(of: path) { throw .file(fault) }
                 return try InfoPlistSearch.search(
-                    folder.isEmpty ? "." : folder,
-                    budget: budget,
-                    configuration: configuration,
-                    looked: looked
-                )
+                    folder.isEmpty ? "." : folder, budget: budget, configuration: configuration, looked: looked)
             }
             try search.file(path)
         }
@@ -97,9 +85,7 @@ package struct InfoPlistSearch {
 
     /// Reads bytes that came without a file.
     package static func read(
-        _ bytes: [UInt8],
-        name: String,
-        budget: ReadingBudget = ReadingBudget()
+        _ bytes: [UInt8], name: String, budget: ReadingBudget = ReadingBudget()
     ) throws(MalformedInput) -> FoundPlists {
         var search = InfoPlistSearch(budget)
         if ZipArchive.isArchive(bytes) {
@@ -113,9 +99,7 @@ package struct InfoPlistSearch {
     /// Reads a list or an archive from a stream, for example standard input. No more of a list is held than a list may have; an
     /// archive goes to a temporary file without a name.
     package static func read(
-        _ input: InputFile,
-        name: String,
-        budget: ReadingBudget = ReadingBudget()
+        _ input: InputFile, name: String, budget: ReadingBudget = ReadingBudget()
     ) throws(MalformedInput) -> FoundPlists {
         var search = InfoPlistSearch(budget)
         var head: [UInt8] = []
@@ -297,9 +281,7 @@ package struct InfoPlistSearch {
 
     /// The executable of a bundle, if it is a regular file.
     private static func openExecutable(
-        of document: PlistDocument,
-        at path: String,
-        below root: String?
+        of document: PlistDocument, at path: String, below root: String?
     ) -> (bytes: FileBytes, name: String)? {
         guard let executable = executable(of: document, at: path) else { return nil }
         guard SystemFile.status(of: executable, followingLinks: false).map({ $0.st_mode & S_IFMT }) == S_IFREG,
@@ -335,9 +317,7 @@ package struct InfoPlistSearch {
         }
         guard budget.claim(bytes.count) else {
             throw .plist(
-                "",
-                "is not read: the profiles of this run have more than \(ReadingLimits.claimBytes >> 20) MiB"
-            )
+                "", "is not read: the profiles of this run have more than \(ReadingLimits.claimBytes >> 20) MiB")
         }
         return ProvisioningProfile.entitlement(bytes, source: source)
     }
@@ -369,10 +349,7 @@ package struct InfoPlistSearch {
         // Only bundles and what lies beside their lists is looked at: few of the names of an app.
         let bundles = archive.entries.compactMap { entry in BundlePath(entry.name).map { (entry, $0) } }
             .sorted { UTF8Key($0.0.name) < UTF8Key($1.0.name) }
-        let byName = Dictionary(
-            archive.entries.map { (UTF8Key($0.name), $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
+        let byName = Dictionary(archive.entries.map { (UTF8Key($0.name), $0) }, uniquingKeysWith: { first, _ in first })
         var executables = CodeSignature.unpackedBytesOfArchive
         var lists: [FoundPlist] = []
         guard bundles.count(where: { $0.1.part != .framework }) <= 1_000 else {
@@ -434,10 +411,7 @@ package struct InfoPlistSearch {
     /// The list of a framework or of a bundle of resources, if it has a dictionary that nobody reads. Others, and what cannot be read, are
     /// of no interest: no app fails because of them.
     private func framework(
-        _ entry: ZipArchive.Entry,
-        _ place: BundlePath,
-        in archive: ZipArchive,
-        name: String
+        _ entry: ZipArchive.Entry, _ place: BundlePath, in archive: ZipArchive, name: String
     ) -> FoundPlist? {
         guard entry.size <= 1 << 20, budget.unfold(entry.size),
             let bytes = try? archive.contents(entry, limit: 1 << 20), let document = try? PlistReader.read(bytes),
@@ -470,8 +444,7 @@ package struct InfoPlistSearch {
                     .plist(
                         "",
                         "and later projects are not evaluated: none of the first \(most) of the folder is for Apple systems"
-                    )
-                )
+                    ))
             }
             return
         }
@@ -481,11 +454,7 @@ package struct InfoPlistSearch {
                 throw .plist("", "is larger than \(DotNetProject.fileBytes >> 20) MiB, which no project is")
             }
             projects[folder] = try DotNetProject.read(
-                bytes,
-                name: path,
-                configuration: configuration,
-                fileAccess: .tree(of: path, root: root),
-                budget: budget
+                bytes, name: path, configuration: configuration, fileAccess: .tree(of: path, root: root), budget: budget
             )
         } catch {
             refuse(path, error)

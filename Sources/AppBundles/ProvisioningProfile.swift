@@ -45,9 +45,6 @@ enum ProvisioningProfile {
             let grants = document.root["Entitlements"]
         else { return nil }
         return AttestEntitlement(
-            entitlements: grants,
-            team: document.root["TeamIdentifier"]?.elements?.first?.string,
-            source: source
-        )
+            entitlements: grants, team: document.root["TeamIdentifier"]?.elements?.first?.string, source: source)
     }
 }

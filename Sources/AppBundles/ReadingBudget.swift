@@ -22,12 +22,9 @@ package final class ReadingBudget {
     private var expansions: Int
 
     package init(
-        kept: Int = ReadingLimits.keptBytes,
-        unfolded: Int = ReadingLimits.unfoldedBytes,
-        claims: Int = ReadingLimits.claimBytes,
-        executables: Int = ReadingLimits.executableBytes,
-        projects: Int = ReadingLimits.projectBytes,
-        expansions: Int = ReadingLimits.expandedBytes
+        kept: Int = ReadingLimits.keptBytes, unfolded: Int = ReadingLimits.unfoldedBytes,
+        claims: Int = ReadingLimits.claimBytes, executables: Int = ReadingLimits.executableBytes,
+        projects: Int = ReadingLimits.projectBytes, expansions: Int = ReadingLimits.expandedBytes
     ) {
         self.kept = kept
         self.unfolded = unfolded

@@ -91,8 +91,7 @@ package struct ZipArchive {
     /// The counts of a zip64 archive: a locator stands before the end record and names the record that has them.
     /// Source: APPNOTE.TXT 4.3.14 and 4.3.15.
     private static func wideEnd(
-        _ source: any ByteSource,
-        before end: Int
+        _ source: any ByteSource, before end: Int
     ) throws(MalformedInput) -> (count: Int, size: Int, offset: Int) {
         let damaged = MalformedInput.archive("", "is a zip64 archive with a damaged end; pack it again")
         guard end >= 76 else { throw damaged }
@@ -107,10 +106,7 @@ package struct ZipArchive {
 
     /// The sizes and the place of an entry, from its zip64 extra field where the short ones are full (APPNOTE.TXT 4.5.3).
     private static func extent(
-        _ bytes: [UInt8],
-        _ index: Int,
-        extra: Range<Int>,
-        name: String
+        _ bytes: [UInt8], _ index: Int, extra: Range<Int>, name: String
     ) throws(MalformedInput) -> (packed: Int, size: Int, offset: Int) {
         var (packed, size) = (bytes.number(index + 20, 4), bytes.number(index + 24, 4))
         var offset = bytes.number(index + 42, 4)
@@ -155,29 +151,18 @@ package struct ZipArchive {
             try check(name)
             guard names.insert(UTF8Key(name)).inserted else {
                 throw .archive(
-                    name.terminalSafe(limit: 120),
-                    "occurs twice in the archive, so it is not clear which one is meant"
-                )
+                    name.terminalSafe(limit: 120), "occurs twice in the archive, so it is not clear which one is meant")
             }
             if bytes.number(index + 8, 2) & 1 != 0, name.utf8.last != 0x2F {
                 throw .archive(name.terminalSafe(limit: 120), "is encrypted")
             }
             let extra = index + 46 + nameLength
             let wide = try ZipArchive.extent(
-                bytes,
-                index,
-                extra: extra..<(extra + bytes.number(index + 30, 2)),
-                name: name
-            )
+                bytes, index, extra: extra..<(extra + bytes.number(index + 30, 2)), name: name)
             entries.append(
                 Entry(
-                    name: name,
-                    method: bytes.number(index + 10, 2),
-                    packedSize: wide.packed,
-                    size: wide.size,
-                    headerOffset: wide.offset
-                )
-            )
+                    name: name, method: bytes.number(index + 10, 2), packedSize: wide.packed, size: wide.size,
+                    headerOffset: wide.offset))
             index = next
         }
         return entries
@@ -219,9 +204,7 @@ package struct ZipArchive {
         case 8: result = try inflated(entry, from: start)
         default:
             throw .archive(
-                entry.shownName,
-                "is compressed with method \(entry.method), which is not supported; only deflate is"
-            )
+                entry.shownName, "is compressed with method \(entry.method), which is not supported; only deflate is")
         }
         guard result.count == entry.size else {
             throw .archive(entry.shownName, "is not as long as the directory says")

@@ -45,9 +45,7 @@ public struct ATSDictionary: Sendable, Equatable {
         var members = value?.members ?? [:]
         if let value, value.members == nil {
             remarks.add(
-                .dictionaryWrongType,
-                "NSAppTransportSecurity is \(value.kind), not a dictionary: the defaults apply."
-            )
+                .dictionaryWrongType, "NSAppTransportSecurity is \(value.kind), not a dictionary: the defaults apply.")
             members = [:]
         }
         for (key, path) in ATSDictionary.flags { self[keyPath: path] = remarks.flag(members, key) }
@@ -69,8 +67,7 @@ public struct ATSDictionary: Sendable, Equatable {
         }
         if !pinnedDomains.isEmpty {
             members[ATSKey.pinnedDomains] = .dictionary(
-                Dictionary(pinnedDomains.map { ($0.domain, $0.propertyListValue) }) { $1 }
-            )
+                Dictionary(pinnedDomains.map { ($0.domain, $0.propertyListValue) }) { $1 })
         }
         return .dictionary(members)
     }
@@ -106,8 +103,7 @@ public struct ATSDictionary: Sendable, Equatable {
             remarks.add(
                 .dictionaryNested,
                 "The dictionary contains another NSAppTransportSecurity, one level too deep; nothing inside it is read. "
-                    + "Move its keys up one level."
-            )
+                    + "Move its keys up one level.")
         }
         for outer in [ATSKey.exceptionDomains, ATSKey.pinnedDomains] {
             for inner in [ATSKey.dictionary, ATSKey.exceptionDomains, ATSKey.pinnedDomains]
@@ -125,8 +121,7 @@ public struct ATSDictionary: Sendable, Equatable {
         guard let members = value.members else {
             remarks.add(
                 .dictionaryWrongType,
-                "NSExceptionDomains is \(value.kind), not a dictionary: all exceptions are dropped."
-            )
+                "NSExceptionDomains is \(value.kind), not a dictionary: all exceptions are dropped.")
             return [:]
         }
         var entries: [String: ExceptionEntry] = [:]

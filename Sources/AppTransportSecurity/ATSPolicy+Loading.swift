@@ -15,8 +15,7 @@ extension ATSPolicy {
         let root = try PlistReader.read(bytes).root
         self.init(
             dictionary: ATSDictionary(root[ATSKey.dictionary]?.propertyListValue),
-            profile: LinkedSDK(infoPlist: root).map(profile.linked) ?? profile
-        )
+            profile: LinkedSDK(infoPlist: root).map(profile.linked) ?? profile)
     }
 
     /// The policy of an NSAppTransportSecurity dictionary written as JSON.

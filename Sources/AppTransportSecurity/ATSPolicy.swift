@@ -49,9 +49,7 @@ public struct ATSPolicy: Sendable {
                 Cause(
                     .cleartextBlocked,
                     "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host.",
-                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
-                )
-            )
+                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")))
         }
         if isOutOfReach {
             failures.append(
@@ -60,23 +58,13 @@ public struct ATSPolicy: Sendable {
                     url.literalAddress == nil
                         ? "\(profile.name) blocks loads to local names; add an exception for \(url.host) or set NSAllowsArbitraryLoads."
                         : "\(profile.name) blocks loads to addresses, and exceptions cannot name them: only NSAllowsArbitraryLoads allows "
-                            + "\(url.host).",
-                    citation: .apple(ATSKey.localNetworking, read: "2026-11-21")
-                )
-            )
+                            + "\(url.host).", citation: .apple(ATSKey.localNetworking, read: "2026-11-21")))
         }
         return URLDecision(
-            url: url,
-            isLocal: local,
-            applies: true,
-            tlsRequired: ruling.tlsRequired,
-            requirements: requirements,
+            url: url, isLocal: local, applies: true, tlsRequired: ruling.tlsRequired, requirements: requirements,
             verdict: blocked ? .blocked : (url.isSecure ? .dependsOnServer : .allowed),
-            error: blocked ? .requiresSecureConnection : nil,
-            ruling: ruling,
-            failures: failures,
-            notes: notes(url, match: match, requirements: requirements, isLocal: isLocal)
-        )
+            error: blocked ? .requiresSecureConnection : nil, ruling: ruling, failures: failures,
+            notes: notes(url, match: match, requirements: requirements, isLocal: isLocal))
     }
 
     /// What a connection to the host of a URL must meet, without the reasons.
@@ -116,31 +104,20 @@ public struct ATSPolicy: Sendable {
         let isHardened = profile.facts.readsHardening.value && (hardening?.hardens ?? false)
         guard tlsRequired || entry != nil else {
             return TransportRequirements(
-                minimumTLS: isHardened ? .tls12 : nil,
-                suitePolicy: .system,
-                serverTrust: .default,
-                delegateMayAccept: true,
-                pins: pins,
-                isHardened: isHardened,
-                profile: profile
-            )
+                minimumTLS: isHardened ? .tls12 : nil, suitePolicy: .system, serverTrust: .default,
+                delegateMayAccept: true, pins: pins, isHardened: isHardened, profile: profile)
         }
         let insecure = entry?.allowsInsecureHTTPLoads ?? false
         let forwardSecrecy = entry?.requiresForwardSecrecy ?? true
         let suitePolicy: TransportRequirements.SuitePolicy = forwardSecrecy ? .ats : (insecure ? .system : .atsPlusRSA)
         let minimum = minimumVersion(entry)
         return TransportRequirements(
-            minimumTLS: isHardened ? max(minimum, .tls12) : minimum,
-            suitePolicy: suitePolicy,
-            serverTrust: insecure ? .default : .ats,
-            delegateMayAccept: insecure,
-            judgesKeySize: forwardSecrecy || !profile.facts.forwardSecrecyOffDropsKeySize.value,
-            pins: pins,
+            minimumTLS: isHardened ? max(minimum, .tls12) : minimum, suitePolicy: suitePolicy,
+            serverTrust: insecure ? .default : .ats, delegateMayAccept: insecure,
+            judgesKeySize: forwardSecrecy || !profile.facts.forwardSecrecyOffDropsKeySize.value, pins: pins,
             isHardened: isHardened,
             entryRequiresTransparency: (entry?.requiresCertificateTransparency ?? false)
-                && profile.facts.readsTransparencyKey.value,
-            profile: profile
-        )
+                && profile.facts.readsTransparencyKey.value, profile: profile)
     }
 
     private func minimumVersion(_ entry: ExceptionEntry?) -> TLSVersion {
@@ -153,34 +130,19 @@ public struct ATSPolicy: Sendable {
     /// What the system asks of every connection.
     private var uncoveredRequirements: TransportRequirements {
         TransportRequirements(
-            minimumTLS: nil,
-            suitePolicy: .system,
-            serverTrust: .default,
-            delegateMayAccept: true,
-            profile: profile
-        )
+            minimumTLS: nil, suitePolicy: .system, serverTrust: .default, delegateMayAccept: true, profile: profile)
     }
 
     private func uncovered(_ url: LoadURL, _ loader: Loader, isLocal: Bool) -> URLDecision {
         URLDecision(
-            url: url,
-            isLocal: isLocal,
-            applies: false,
-            tlsRequired: false,
-            requirements: uncoveredRequirements,
-            verdict: .allowed,
-            error: nil,
-            ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile),
-            failures: [],
-            notes: []
-        )
+            url: url, isLocal: isLocal, applies: false, tlsRequired: false, requirements: uncoveredRequirements,
+            verdict: .allowed, error: nil,
+            ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile), failures: [],
+            notes: [])
     }
 
     private func notes(
-        _ url: LoadURL,
-        match: ExceptionLookup.Match?,
-        requirements: TransportRequirements,
-        isLocal: Bool
+        _ url: LoadURL, match: ExceptionLookup.Match?, requirements: TransportRequirements, isLocal: Bool
     ) -> [Cause] {
         var notes: [Cause] = []
         if let match, match.depth > 1 {
@@ -189,10 +151,7 @@ public struct ATSPolicy: Sendable {
                     .noteSubdomainDepth,
                     "\(url.host) is \(match.depth) labels below \(match.key): Apple's documentation covers subdomains one label "
                         + "deep; its published evaluator covers any depth, and so does this decision.",
-                    citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
-                    kind: .note
-                )
-            )
+                    citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"), kind: .note))
         }
         if isLocal, let address = url.literalAddress, LocalHosts.isUnverified(address),
             profile.localHosts == .namesAndDirectAddresses
@@ -201,10 +160,7 @@ public struct ATSPolicy: Sendable {
                 Cause(
                     .noteLocalRangeUnverified,
                     "Only field reports say that addresses in this private range count as local since iOS 17 and macOS 14.",
-                    citation: .security("SecProtocolConfigurationTest.m"),
-                    kind: .note
-                )
-            )
+                    citation: .security("SecProtocolConfigurationTest.m"), kind: .note))
         }
         notes += linkedNotes(url, requirements)
         if match?.entry.minimumTLSVersion == .tls13 {
@@ -212,16 +168,10 @@ public struct ATSPolicy: Sendable {
             if !profile.facts.supportsTLS13.value {
                 notes.append(
                     Cause(
-                        .noteTLS13Unknown,
-                        "\(profile.name) does not support TLSv1.3; the minimum stays TLSv1.2.",
-                        citation: nil,
-                        kind: .note
-                    )
-                )
+                        .noteTLS13Unknown, "\(profile.name) does not support TLSv1.3; the minimum stays TLSv1.2.",
+                        citation: nil, kind: .note))
             } else if !works.value, url.isSecure {
-                notes.append(
-                    Cause(.noteTLS13Minimum, profile.disputedMinimum, citation: works.citation, kind: .note)
-                )
+                notes.append(Cause(.noteTLS13Minimum, profile.disputedMinimum, citation: works.citation, kind: .note))
             }
         }
         notes += dictionary.remarks.filter { isRelevant($0.subject, to: url, match) }.map(\.cause)
@@ -237,11 +187,7 @@ public struct ATSPolicy: Sendable {
                     .noteStackMinimum,
                     "ATS accepts \(requirements.policyMinimum) here, but the network stack does not: apps linked on 26 or later speak "
                         + "\(profile.stackMinimum.value) or later on \(profile.name) unless their code sets "
-                        + "tlsMinimumSupportedProtocolVersion.",
-                    citation: profile.stackMinimum.citation,
-                    kind: .note
-                )
-            )
+                        + "tlsMinimumSupportedProtocolVersion.", citation: profile.stackMinimum.citation, kind: .note))
         }
         guard let sdk = profile.sdk else { return notes }
         if profile.stackMinimum.basis == .inferred, requirements.effectiveMinimum < profile.facts.releaseMinimum.value,
@@ -252,21 +198,15 @@ public struct ATSPolicy: Sendable {
                     .noteSDKInferred,
                     "That apps linked on \(sdk) still speak \(requirements.effectiveMinimum) on \(profile.name) follows from Apple's words, "
                         + "\"apps linked on or after iOS 26 and macOS 26\"; it was not measured.",
-                    citation: profile.stackMinimum.citation,
-                    kind: .note
-                )
-            )
+                    citation: profile.stackMinimum.citation, kind: .note))
         }
         if profile.localRule.basis == .inferred, url.literalAddress != nil {
             notes.append(
                 Cause(
                     .noteSDKInferred,
                     "That apps linked on \(sdk) still load from addresses as before iOS 17 on \(profile.name) follows from Apple's words, \"apps "
-                        + "linked on or after iOS 17\"; it was not measured.",
-                    citation: profile.localRule.citation,
-                    kind: .note
-                )
-            )
+                        + "linked on or after iOS 17\"; it was not measured.", citation: profile.localRule.citation,
+                    kind: .note))
         }
         return notes
     }

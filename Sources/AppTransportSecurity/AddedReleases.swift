@@ -72,11 +72,7 @@ package struct AddedReleases: Sendable {
         facts.readsTransparencyKey = try flag("readsTransparencyKey") ?? facts.readsTransparencyKey
         facts.requiresTransparency = try flag("requiresTransparency") ?? facts.requiresTransparency
         return OSProfile(
-            id: id,
-            name: "\(name) \(number.text)",
-            sdk: LinkedSDK(family: family, number),
-            facts: SystemFacts(facts)
-        )
+            id: id, name: "\(name) \(number.text)", sdk: LinkedSDK(family: family, number), facts: SystemFacts(facts))
     }
 
     private static func fault(_ reason: String) -> MalformedInput {
@@ -90,9 +86,7 @@ extension OSProfile {
 
     /// Runs something that knows these releases too.
     package static func adding<Value>(
-        _ releases: AddedReleases,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: () async throws -> Value
+        _ releases: AddedReleases, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
     ) async rethrows -> Value {
         try await $added.withValue(releases.profiles, operation: body)
     }

@@ -34,13 +34,8 @@ package struct CauseTable: Sendable {
 
         /// Makes a row; see ``CodeExplanation`` and ``Remediation`` for its parts.
         package init(
-            _ code: Code,
-            at stage: Stage,
-            _ meaning: String,
-            _ actor: CodeExplanation.Actor,
-            _ action: String,
-            setting: ServerSetting? = nil,
-            exception: Remediation.ExceptionKey? = nil
+            _ code: Code, at stage: Stage, _ meaning: String, _ actor: CodeExplanation.Actor, _ action: String,
+            setting: ServerSetting? = nil, exception: Remediation.ExceptionKey? = nil
         ) {
             self.stage = stage
             explanation = CodeExplanation(code, meaning, actor, action)
@@ -66,336 +61,163 @@ package struct CauseTable: Sendable {
 
     private static let known: [Row] = [
         Row(
-            .cleartextBlocked,
-            at: .policy,
-            "a cleartext URL, and the policy requires TLS for its host",
-            .server,
-            "serve https",
-            exception: .insecureHTTPLoads
-        ),
+            .cleartextBlocked, at: .policy, "a cleartext URL, and the policy requires TLS for its host", .server,
+            "serve https", exception: .insecureHTTPLoads),
         Row(
-            .localBlocked,
-            at: .policy,
-            "the system blocks loads to addresses and local names",
-            .developer,
+            .localBlocked, at: .policy, "the system blocks loads to addresses and local names", .developer,
             "load over https, or name the local host in NSExceptionDomains: iOS 9 does not support NSAllowsLocalNetworking"
         ),
         Row(
-            .tlsVersionTooLow,
-            at: .handshake,
+            .tlsVersionTooLow, at: .handshake,
             "no common version: the server negotiates one older than allowed, or supports only versions newer than the system does",
-            .server,
-            "enable TLS 1.2 or 1.3 on the server",
-            setting: .versions,
-            exception: .minimumTLSVersion
-        ),
+            .server, "enable TLS 1.2 or 1.3 on the server", setting: .versions, exception: .minimumTLSVersion),
         Row(
-            .tlsNoCommonSuite,
-            at: .handshake,
-            "the server negotiates or requires a suite that is not offered",
-            .server,
-            "enable ECDHE suites with AES-GCM on the server",
-            setting: .suites
-        ),
+            .tlsNoCommonSuite, at: .handshake, "the server negotiates or requires a suite that is not offered", .server,
+            "enable ECDHE suites with AES-GCM on the server", setting: .suites),
         Row(
-            .tlsNoForwardSecrecy,
-            at: .handshake,
-            "the server uses RSA key exchange, but forward secrecy is required",
-            .server,
-            "enable ECDHE suites on the server, for example ECDHE-RSA-AES128-GCM-SHA256",
-            setting: .suites,
-            exception: .forwardSecrecy
-        ),
+            .tlsNoForwardSecrecy, at: .handshake, "the server uses RSA key exchange, but forward secrecy is required",
+            .server, "enable ECDHE suites on the server, for example ECDHE-RSA-AES128-GCM-SHA256", setting: .suites,
+            exception: .forwardSecrecy),
         Row(
-            .tlsNoCommonSignature,
-            at: .handshake,
+            .tlsNoCommonSignature, at: .handshake,
             "the server signs the handshake only with algorithms that are not offered, because of its key or a setting",
             .server,
             "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key: the algorithm that the current key signs with is not offered",
-            setting: .certificate
-        ),
+            setting: .certificate),
         Row(
-            .tlsNoCommonGroup,
-            at: .handshake,
-            "no common key-exchange group",
-            .server,
-            "enable X25519 or P-256 on the server",
-            setting: .groups
-        ),
+            .tlsNoCommonGroup, at: .handshake, "no common key-exchange group", .server,
+            "enable X25519 or P-256 on the server", setting: .groups),
         Row(
-            .tlsHandshakeFailed,
-            at: .handshake,
+            .tlsHandshakeFailed, at: .handshake,
             "the handshake failed for another reason: an alert, a broken message, a signature that does not match",
-            .server,
-            "check the server's TLS log"
-        ),
+            .server, "check the server's TLS log"),
         Row(
-            .tlsLargeHello,
-            at: .handshake,
+            .tlsLargeHello, at: .handshake,
             "only a smaller ClientHello is answered: the server, or something in between, fails if the ClientHello arrives in two TCP segments",
             .server,
             "update what reads the ClientHello first, often a load balancer or firewall: it may arrive in several TCP segments; the "
-                + "server itself does not need to support X25519MLKEM768 (tldr.fail)"
-        ),
+                + "server itself does not need to support X25519MLKEM768 (tldr.fail)"),
         Row(
-            .tlsNoExtendedMasterSecret,
-            at: .handshake,
-            "FCP_v2.1 is required, but TLS 1.2 was negotiated without the extended master secret",
-            .server,
+            .tlsNoExtendedMasterSecret, at: .handshake,
+            "FCP_v2.1 is required, but TLS 1.2 was negotiated without the extended master secret", .server,
             "run the server with a TLS library that supports the extended master secret (OpenSSL 1.1.0 or later), or enable TLS 1.3",
-            setting: .extendedMasterSecret
-        ),
+            setting: .extendedMasterSecret),
         Row(
-            .tlsClientCertificateRequired,
-            at: .handshake,
-            "the server demands a client certificate",
-            .developer,
-            "give the app a client certificate, or make it optional on the server",
-            setting: .clientCertificate
-        ),
+            .tlsClientCertificateRequired, at: .handshake, "the server demands a client certificate", .developer,
+            "give the app a client certificate, or make it optional on the server", setting: .clientCertificate),
         Row(
-            .trustUnknownRoot,
-            at: .trust,
-            "the chain ends in a root that is not in any trust store",
-            .server,
-            "use a certificate from a public CA, or install the root on the devices",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustUnknownRoot, at: .trust, "the chain ends in a root that is not in any trust store", .server,
+            "use a certificate from a public CA, or install the root on the devices", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustSelfSigned,
-            at: .trust,
-            "the leaf is self-signed",
-            .server,
-            "use a certificate from a public CA",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustSelfSigned, at: .trust, "the leaf is self-signed", .server, "use a certificate from a public CA",
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustMissingIntermediate,
-            at: .trust,
-            "the server did not send the certificate that issued its leaf",
-            .server,
-            "send the intermediate certificate after the leaf",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustMissingIntermediate, at: .trust, "the server did not send the certificate that issued its leaf",
+            .server, "send the intermediate certificate after the leaf", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustExpired,
-            at: .trust,
-            "a certificate has expired",
-            .server,
-            "renew the certificate",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustExpired, at: .trust, "a certificate has expired", .server, "renew the certificate",
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustNotYetValid,
-            at: .trust,
-            "a certificate is not valid yet",
-            .server,
-            "check the clocks, or wait until the certificate is valid",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustNotYetValid, at: .trust, "a certificate is not valid yet", .server,
+            "check the clocks, or wait until the certificate is valid", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustWrongHost,
-            at: .trust,
-            "the certificate names other hosts",
-            .server,
-            "get a certificate that names this host",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustWrongHost, at: .trust, "the certificate names other hosts", .server,
+            "get a certificate that names this host", setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustNoSubjectAlternativeName,
-            at: .trust,
-            "the certificate names the host only as its common name, or not at all",
-            .server,
-            "get a certificate with the host as subject alternative name",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustNoSubjectAlternativeName, at: .trust,
+            "the certificate names the host only as its common name, or not at all", .server,
+            "get a certificate with the host as subject alternative name", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustWeakKey,
-            at: .trust,
+            .trustWeakKey, at: .trust,
             "an RSA key under 2048 bits, a curve under 256 bits or one that TLS does not support; the root's key counts too",
-            .server,
-            "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .server, "get a certificate with an RSA key of at least 2048 bits or a P-256 key", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustWeakSignature,
-            at: .trust,
+            .trustWeakSignature, at: .trust,
             "a certificate signed with a hash weaker than SHA-256 or, under FCP_v2.1, with an algorithm that the ClientHello does not offer",
-            .server,
-            "get a certificate that is signed with SHA-256 or stronger",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .server, "get a certificate that is signed with SHA-256 or stronger", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustValidityTooLong,
-            at: .trust,
-            "the leaf is valid for more days than allowed",
-            .server,
-            "get a certificate that is valid for a shorter time",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustValidityTooLong, at: .trust, "the leaf is valid for more days than allowed", .server,
+            "get a certificate that is valid for a shorter time", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustWrongKeyUsage,
-            at: .trust,
-            "the certificate's purpose or its place in the path is wrong",
-            .server,
-            "get a certificate for server authentication",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustWrongKeyUsage, at: .trust, "the certificate's purpose or its place in the path is wrong", .server,
+            "get a certificate for server authentication", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustNameConstraints,
-            at: .trust,
-            "a name in the path is outside what a CA above it may issue for",
-            .server,
-            "get a certificate from a CA that may issue for all names in it",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustNameConstraints, at: .trust, "a name in the path is outside what a CA above it may issue for",
+            .server, "get a certificate from a CA that may issue for all names in it", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustIssuance,
-            at: .trust,
-            "`ats certificate` only: no CA may issue such a certificate, although trust evaluation accepts it",
-            .server,
-            "have the CA reissue the certificate without the fault",
-            setting: .certificate
-        ),
+            .trustIssuance, at: .trust,
+            "`ats certificate` only: no CA may issue such a certificate, although trust evaluation accepts it", .server,
+            "have the CA reissue the certificate without the fault", setting: .certificate),
         Row(
-            .trustRevoked,
-            at: .trust,
-            "the certificate is revoked",
-            .server,
-            "replace the certificate",
-            setting: .certificate
-        ),
+            .trustRevoked, at: .trust, "the certificate is revoked", .server, "replace the certificate",
+            setting: .certificate),
         Row(
-            .trustNeedsDelegate,
-            at: .trust,
-            "the dictionary permits app code to accept this certificate; without it the load fails",
-            .server,
-            "get a certificate that trust evaluation accepts",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .trustNeedsDelegate, at: .trust,
+            "the dictionary permits app code to accept this certificate; without it the load fails", .server,
+            "get a certificate that trust evaluation accepts", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .trustPinMismatch,
-            at: .trust,
-            "no pinned key in the chain",
-            .developer,
-            "update the app's pins, or use the pinned key"
-        ),
+            .trustPinMismatch, at: .trust, "no pinned key in the chain", .developer,
+            "update the app's pins, or use the pinned key"),
         Row(
-            .trustRefusedByDelegate,
-            at: .trust,
-            "the app's own check refused the certificate",
-            .developer,
-            "check what the load's delegate compares"
-        ),
+            .trustRefusedByDelegate, at: .trust, "the app's own check refused the certificate", .developer,
+            "check what the load's delegate compares"),
         Row(
-            .ctMissing,
-            at: .trust,
-            "too few signed certificate timestamps that verify, from known logs and enough operators",
-            .server,
-            "get a certificate with signed certificate timestamps",
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            .ctMissing, at: .trust,
+            "too few signed certificate timestamps that verify, from known logs and enough operators", .server,
+            "get a certificate with signed certificate timestamps", exception: .insecureHTTPLoadsWithDelegate),
         Row(
-            .httpRedirectBlocked,
-            at: .http,
-            "a redirect to a URL that the policy blocks",
-            .server,
-            "redirect to https",
-            exception: .insecureHTTPLoads
-        ),
+            .httpRedirectBlocked, at: .http, "a redirect to a URL that the policy blocks", .server, "redirect to https",
+            exception: .insecureHTTPLoads),
         Row(.httpRedirectLoop, at: .http, "too many redirects", .server, "fix the redirect loop on the server"),
         Row(
-            .httpRedirectNeedsCookie,
-            at: .http,
-            "redirects that may end only for a client that sends back the cookie that was set on the way",
-            .author,
-            "check the URL that the redirects lead to with the cookie"
-        ),
+            .httpRedirectNeedsCookie, at: .http,
+            "redirects that may end only for a client that sends back the cookie that was set on the way", .author,
+            "check the URL that the redirects lead to with the cookie"),
         Row(
-            .httpNoAnswer,
-            at: .http,
-            "the TLS handshake completed, but no HTTP response came",
-            .server,
-            "check the server's HTTP log"
-        ),
+            .httpNoAnswer, at: .http, "the TLS handshake completed, but no HTTP response came", .server,
+            "check the server's HTTP log"),
         Row(
-            .httpAnswerTooLarge,
-            at: .http,
-            "the response is larger than the caller allows",
-            .developer,
-            "raise the limit of the load, or request less"
-        ),
+            .httpAnswerTooLarge, at: .http, "the response is larger than the caller allows", .developer,
+            "raise the limit of the load, or request less"),
         Row(
-            .httpIncompleteAnswer,
-            at: .http,
-            "the response ended before its announced length",
-            .server,
-            "find what closes the connection early: a crash, a proxy timeout, a wrong Content-Length"
-        ),
+            .httpIncompleteAnswer, at: .http, "the response ended before its announced length", .server,
+            "find what closes the connection early: a crash, a proxy timeout, a wrong Content-Length"),
         Row(
-            .httpRequestBody,
-            at: .http,
+            .httpRequestBody, at: .http,
             "the request body could not be sent: a second time, with a length other than announced, or with a method that takes no body",
-            .developer,
-            "provide a body that can be sent again, with its exact length"
-        ),
+            .developer, "provide a body that can be sent again, with its exact length"),
         Row(
-            .netRefused,
-            at: .network,
-            "nothing is listening, or the host cannot be reached",
-            .server,
-            "start the server, or check the port and the firewall"
-        ),
+            .netRefused, at: .network, "nothing is listening, or the host cannot be reached", .server,
+            "start the server, or check the port and the firewall"),
         Row(
-            .netTimeout,
-            at: .network,
-            "no answer in time; this says nothing about what the server supports",
-            .network,
-            "check the network and the firewall, or raise --connect-timeout"
-        ),
+            .netTimeout, at: .network, "no answer in time; this says nothing about what the server supports", .network,
+            "check the network and the firewall, or raise --connect-timeout"),
         Row(
-            .netReset,
-            at: .network,
-            "the connection was reset",
-            .network,
-            "check the firewall or proxy in between: it resets the connection"
-        ),
+            .netReset, at: .network, "the connection was reset", .network,
+            "check the firewall or proxy in between: it resets the connection"),
         Row(
-            .netClosed,
-            at: .network,
-            "the connection was closed without an answer",
-            .server,
-            "check the server's log: it closes the connection after the ClientHello"
-        ),
+            .netClosed, at: .network, "the connection was closed without an answer", .server,
+            "check the server's log: it closes the connection after the ClientHello"),
         Row(.netNotTLS, at: .network, "the answer is not TLS", .server, "check the port: it does not speak TLS"),
         Row(.netDNS, at: .network, "the name cannot be resolved", .server, "check the name"),
         Row(
-            .proxyNameMismatch,
-            at: .proxy,
-            "the ClientHello in a tunnel names a different host than the tunnel was opened to",
-            .developer,
-            "open the tunnel to the host that the ClientHello names: only the host of CONNECT was judged"
-        ),
+            .proxyNameMismatch, at: .proxy,
+            "the ClientHello in a tunnel names a different host than the tunnel was opened to", .developer,
+            "open the tunnel to the host that the ClientHello names: only the host of CONNECT was judged"),
         Row(
-            .proxyForbiddenAddress,
-            at: .proxy,
-            "the proxy does not connect to itself, link-local addresses or metadata services",
-            .nobody,
-            "connect to such an address without the proxy"
-        ),
+            .proxyForbiddenAddress, at: .proxy,
+            "the proxy does not connect to itself, link-local addresses or metadata services", .nobody,
+            "connect to such an address without the proxy"),
     ]
 }
 

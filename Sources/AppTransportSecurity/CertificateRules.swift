@@ -51,58 +51,32 @@ extension CertificateRules {
 
     /// Systems before iOS 13 and macOS 10.15, outside ATS: path, dates and name, and nothing about strength.
     static let plainUntil2019 = CertificateRules(
-        minimumRSABits: nil,
-        minimumCurveBits: nil,
-        forbiddenHashes: [.md2, .md4],
-        requiresAlternativeName: false,
-        purposeRules: [],
-        limitsAuthorities: [.system],
-        ceilings: []
-    )
+        minimumRSABits: nil, minimumCurveBits: nil, forbiddenHashes: [.md2, .md4], requiresAlternativeName: false,
+        purposeRules: [], limitsAuthorities: [.system], ceilings: [])
 
     /// ATS on those systems. Source: SecPolicy.c, SecPolicyCreateAppleAppTransportSecurity.
     static let transportSecurityUntil2019 = CertificateRules(
-        minimumRSABits: 2048,
-        minimumCurveBits: 256,
-        forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
-        requiresAlternativeName: false,
-        purposeRules: [],
-        limitsAuthorities: [.system],
-        ceilings: []
-    )
+        minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
+        requiresAlternativeName: false, purposeRules: [], limitsAuthorities: [.system], ceilings: [])
 
     /// Systems from iOS 13 and macOS 10.15 on, outside ATS. Source: SecPolicy.c, SecPolicyCreateSSL; HT210176, HT211025.
     static let plainSince2019 = CertificateRules(
-        minimumRSABits: 2048,
-        minimumCurveBits: 256,
-        forbiddenHashes: [.md2, .md4, .md5, .sha1],
-        requiresAlternativeName: true,
-        purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
-        limitsAuthorities: [.system],
-        ceilings: modernCeilings
-    )
+        minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1],
+        requiresAlternativeName: true, purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        limitsAuthorities: [.system], ceilings: modernCeilings)
 
     /// ATS on those systems: SHA-224 is refused too.
     static let transportSecuritySince2019 = CertificateRules(
-        minimumRSABits: 2048,
-        minimumCurveBits: 256,
-        forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
-        requiresAlternativeName: true,
-        purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
-        limitsAuthorities: [.system],
-        ceilings: modernCeilings
-    )
+        minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
+        requiresAlternativeName: true, purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        limitsAuthorities: [.system], ceilings: modernCeilings)
 
     /// The rules as the documents state them today, for every anchor.
     static let documented = CertificateRules(
-        minimumRSABits: 2048,
-        minimumCurveBits: 256,
-        forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
+        minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
         requiresAlternativeName: true,
         purposeRules: [PurposeRule(anchors: [.system, .installed], issuedFrom: july2019)],
-        limitsAuthorities: [.system, .installed],
-        ceilings: modernCeilings
-    )
+        limitsAuthorities: [.system, .installed], ceilings: modernCeilings)
 
     /// 825 days for all, 398 for the roots that come with the system. Source: HT210176, HT211025, SecPolicyServer.c.
     private static let modernCeilings = [

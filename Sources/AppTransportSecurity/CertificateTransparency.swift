@@ -67,13 +67,9 @@ public struct CTLogList: Sendable {
                     let states = log.members?["state"]?.members ?? [:]
                     let state = CTLogList.states.first { states[$0] != nil } ?? ""
                     logs[identifier] = Log(
-                        state: state,
-                        since: states[state]?.text("timestamp").flatMap(CTLogList.date),
-                        name: log.text("description") ?? "unnamed",
-                        operatorName: operatorName,
-                        key: log.text("key").flatMap { Base64.decode($0) },
-                        interval: try CTLogList.interval(of: log)
-                    )
+                        state: state, since: states[state]?.text("timestamp").flatMap(CTLogList.date),
+                        name: log.text("description") ?? "unnamed", operatorName: operatorName,
+                        key: log.text("key").flatMap { Base64.decode($0) }, interval: try CTLogList.interval(of: log))
                 }
             }
         }
@@ -97,8 +93,7 @@ public struct CTLogList: Sendable {
             let name = (log.text("description") ?? "unnamed").terminalSafe(limit: 80)
             throw MalformedInput(
                 code: .malformedCTLogList,
-                reason: "the temporal_interval of the log '\(name)' does not start before it ends"
-            )
+                reason: "the temporal_interval of the log '\(name)' does not start before it ends")
         }
         return start..<end
     }
@@ -116,10 +111,7 @@ extension PropertyListValue {
 /// Transparency policy, which a comment there repeats.
 enum TransparencyEvaluation {
     static func judge(
-        _ requirements: TransportRequirements,
-        _ facts: PresentedTrust,
-        at instant: Date,
-        logs: CTLogList?
+        _ requirements: TransportRequirements, _ facts: PresentedTrust, at instant: Date, logs: CTLogList?
     ) -> (causes: [Cause], notes: [Cause]) {
         guard let leaf = facts.chain.judged.first else { return ([], []) }
         let isRequired =
@@ -147,10 +139,8 @@ enum TransparencyEvaluation {
             return (
                 [
                     Cause(
-                        .ctMissing,
-                        "The entry requires Certificate Transparency: \(counted).\(dispute)",
-                        citation: citation
-                    )
+                        .ctMissing, "The entry requires Certificate Transparency: \(counted).\(dispute)",
+                        citation: citation)
                 ],
                 []
             )
@@ -178,9 +168,7 @@ enum TransparencyEvaluation {
             .noteCTListOld,
             "The list of logs is of \(CivilDate.text(of: made)), 60 days or more before the time of judgement: newer logs are missing from it. Apple's "
                 + "systems require no timestamps while their own list is so old.",
-            citation: .security("CertificateTransparency.m"),
-            kind: .note
-        )
+            citation: .security("CertificateTransparency.m"), kind: .note)
     }
 
     /// How many timestamps a certificate needs, by the day of its issue and its lifetime.
@@ -277,10 +265,7 @@ private struct JudgedTimestamps {
     private(set) var refusals: [String] = []
 
     init(
-        _ lists: [(SignedTimestamp.Source, [SignedTimestamp])],
-        _ chain: ChainFacts,
-        at instant: Date,
-        _ logs: CTLogList
+        _ lists: [(SignedTimestamp.Source, [SignedTimestamp])], _ chain: ChainFacts, at instant: Date, _ logs: CTLogList
     ) {
         guard let leaf = chain.judged.first else { return }
         let issuer = chain.judged.dropFirst().first ?? chain.anchor?.certificate
@@ -299,12 +284,8 @@ private struct JudgedTimestamps {
                 guard let reason else {
                     valid.append(
                         Valid(
-                            source: source,
-                            logIdentifier: timestamp.logIdentifier,
-                            operatorName: log?.operatorName ?? "",
-                            isCurrent: log?.isCurrent(at: instant) ?? false
-                        )
-                    )
+                            source: source, logIdentifier: timestamp.logIdentifier,
+                            operatorName: log?.operatorName ?? "", isCurrent: log?.isCurrent(at: instant) ?? false))
                     continue
                 }
                 if refusals.count < 5 {
@@ -321,13 +302,8 @@ private struct JudgedTimestamps {
 
     /// Why a timestamp does not count; nil if it does.
     private static func fault(
-        _ timestamp: SignedTimestamp,
-        _ source: SignedTimestamp.Source,
-        _ log: CTLogList.Log,
-        _ leaf: CertificateFacts,
-        _ issuer: CertificateFacts?,
-        _ instant: Date,
-        _ verifier: any TimestampVerifying
+        _ timestamp: SignedTimestamp, _ source: SignedTimestamp.Source, _ log: CTLogList.Log, _ leaf: CertificateFacts,
+        _ issuer: CertificateFacts?, _ instant: Date, _ verifier: any TimestampVerifying
     ) -> String? {
         guard log.wasApproved(at: timestamp.issued) else {
             guard log.state == "retired", let since = log.since else {

@@ -22,10 +22,7 @@ extension ConsoleLine {
     ///   - causes: why, first cause first.
     ///   - host: of the URL.
     package static func lines(
-        for error: URLLoadError,
-        causes: [Cause],
-        host: String,
-        on profile: OSProfile
+        for error: URLLoadError, causes: [Cause], host: String, on profile: OSProfile
     ) -> [ConsoleLine] {
         guard let situation = Situation(error, causes) else { return [] }
         let shownHost = host.terminalSafe(limit: 253)
@@ -110,94 +107,53 @@ extension ConsoleLine {
     ]
 
     private static let boringSSL = Citation(
-        source: "libboringssl 26.4, its strings (blacktop/ipsw-diffs)",
-        read: "2026-11-22"
-    )
+        source: "libboringssl 26.4, its strings (blacktop/ipsw-diffs)", read: "2026-11-22")
 
     private static func libraryRow(_ text: String, _ situation: Situation) -> Row {
         Row(
-            text: text,
-            situation: [situation],
-            iOS: ("26.4", nil),
-            macOS: ("26.4", nil),
-            seenOn: ["ios26.4", "macos26.4"],
-            citation: boringSSL
-        )
+            text: text, situation: [situation], iOS: ("26.4", nil), macOS: ("26.4", nil),
+            seenOn: ["ios26.4", "macos26.4"], citation: boringSSL)
     }
 
     private static let table: [Row] = [
         Row(
             text:
                 "\(LogSentence.cleartext.text) (http://) resource load since it is insecure. Temporary exceptions can be "
-                + "configured via your app's Info.plist file.",
-            situation: [.cleartext],
-            iOS: ("9", nil),
-            macOS: ("10.11", nil),
-            seenOn: ["ios9"],
-            citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")
-        ),
+                + "configured via your app's Info.plist file.", situation: [.cleartext], iOS: ("9", nil),
+            macOS: ("10.11", nil), seenOn: ["ios9"],
+            citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")),
         Row(
             text: "Cannot start load of Task <UUID>.<number> since it \(LogSentence.policy.text)",
-            situation: [.cleartext],
-            iOS: ("16", nil),
-            macOS: ("13", nil),
-            seenOn: [],
-            citation: Citation(source: "kkaoseb.blogspot.com, 2023; no release is named", read: "2026-11-21")
-        ),
+            situation: [.cleartext], iOS: ("16", nil), macOS: ("13", nil), seenOn: [],
+            citation: Citation(source: "kkaoseb.blogspot.com, 2023; no release is named", read: "2026-11-21")),
         Row(
-            text: "CFNetwork SSLHandshake failed (<stream>)",
-            situation: tls,
-            iOS: ("9", "11"),
-            macOS: ("10.11", "10.13"),
-            seenOn: ["macos10.11"],
+            text: "CFNetwork SSLHandshake failed (<stream>)", situation: tls, iOS: ("9", "11"),
+            macOS: ("10.11", "10.13"), seenOn: ["macos10.11"],
             citation: Citation(
                 source: "nscurl of OS X 10.11: Cocoa Keys, listing 1; gist krunk4ever/936e03b48c030e26a3a6",
-                read: "2026-11-21"
-            )
-        ),
+                read: "2026-11-21")),
         Row(
-            text: "NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, <stream>)",
-            situation: tls,
-            iOS: ("9", "13"),
-            macOS: ("10.11", "10.15"),
-            seenOn: ["macos10.11", "macos10.13", "macos10.14"],
+            text: "NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, <stream>)", situation: tls,
+            iOS: ("9", "13"), macOS: ("10.11", "10.15"), seenOn: ["macos10.11", "macos10.13", "macos10.14"],
             citation: Citation(
                 source:
                     "nscurl of OS X 10.11 (Cocoa Keys, listing 1), macOS 10.13 (ushahidi/platform#3289) and 10.14 (OWASP MASTG 0x06g)",
-                read: "2026-11-21"
-            )
-        ),
+                read: "2026-11-21")),
         Row(
             text: "Task <UUID>.<number> finished with error [<code>] Error Domain=NSURLErrorDomain Code=<code>",
-            situation: tls,
-            iOS: ("13", nil),
-            macOS: ("10.15", nil),
-            seenOn: [],
-            citation: Citation(source: "logs of devices, quoted without their release", read: "2026-11-22")
-        ),
+            situation: tls, iOS: ("13", nil), macOS: ("10.15", nil), seenOn: [],
+            citation: Citation(source: "logs of devices, quoted without their release", read: "2026-11-22")),
+        libraryRow("Error [ATS Violation]: \(LogSentence.trust.text) for server: <host>", .trust),
         libraryRow(
-            "Error [ATS Violation]: \(LogSentence.trust.text) for server: <host>",
-            .trust
-        ),
-        libraryRow(
-            "Error \(LogSentence.rsaKey.text) <bits> bits is less than minimum <bits> bits for server: <host>",
-            .rsaKey
-        ),
+            "Error \(LogSentence.rsaKey.text) <bits> bits is less than minimum <bits> bits for server: <host>", .rsaKey),
         libraryRow(
             "Error \(LogSentence.curveKey.text) <bits> bits is less than minimum <bits> bits for server: <host>",
-            .curveKey
-        ),
+            .curveKey),
         libraryRow(
-            "Error \(LogSentence.leafHash.text) (<number>) is not at least SHA-256 for server: <host>",
-            .leafHash
-        ),
+            "Error \(LogSentence.leafHash.text) (<number>) is not at least SHA-256 for server: <host>", .leafHash),
         libraryRow(
             "Error \(LogSentence.unofferedSignature.text) <algorithm> not advertised in client hello for server: <host>",
-            .unofferedSignature
-        ),
-        libraryRow(
-            "Error \(LogSentence.masterSecret.text) (EMS) for server: <host>",
-            .masterSecret
-        ),
+            .unofferedSignature),
+        libraryRow("Error \(LogSentence.masterSecret.text) (EMS) for server: <host>", .masterSecret),
     ]
 }

@@ -15,17 +15,12 @@ public import TLSFacts
 ///   - logs: the known Certificate Transparency logs; without them timestamps are counted, and nothing fails but
 ///     an entry with NSRequiresCertificateTransparency if there is not one.
 public func evaluate(
-    _ requirements: TransportRequirements,
-    _ facts: ConnectionFacts,
-    host: String,
-    at instant: Date,
+    _ requirements: TransportRequirements, _ facts: ConnectionFacts, host: String, at instant: Date,
     logs: CTLogList? = nil
 ) -> TransportVerdict {
     evaluate(
-        requirements,
-        facts.handshake,
-        trust: TrustFindings(requirements, facts.trust, host: host, at: instant, logs: logs)
-    )
+        requirements, facts.handshake,
+        trust: TrustFindings(requirements, facts.trust, host: host, at: instant, logs: logs))
 }
 
 /// Judges a chain alone, before a server has it, by the same rules of trust: nothing is said of versions, suites and key possession.
@@ -33,28 +28,19 @@ public func evaluate(
 /// - Parameters:
 ///   - host: as above; nil judges no name.
 package func evaluate(
-    _ requirements: TransportRequirements,
-    _ facts: PresentedTrust,
-    host: String?,
-    at instant: Date,
+    _ requirements: TransportRequirements, _ facts: PresentedTrust, host: String?, at instant: Date,
     logs: CTLogList? = nil
 ) -> TransportVerdict {
     let trust = TrustFindings(requirements, facts, host: host, at: instant, logs: logs)
     let causes = trust.causes + trust.pinCauses
     return TransportVerdict(
-        passed: causes.isEmpty,
-        causes: causes,
-        notes: trust.transparencyNotes + trust.notes,
-        error: causes.isEmpty ? nil : trust.error,
-        onlyTrustFailed: trust.pinCauses.isEmpty && !causes.isEmpty
-    )
+        passed: causes.isEmpty, causes: causes, notes: trust.transparencyNotes + trust.notes,
+        error: causes.isEmpty ? nil : trust.error, onlyTrustFailed: trust.pinCauses.isEmpty && !causes.isEmpty)
 }
 
 /// The same from what was found about trust before.
 package func evaluate(
-    _ requirements: TransportRequirements,
-    _ handshake: HandshakeObservation,
-    trust: TrustFindings
+    _ requirements: TransportRequirements, _ handshake: HandshakeObservation, trust: TrustFindings
 ) -> TransportVerdict {
     let protocolCauses = HandshakeEvaluation.causes(requirements, handshake, leaf: trust.leafSignature)
     var trustCauses = trust.causes
@@ -66,18 +52,13 @@ package func evaluate(
             Cause(
                 .trustNeedsDelegate,
                 "The dictionary permits the app's own code to accept this certificate; without such code the load fails.",
-                citation: .apple(ATSKey.insecureHTTPLoads, read: "2026-11-21")
-            )
-        )
+                citation: .apple(ATSKey.insecureHTTPLoads, read: "2026-11-21")))
     }
     let causes = protocolCauses + trustCauses + trust.pinCauses
     return TransportVerdict(
-        passed: causes.isEmpty,
-        causes: causes,
+        passed: causes.isEmpty, causes: causes,
         notes: trust.transparencyNotes + HandshakeEvaluation.notes(handshake) + trust.notes,
-        error: causes.isEmpty ? nil : error,
-        onlyTrustFailed: onlyTrustFailed
-    )
+        error: causes.isEmpty ? nil : error, onlyTrustFailed: onlyTrustFailed)
 }
 
 /// What requirements on trust find in one connection, whatever they say of version and suite.
@@ -106,10 +87,7 @@ package struct TrustFindings: Sendable {
     let leafSignature: SignatureFacts?
 
     package init(
-        _ requirements: TransportRequirements,
-        _ facts: PresentedTrust,
-        host: String?,
-        at instant: Date,
+        _ requirements: TransportRequirements, _ facts: PresentedTrust, host: String?, at instant: Date,
         logs: CTLogList?
     ) {
         let trust = TrustEvaluation(requirements: requirements, facts: facts, host: host, instant: instant)

@@ -22,12 +22,9 @@ public struct ExceptionEntry: Sendable, Hashable {
 
     /// An entry whose keys are at their defaults, except those given.
     public init(
-        includesSubdomains: Bool = false,
-        allowsInsecureHTTPLoads: Bool = false,
-        minimumTLSVersion: TLSVersionName? = nil,
-        requiresForwardSecrecy: Bool = true,
-        requiresCertificateTransparency: Bool = false,
-        hardening: HardeningLevel? = nil
+        includesSubdomains: Bool = false, allowsInsecureHTTPLoads: Bool = false,
+        minimumTLSVersion: TLSVersionName? = nil, requiresForwardSecrecy: Bool = true,
+        requiresCertificateTransparency: Bool = false, hardening: HardeningLevel? = nil
     ) {
         self.includesSubdomains = includesSubdomains
         self.allowsInsecureHTTPLoads = allowsInsecureHTTPLoads
@@ -80,8 +77,7 @@ public struct ExceptionEntry: Sendable, Hashable {
             minimumTLSVersion: [minimumTLSVersion, other.minimumTLSVersion].compactMap(\.self).min(),
             requiresForwardSecrecy: requiresForwardSecrecy && other.requiresForwardSecrecy,
             requiresCertificateTransparency: requiresCertificateTransparency && other.requiresCertificateTransparency,
-            hardening: hardening == other.hardening ? hardening : nil
-        )
+            hardening: hardening == other.hardening ? hardening : nil)
     }
 }
 

@@ -24,12 +24,8 @@ package struct FailedHandshakeVerdict: Sendable {
 ///   - leaf: the first certificate that the server presents then.
 ///   - smaller: how the same hello without post-quantum groups ended, where it was sent.
 package func evaluate(
-    _ requirements: TransportRequirements,
-    failed outcome: HandshakeOutcome,
-    host: String,
-    widest: HandshakeObservation? = nil,
-    leaf: CertificateFacts? = nil,
-    smaller: HandshakeOutcome? = nil
+    _ requirements: TransportRequirements, failed outcome: HandshakeOutcome, host: String,
+    widest: HandshakeObservation? = nil, leaf: CertificateFacts? = nil, smaller: HandshakeOutcome? = nil
 ) -> FailedHandshakeVerdict {
     let inferred = inferred(requirements, outcome, widest, leaf)
     switch outcome {
@@ -37,16 +33,12 @@ package func evaluate(
         if let smaller, let cause = LargeHello.cause(requirements, failure, smaller, host: host) {
             // Where even an orderly end loses the connection: the system sees no more of it than that it is gone.
             return FailedHandshakeVerdict(
-                isDetermined: true,
-                causes: [cause],
-                error: .connection(failure == .closed ? .reset : failure)
-            )
+                isDetermined: true, causes: [cause], error: .connection(failure == .closed ? .reset : failure))
         }
         return FailedHandshakeVerdict(
             isDetermined: false,
             causes: [Cause(ConnectionCauses.code(failure), ConnectionCauses.sentence(failure, host: host))],
-            error: .connection(failure)
-        )
+            error: .connection(failure))
     case .alert(_, let description):
         let streamCode =
             description == 70 ? HandshakeEvaluation.tooLow(requirements) : URLLoadError.streamCode(ofAlert: description)
@@ -54,8 +46,7 @@ package func evaluate(
             return FailedHandshakeVerdict(
                 isDetermined: true,
                 causes: [Cause(.tlsClientCertificateRequired, "The server demands a client certificate.")],
-                error: .clientCertificateRequired(host: host)
-            )
+                error: .clientCertificateRequired(host: host))
         }
         return FailedHandshakeVerdict(
             isDetermined: true,
@@ -73,10 +64,8 @@ package func evaluate(
         return FailedHandshakeVerdict(isDetermined: true, causes: causes, error: .secureConnectionFailed(code))
     case .negotiated:
         return FailedHandshakeVerdict(
-            isDetermined: true,
-            causes: [Cause(.tlsHandshakeFailed, "The handshake did not complete.")],
-            error: .secureConnectionFailed(RefusalNumbers.negotiation)
-        )
+            isDetermined: true, causes: [Cause(.tlsHandshakeFailed, "The handshake did not complete.")],
+            error: .secureConnectionFailed(RefusalNumbers.negotiation))
     }
 }
 
@@ -84,10 +73,7 @@ package func evaluate(
 private enum LargeHello {
     /// Nil if the smaller hello got no answer either, or the failure is none of the hello.
     static func cause(
-        _ requirements: TransportRequirements,
-        _ failure: ConnectionFailure,
-        _ smaller: HandshakeOutcome,
-        host: String
+        _ requirements: TransportRequirements, _ failure: ConnectionFailure, _ smaller: HandshakeOutcome, host: String
     ) -> Cause? {
         if case .connection = smaller { return nil }
         switch failure {
@@ -100,10 +86,7 @@ private enum LargeHello {
 
     /// Nil unless the smaller hello leads to a handshake.
     static func cause(
-        _ requirements: TransportRequirements,
-        alert description: UInt8,
-        _ smaller: HandshakeOutcome?,
-        _ host: String
+        _ requirements: TransportRequirements, alert description: UInt8, _ smaller: HandshakeOutcome?, _ host: String
     ) -> Cause? {
         guard case .negotiated? = smaller else { return nil }
         let name = ConnectionCauses.alertName(description)
@@ -115,8 +98,7 @@ private enum LargeHello {
             .tlsLargeHello,
             "\(what) the ClientHello of \(requirements.profile.name), which the key share of X25519MLKEM768 makes larger than one TCP segment, "
                 + "and answers the same ClientHello without it.",
-            citation: Citation(source: "support.apple.com/122756; tldr.fail", read: "2026-11-22")
-        )
+            citation: Citation(source: "support.apple.com/122756; tldr.fail", read: "2026-11-22"))
     }
 }
 
@@ -134,9 +116,7 @@ private func refusal(_ description: UInt8) -> Cause {
 
 /// The requirement that stood in the way, known from what the server negotiates when more is offered.
 private func inferred(
-    _ requirements: TransportRequirements,
-    _ outcome: HandshakeOutcome,
-    _ widest: HandshakeObservation?,
+    _ requirements: TransportRequirements, _ outcome: HandshakeOutcome, _ widest: HandshakeObservation?,
     _ leaf: CertificateFacts?
 ) -> [Cause]? {
     guard let widest else { return nil }

@@ -71,8 +71,7 @@ package enum FidelityPage {
         for fact in facts(system) {
             lines.append("  \(fact.property.title): \(fact.words)")
             lines.append(
-                "      \(fact.bases.map(\.rawValue).joined(separator: ", ")): \(fact.sources.joined(separator: "; "))"
-            )
+                "      \(fact.bases.map(\.rawValue).joined(separator: ", ")): \(fact.sources.joined(separator: "; "))")
         }
         return lines.joined(separator: "\n") + "\n"
     }

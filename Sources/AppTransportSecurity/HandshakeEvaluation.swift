@@ -8,9 +8,7 @@ import TLSFacts
 enum HandshakeEvaluation {
     /// - Parameter leaf: how the server's certificate is signed, if it is known.
     static func causes(
-        _ requirements: TransportRequirements,
-        _ handshake: HandshakeObservation,
-        leaf: SignatureFacts?
+        _ requirements: TransportRequirements, _ handshake: HandshakeObservation, leaf: SignatureFacts?
     ) -> [Cause] {
         var causes: [Cause] = []
         if let cause = minimumCause(requirements) { causes.append(cause) }
@@ -20,17 +18,11 @@ enum HandshakeEvaluation {
             causes.append(
                 Cause(
                     .tlsNoCommonGroup,
-                    "The key exchange uses \(group), which \(requirements.profile.name) does not offer."
-                )
-            )
+                    "The key exchange uses \(group), which \(requirements.profile.name) does not offer."))
         }
         if case .refuted = handshake.keyPossession {
             causes.append(
-                Cause(
-                    .tlsHandshakeFailed,
-                    "The server's signature over the handshake does not match its certificate."
-                )
-            )
+                Cause(.tlsHandshakeFailed, "The server's signature over the handshake does not match its certificate."))
         }
         if requirements.isHardened, handshake.version == .tls12 {
             causes += hardenedCauses(requirements, handshake, leaf)
@@ -40,9 +32,7 @@ enum HandshakeEvaluation {
 
     /// What FCP_v2.1 asks of TLS 1.2 beside versions and suites.
     private static func hardenedCauses(
-        _ requirements: TransportRequirements,
-        _ handshake: HandshakeObservation,
-        _ leaf: SignatureFacts?
+        _ requirements: TransportRequirements, _ handshake: HandshakeObservation, _ leaf: SignatureFacts?
     ) -> [Cause] {
         let citation = Citation.ownProcesses
         var causes: [Cause] = []
@@ -51,20 +41,15 @@ enum HandshakeEvaluation {
                 Cause(
                     .tlsNoExtendedMasterSecret,
                     "FCP_v2.1 requires the extended master secret in TLS 1.2, and the server did not negotiate it.",
-                    citation: citation
-                )
-            )
+                    citation: citation))
         }
         if let leaf, let scheme = leaf.scheme, !requirements.signatureSchemes.contains(scheme) {
             causes.append(
                 Cause(
                     .trustWeakSignature,
                     "In TLS 1.2, FCP_v2.1 requires a server certificate that is signed with an algorithm that the ClientHello offers; "
-                        + "\(scheme) is not among them.",
-                    citation: citation,
-                    situation: Remediation.Situation.unofferedSignature.rawValue
-                )
-            )
+                        + "\(scheme) is not among them.", citation: citation,
+                    situation: Remediation.Situation.unofferedSignature.rawValue))
         }
         return causes
     }
@@ -76,8 +61,7 @@ enum HandshakeEvaluation {
                 return Cause(
                     .tlsVersionTooLow,
                     "The server negotiated \(version); \(requirements.effectiveMinimum) or later is required.",
-                    citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21")
-                )
+                    citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"))
             }
             let sentence =
                 version >= requirements.policyMinimum
@@ -87,17 +71,14 @@ enum HandshakeEvaluation {
                 .tlsVersionTooLow,
                 "The server negotiated \(version). \(sentence) apps linked on 26 or later do not speak TLS 1.0 and 1.1 on "
                     + "\(requirements.profile.name) unless their code sets tlsMinimumSupportedProtocolVersion.",
-                citation: stack.citation
-            )
+                citation: stack.citation)
         }
         if version > requirements.maximum {
             return Cause(
                 .tlsVersionTooLow,
                 "The server speaks nothing older than \(version), and \(requirements.profile.name) speaks nothing newer than "
-                    + "\(requirements.maximum).",
-                citation: requirements.profile.facts.supportsTLS13.citation,
-                situation: Remediation.Situation.serverTooNew.rawValue
-            )
+                    + "\(requirements.maximum).", citation: requirements.profile.facts.supportsTLS13.citation,
+                situation: Remediation.Situation.serverTooNew.rawValue)
         }
         return nil
     }
@@ -119,24 +100,20 @@ enum HandshakeEvaluation {
                 Cause(
                     .tlsNoCommonSuite,
                     "The server negotiates \(suite), which \(requirements.profile.name) does not offer here.",
-                    citation: citation
-                )
+                    citation: citation)
             ]
         }
         let secrecy = Cause(
             .tlsNoForwardSecrecy,
             "The server negotiates \(suite), whose RSA key exchange has no forward secrecy; ECDHE is required.",
-            citation: citation
-        )
+            citation: citation)
         if facts.rsaSuites.value.contains(suite) { return [secrecy] }
         // Without forward secrecy it is not offered either, so that the key that lifts the requirement does not help.
         return [
             secrecy,
             Cause(
-                .tlsNoCommonSuite,
-                "\(requirements.profile.name) does not offer \(suite) even without forward secrecy.",
-                citation: facts.rsaSuites.citation
-            ),
+                .tlsNoCommonSuite, "\(requirements.profile.name) does not offer \(suite) even without forward secrecy.",
+                citation: facts.rsaSuites.citation),
         ]
     }
 
@@ -145,15 +122,12 @@ enum HandshakeEvaluation {
         guard let group = widest.group, !requirements.groups.contains(group) else { return nil }
         return Cause(
             .tlsNoCommonGroup,
-            "The server exchanges keys only with \(group), which \(requirements.profile.name) does not offer."
-        )
+            "The server exchanges keys only with \(group), which \(requirements.profile.name) does not offer.")
     }
 
     /// Which of key, group and signature scheme the hello did not offer, if version and suite were not the reason.
     static func unofferedCause(
-        _ requirements: TransportRequirements,
-        _ widest: HandshakeObservation,
-        _ leaf: CertificateFacts?
+        _ requirements: TransportRequirements, _ widest: HandshakeObservation, _ leaf: CertificateFacts?
     ) -> Cause? {
         if case .ellipticCurve(let curve, let bits)? = leaf?.publicKey.kind, !PublicKeyFacts.curvesOfTLS.contains(curve)
         {
@@ -162,9 +136,7 @@ enum HandshakeEvaluation {
                 "The server's certificate has an elliptic-curve key of \(bits) bits (\(curve)), so no handshake with it succeeds: "
                     + "\(requirements.profile.name) offers P-256, P-384 and P-521.",
                 citation: requirements.certificateRules.citation,
-                situation: Remediation.Situation.foreignCurve.rawValue,
-                keyKind: .ellipticCurve
-            )
+                situation: Remediation.Situation.foreignCurve.rawValue, keyKind: .ellipticCurve)
         }
         if let cause = groupCause(requirements, widest) { return cause }
         if let scheme = widest.signatureScheme, !requirements.signatureSchemes.contains(scheme) {
@@ -176,8 +148,7 @@ enum HandshakeEvaluation {
             return Cause(
                 .tlsNoCommonSignature,
                 "\(key ?? "The server") signs only with \(scheme), which \(requirements.profile.name) does not offer.",
-                situation: isSetting ? Remediation.Situation.signatureSetting.rawValue : nil
-            )
+                situation: isSetting ? Remediation.Situation.signatureSetting.rawValue : nil)
         }
         return nil
     }

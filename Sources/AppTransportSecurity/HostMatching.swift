@@ -84,9 +84,7 @@ package struct ExceptionKeys: Sendable {
         keys = Set(dictionary.exceptions.keys)
         let written = keys.filter { $0.utf8.contains(0x2F) }
         ranges = Dictionary(
-            written.compactMap { key in AddressRange(key).map { ($0.clean, [key]) } },
-            uniquingKeysWith: +
-        )
+            written.compactMap { key in AddressRange(key).map { ($0.clean, [key]) } }, uniquingKeysWith: +)
         prefixLengths = Set(ranges.keys.map(\.prefixLength))
     }
 

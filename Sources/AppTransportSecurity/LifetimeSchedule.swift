@@ -20,8 +20,7 @@ enum LifetimeSchedule {
 
     private static let citation = Citation(
         source: "CA/Browser Forum Baseline Requirements 6.3.2 (ballot SC-081v3); Apple Root Program policy 2.0",
-        read: "2026-11-22"
-    )
+        read: "2026-11-22")
 
     /// What the schedule says about a leaf that a public authority issued: that it is longer than it may be, or that its successor must be
     /// shorter; nil if neither.
@@ -33,14 +32,12 @@ enum LifetimeSchedule {
         if let step = steps.last(where: { $0.from <= leaf.notBefore }), length > Double(step.days) * 86_400 {
             return note(
                 "The certificate was issued on \(day(leaf.notBefore)) for \(days) days; since \(day(step.from)) public CAs may issue for at most "
-                    + "\(step.days) days."
-            )
+                    + "\(step.days) days.")
         }
         if let step = steps.last(where: { $0.from <= leaf.notAfter }), length > Double(step.days) * 86_400 {
             return note(
                 "The certificate is valid for \(days) days, and its successor cannot be: from \(day(step.from)) on, public CAs may issue for at most "
-                    + "\(step.days) days."
-            )
+                    + "\(step.days) days.")
         }
         return nil
     }

@@ -37,8 +37,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
             let given = full[..<separator]
             throw malformed(
                 "the scheme is \(given.isEmpty ? "missing" : "'\(given.terminalSafe(limit: 40))'"); http, https, ws and wss are what ATS "
-                    + "decides about"
-            )
+                    + "decides about")
         }
         // Delimiters are bytes (RFC 3986 section 2.2), whatever combining character may stand behind them.
         let rest = full[full.utf8.index(separator, offsetBy: 3)...]

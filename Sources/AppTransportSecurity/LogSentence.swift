@@ -26,64 +26,32 @@ package struct LogSentence: Sendable, Equatable {
 
     static let unofferedSignature = LogSentence(
         words: "[ATS FCPv2.1 violation]: Server certificate signed using signature algorithm",
-        codes: [.trustWeakSignature],
-        source: boringssl,
-        isHardened: true
-    )
+        codes: [.trustWeakSignature], source: boringssl, isHardened: true)
     static let masterSecret = LogSentence(
         words: "[ATS FCPv2.1 violation]: TLS 1.2 negotiated without extended master secret",
-        codes: [.tlsNoExtendedMasterSecret],
-        source: boringssl,
-        isHardened: true
-    )
+        codes: [.tlsNoExtendedMasterSecret], source: boringssl, isHardened: true)
     static let unofferedSuite = LogSentence(
-        words: "not offered in ATS FCP_v2.1 mode negotiated",
-        codes: [.tlsNoCommonSuite],
-        source: boringssl,
-        isHardened: true
-    )
+        words: "not offered in ATS FCP_v2.1 mode negotiated", codes: [.tlsNoCommonSuite], source: boringssl,
+        isHardened: true)
     static let trust = LogSentence(
-        words: "ATS certificate trust requirement not satisfied",
-        codes: RefusalNumbers.trust,
-        source: boringssl
-    )
+        words: "ATS certificate trust requirement not satisfied", codes: RefusalNumbers.trust, source: boringssl)
     static let curveKey = LogSentence(
-        words: "[ATS violation]: ECDSA key size",
-        codes: [.trustWeakKey],
-        source: boringssl
-    )
+        words: "[ATS violation]: ECDSA key size", codes: [.trustWeakKey], source: boringssl)
     static let rsaKey = LogSentence(words: "[ATS violation]: RSA key size", codes: [.trustWeakKey], source: boringssl)
     static let leafHash = LogSentence(
-        words: "[ATS violation]: Leaf certificate hash algorithm",
-        codes: [.trustWeakSignature],
-        source: boringssl
-    )
+        words: "[ATS violation]: Leaf certificate hash algorithm", codes: [.trustWeakSignature], source: boringssl)
     static let noLeaf = LogSentence(
-        words: "[ATS violation]: Leaf certificate is absent",
-        codes: [.tlsHandshakeFailed],
-        source: boringssl
-    )
+        words: "[ATS violation]: Leaf certificate is absent", codes: [.tlsHandshakeFailed], source: boringssl)
     static let noKey = LogSentence(
-        words: "[ATS violation]: Peer public key not set",
-        codes: [.tlsHandshakeFailed],
-        source: boringssl
-    )
+        words: "[ATS violation]: Peer public key not set", codes: [.tlsHandshakeFailed], source: boringssl)
     static let skipped = LogSentence(
-        words: "Skipping local ATS trust evaluation (ats_trust_policy=skip)",
-        codes: [],
-        source: boringssl
-    )
+        words: "Skipping local ATS trust evaluation (ats_trust_policy=skip)", codes: [], source: boringssl)
     static let cleartext = LogSentence(
-        words: "App Transport Security has blocked a cleartext HTTP",
-        codes: [.cleartextBlocked],
-        source: guide
-    )
+        words: "App Transport Security has blocked a cleartext HTTP", codes: [.cleartextBlocked], source: guide)
     static let policy = LogSentence(words: "does not conform to ATS policy", codes: [.cleartextBlocked], source: guide)
     static let cleartextPolicy = LogSentence(
-        words: "App Transport Security policy requires the use of a secure connection",
-        codes: [.cleartextBlocked],
-        source: guide
-    )
+        words: "App Transport Security policy requires the use of a secure connection", codes: [.cleartextBlocked],
+        source: guide)
 
     /// The most telling first: a line is taken for the first whose words it contains.
     package static let all = [

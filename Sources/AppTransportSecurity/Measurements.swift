@@ -37,12 +37,7 @@ struct Measurement: Sendable {
         .init("owasp-rsa-default", ["macos26"], [.forwardSecretSuites], .measured, mastg),
         .init("owasp-rsa-nopfs", ["macos26"], [.rsaSuites], .measured, mastg),
         .init(
-            "bloch-11-default-12",
-            ["macos11"],
-            [.forwardSecretSuites, .transportSecurityRules],
-            .measured,
-            blochberger
-        ),
+            "bloch-11-default-12", ["macos11"], [.forwardSecretSuites, .transportSecurityRules], .measured, blochberger),
         .init("bloch-11-default-13", ["macos11"], [.newestVersion, .transportSecurityRules], .measured, blochberger),
         .init("bloch-11-min13-13", ["macos11"], [.tls13Minimum], .measured, blochberger),
         .init("bloch-11-min13-12", ["macos11"], [.tls13Minimum], .measured, blochberger),
@@ -53,12 +48,8 @@ struct Measurement: Sendable {
         .init("bloch-11-default-rsa", ["macos11"], [.forwardSecretSuites], .measured, blochberger),
         .init("bloch-11-ct", ["macos11"], [.transparencyKey], .measured, blochberger),
         .init(
-            "bloch-gist-10.14-min13",
-            ["macos10.14", "macos10.15", "ios12.2", "ios13"],
-            [.tls13Minimum],
-            .measured,
-            "rdar 50887327, gist blochberger/8e98f768502283dccb245f7ca81a79f8; the server's version is inferred"
-        ),
+            "bloch-gist-10.14-min13", ["macos10.14", "macos10.15", "ios12.2", "ios13"], [.tls13Minimum], .measured,
+            "rdar 50887327, gist blochberger/8e98f768502283dccb245f7ca81a79f8; the server's version is inferred"),
         .init("apple-26-default-min", ["ios26", "macos26"], [.stackMinimum], .appleText, "release notes 135996267"),
         .init("boucloud-27-noems", ["ios27"], [.ownProcesses], .measured, intune),
         .init("boucloud-27-ems", ["ios27"], [.ownProcesses], .measured, intune),
@@ -68,13 +59,7 @@ struct Measurement: Sendable {
         .init("hello iOS 12.2", ["ios12.2"], seen, .captured, safari),
         .init("hello macOS 10.14.6", ["macos10.14"], seen, .captured, safari),
         .init("hello macOS 10.13.6", ["macos10.13"], seen, .captured, safari),
-        .init(
-            "hello iOS 10, macOS 10.12",
-            ["ios10", "macos10.12"],
-            seen,
-            .captured,
-            safari
-        ),
+        .init("hello iOS 10, macOS 10.12", ["ios10", "macos10.12"], seen, .captured, safari),
         .init("hello iOS 9, OS X 10.11", ["ios9", "macos10.11"], seen, .captured, safari),
     ]
 }

@@ -65,8 +65,7 @@ package struct NearMisses: Sendable {
             guard let (host, reasons) = NearMisses.meant(by: key) else { continue }
             let isWild = reasons.contains(.wildcard) || reasons.contains(.leadingDot)
             candidates[UTF8Key(host), default: []].append(
-                Candidate(key: key, reasons: reasons, coversSubdomains: entry.includesSubdomains || isWild)
-            )
+                Candidate(key: key, reasons: reasons, coversSubdomains: entry.includesSubdomains || isWild))
         }
         self.candidates = candidates
         self.ranges = ranges
@@ -127,9 +126,7 @@ package struct NearMisses: Sendable {
             .noteEntryAlmostMatches,
             "The entry NSExceptionDomains.\(key.terminalSafe(limit: 253)) almost matches \(host) but is not read for it: "
                 + reasons.map(\.words).joined(separator: "; ") + ".",
-            citation: .security("SecProtocolConfiguration.m, find_exception_for_host"),
-            kind: .note
-        )
+            citation: .security("SecProtocolConfiguration.m, find_exception_for_host"), kind: .note)
     }
 
     private func bare(_ host: String) -> String { host.utf8.last == 0x2E ? String(host.dropLast()) : host }

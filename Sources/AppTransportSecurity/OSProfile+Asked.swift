@@ -23,8 +23,7 @@ extension OSProfile {
             let number = ReleaseNumber(text.dropFirst(family.id.count)), let first = ReleaseNumber(family.first)
         else {
             throw unknown(
-                "'\(id.terminalSafe(limit: 40))' is not a system; write for example ios17, macos26.4 or published"
-            )
+                "'\(id.terminalSafe(limit: 40))' is not a system; write for example ios17, macos26.4 or published")
         }
         let name = family.name(number)
         if number < first {
@@ -38,8 +37,7 @@ extension OSProfile {
         guard let sibling = family.sibling else { throw unknown("\(name) is not known yet") }
         throw unknown(
             "no source says which TLS versions, suites and certificates \(name) accepts; App Transport Security came to it with "
-                + "\(family.label) \(family.first), and its keys are those of \(sibling) of the same year"
-        )
+                + "\(family.label) \(family.first), and its keys are those of \(sibling) of the same year")
     }
 
     /// The sentence for systems without App Transport Security.
@@ -53,9 +51,7 @@ extension OSProfile {
     /// Where that is written.
     var absenceCitation: Citation {
         .apple(
-            "NSAppTransportSecurity, \(isBeforeTransportSecurity ? "availability" : "versioning")",
-            read: "2026-11-21"
-        )
+            "NSAppTransportSecurity, \(isBeforeTransportSecurity ? "availability" : "versioning")", read: "2026-11-21")
     }
 
     private struct Family {

@@ -22,10 +22,7 @@ public struct PinnedDomain: Sendable, Equatable {
     ///   - authorities: SHA-256 of the SubjectPublicKeyInfo of any certificate above the leaf, 32 bytes each; nil leaves the list out.
     ///   - leaves: the same for the leaf.
     public init(
-        domain: String,
-        includesSubdomains: Bool = false,
-        authorities: [[UInt8]]? = nil,
-        leaves: [[UInt8]]? = nil
+        domain: String, includesSubdomains: Bool = false, authorities: [[UInt8]]? = nil, leaves: [[UInt8]]? = nil
     ) {
         self.domain = PinnedDomain.normalized(domain)
         self.includesSubdomains = includesSubdomains
@@ -61,10 +58,7 @@ public struct PinnedDomain: Sendable, Equatable {
     static func all(in value: PropertyListValue?, _ remarks: inout Remarks) -> [PinnedDomain] {
         guard let value else { return [] }
         guard let members = value.members else {
-            remarks.add(
-                .dictionaryWrongType,
-                "NSPinnedDomains is \(value.kind), not a dictionary: nothing is pinned."
-            )
+            remarks.add(.dictionaryWrongType, "NSPinnedDomains is \(value.kind), not a dictionary: nothing is pinned.")
             return []
         }
         var domains: [PinnedDomain] = []
@@ -72,10 +66,7 @@ public struct PinnedDomain: Sendable, Equatable {
             remarks.subject = .pins(name)
             defer { remarks.subject = .dictionary }
             guard let entry = members[name]?.members else {
-                remarks.add(
-                    .dictionaryWrongType,
-                    "NSPinnedDomains.\(name) is not a dictionary: this entry is dropped."
-                )
+                remarks.add(.dictionaryWrongType, "NSPinnedDomains.\(name) is not a dictionary: this entry is dropped.")
                 continue
             }
             let authorities = pins(entry[ATSKey.pinnedAuthorities], name, ATSKey.pinnedAuthorities, &remarks)
@@ -86,25 +77,21 @@ public struct PinnedDomain: Sendable, Equatable {
             }
             domains.append(
                 PinnedDomain(
-                    domain: normalized(name),
-                    includesSubdomains: includesSubdomains,
-                    authorities: authorities,
-                    leaves: leaves
-                )
-            )
+                    domain: normalized(name), includesSubdomains: includesSubdomains, authorities: authorities,
+                    leaves: leaves))
         }
         return domains
     }
 
-    private static func pins(_ value: PropertyListValue?, _ name: String, _ key: String, _ remarks: inout Remarks)
+    private static func pins(
+        _ value: PropertyListValue?, _ name: String, _ key: String, _ remarks: inout Remarks
+    )
         -> [[UInt8]]?
     {
         guard let value else { return nil }
         guard case .array(let elements) = value else {
             remarks.add(
-                .dictionaryWrongType,
-                "NSPinnedDomains.\(name).\(key) is \(value.kind), not an array: it is skipped."
-            )
+                .dictionaryWrongType, "NSPinnedDomains.\(name).\(key) is \(value.kind), not an array: it is skipped.")
             return nil
         }
         var pins: [[UInt8]] = []
@@ -114,15 +101,13 @@ public struct PinnedDomain: Sendable, Equatable {
             else {
                 remarks.add(
                     .dictionaryBadValue,
-                    "NSPinnedDomains.\(name).\(key)[\(index)] contains no base64 under \(ATSKey.pin): it is skipped."
-                )
+                    "NSPinnedDomains.\(name).\(key)[\(index)] contains no base64 under \(ATSKey.pin): it is skipped.")
                 continue
             }
             if hash.count != 32 {
                 remarks.add(
                     .dictionaryBadValue,
-                    "NSPinnedDomains.\(name).\(key)[\(index)] is \(hash.count) bytes, not 32: it matches nothing."
-                )
+                    "NSPinnedDomains.\(name).\(key)[\(index)] is \(hash.count) bytes, not 32: it matches nothing.")
             }
             pins.append(hash)
         }

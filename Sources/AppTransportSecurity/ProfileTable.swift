@@ -33,11 +33,8 @@ enum ProfileTable {
             release.change(&facts)
             let id = family + release.number.text
             return OSProfile(
-                id: id,
-                name: (id == "macos10.11" ? "OS X" : name) + " " + release.number.text,
-                sdk: LinkedSDK(family: family, release.number),
-                facts: SystemFacts(facts)
-            )
+                id: id, name: (id == "macos10.11" ? "OS X" : name) + " " + release.number.text,
+                sdk: LinkedSDK(family: family, release.number), facts: SystemFacts(facts))
         }
     }
 
@@ -56,24 +53,19 @@ enum ProfileTable {
         supportsTLS13: Cited(false, .apple(ATSKey.minimumTLSVersion, read: "2026-11-21")),
         forwardSecretSuites: Cited(SuiteLists.first, .security("SecProtocolInternal.h, ATSv1")),
         rsaSuites: Cited(
-            SuiteLists.rsaSix,
-            .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
-        ),
+            SuiteLists.rsaSix, .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")),
         unrestrictedSuites: Cited(SuiteLists.offered2015, .capture("iOS 9 and OS X 10.11"), .inferred),
         hello: Cited(SystemHellos.of2015, .capture("iOS 9 and OS X 10.11"), .inferred),
         transportSecurityRules: Cited(.transportSecurityUntil2019, .security("SecPolicy.c")),
         plainRules: Cited(
-            .plainUntil2019,
-            .apple("HT210176: what iOS 13 and macOS 10.15 began to ask", read: "2026-11-21")
-        ),
+            .plainUntil2019, .apple("HT210176: what iOS 13 and macOS 10.15 began to ask", read: "2026-11-21")),
         forwardSecrecyOffDropsKeySize: Cited(true, .apple(ATSKey.forwardSecrecy, read: "2026-11-21")),
         readsPins: Cited(false, .apple(ATSKey.pinnedDomains, read: "2026-11-21")),
         readsHardening: Cited(false, .apple(ATSKey.requiresNIAP, read: "2026-11-21")),
         hardensOwnProcesses: Cited(false, .ownProcesses),
         readsTransparencyKey: Cited(false, .apple(ATSKey.certificateTransparency, read: "2026-11-21")),
         requiresTransparency: Cited(false, .security("CertificateTransparency.m")),
-        builtInExceptions: Cited([:], .security("SecProtocolConfiguration.m"))
-    )
+        builtInExceptions: Cited([:], .security("SecProtocolConfiguration.m")))
 
     // MARK: - What each release changed
 
@@ -83,9 +75,7 @@ enum ProfileTable {
         facts.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
         facts.releaseLocalRule = Cited(.namesAndAddresses, .apple(ATSKey.localNetworking, read: "2026-11-21"))
         facts.readsTransparencyKey = Cited(
-            true,
-            .apple("Cocoa Keys: NSRequiresCertificateTransparency", read: "2026-11-21")
-        )
+            true, .apple("Cocoa Keys: NSRequiresCertificateTransparency", read: "2026-11-21"))
     }
 
     private static let hello2017: @Sendable (inout SystemFacts.Table) -> Void = { facts in
@@ -101,16 +91,12 @@ enum ProfileTable {
             false,
             .report(
                 "rdar 50887327: blochberger, gist 8e98f768502283dccb245f7ca81a79f8; OWASP MASTG 0x06g, nscurl of macOS 10.14"
-            ),
-            .measured
-        )
+            ), .measured)
     }
 
     private static let certificateRules2019: @Sendable (inout SystemFacts.Table) -> Void = { facts in
         facts.transportSecurityRules = Cited(
-            .transportSecuritySince2019,
-            .apple("HT210176 and HT211025", read: "2026-11-21")
-        )
+            .transportSecuritySince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.plainRules = Cited(.plainSince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.forwardSecrecyOffDropsKeySize = Cited(false, .security("SecPolicy.c, SecPolicyCreateSSL_internal"))
         facts.requiresTransparency = Cited(true, .security("CertificateTransparency.m"))
@@ -119,9 +105,7 @@ enum ProfileTable {
             true,
             .report(
                 "blochberger/ats, tests/test_ats.py on macOS 11 (the key counts), against Apple's published evaluator (it does not)"
-            ),
-            .unknown
-        )
+            ), .unknown)
         facts.forwardSecretSuites = Cited(SuiteLists.withChaCha, .security("60157.80.4: SecProtocolInternal.h"))
         facts.builtInExceptions = Cited(BuiltInExceptions.all, .security("SecProtocolConfiguration.m"))
     }
@@ -147,28 +131,20 @@ enum ProfileTable {
         facts.hello = Cited(
             SystemHellos.of2025,
             .report(
-                "Safari's ClientHello of iOS 26.4 and macOS 26.4; support.apple.com/122756 on X25519MLKEM768 since 26"
-            ),
-            .inferred
-        )
+                "Safari's ClientHello of iOS 26.4 and macOS 26.4; support.apple.com/122756 on X25519MLKEM768 since 26"),
+            .inferred)
         facts.releaseMinimum = Cited(.tls12, .stackMinimum)
     }
 
     private static let suites2021: @Sendable (inout SystemFacts.Table) -> Void = { facts in
         facts.forwardSecretSuites = Cited(SuiteLists.current, .security("SecProtocolInternal.h, ats group"))
         facts.rsaSuites = Cited(SuiteLists.rsaFour, .security("SecProtocolInternal.h, ats compatibility group"))
-        facts.unrestrictedSuites = Cited(
-            SuiteLists.offered2021,
-            .security("SecProtocolInternal.h"),
-            .inferred
-        )
+        facts.unrestrictedSuites = Cited(SuiteLists.offered2021, .security("SecProtocolInternal.h"), .inferred)
     }
 
     private static let addressRule: @Sendable (inout SystemFacts.Table) -> Void = { facts in
         facts.releaseLocalRule = Cited(
-            .namesAndDirectAddresses,
-            .apple("iOS 17 release notes, 101967030", read: "2026-11-21")
-        )
+            .namesAndDirectAddresses, .apple("iOS 17 release notes, 101967030", read: "2026-11-21"))
         facts.releaseReadsAddressKeys = Cited(true, .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
     }
 
@@ -186,22 +162,16 @@ enum ProfileTable {
         // Documents say nothing of the network stack's own minimum.
         facts.releaseMinimum = Cited(.tls10, .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"))
         facts.forwardSecretSuites = Cited(
-            SuiteLists.published,
-            .apple("Preventing Insecure Network Connections", read: "2026-11-21")
-        )
+            SuiteLists.published, .apple("Preventing Insecure Network Connections", read: "2026-11-21"))
         facts.rsaSuites = Cited(
-            SuiteLists.rsaSix,
-            .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
-        )
+            SuiteLists.rsaSix, .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21"))
         // No document lists what is offered if nothing is restricted.
         facts.unrestrictedSuites = Cited(SuiteLists.offered2018, .capture("iOS 12.2 and macOS 10.14.6"), .inferred)
         facts.transportSecurityRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.plainRules = Cited(.documented, .apple("HT210176 and HT211025", read: "2026-11-21"))
         // The page of NSExceptionRequiresForwardSecrecy says that the check is dropped, HT210176 asks for the size in every certificate.
         facts.forwardSecrecyOffDropsKeySize = Cited(
-            false,
-            .apple("HT210176, against NSExceptionRequiresForwardSecrecy", read: "2026-11-21")
-        )
+            false, .apple("HT210176, against NSExceptionRequiresForwardSecrecy", read: "2026-11-21"))
         facts.readsHardening = Cited(true, .apple(ATSKey.requiresNIAP, read: "2026-11-21"))
         facts.hardensOwnProcesses = Cited(true, .ownProcesses)
         facts.builtInExceptions = Cited([:], .apple(ATSKey.exceptionDomains, read: "2026-11-21"))
@@ -213,15 +183,11 @@ enum ProfileTable {
 extension Citation {
     /// The release notes on the default minimum version of URLSession and Network.
     package static let stackMinimum = apple(
-        "iOS 26 and macOS 26 release notes, Security, 135996267",
-        read: "2026-11-22"
-    )
+        "iOS 26 and macOS 26 release notes, Security, 135996267", read: "2026-11-22")
 
     /// What Apple says of FCP_v2.1 in processes of the system.
     static let ownProcesses = Citation(
-        source: "support.apple.com/126655; macOS 27 release notes, 176055825",
-        read: "2026-11-22"
-    )
+        source: "support.apple.com/126655; macOS 27 release notes, 176055825", read: "2026-11-22")
 
     /// A ClientHello of Safari that was captured and is published with its bytes.
     static func capture(_ systems: String) -> Citation {
@@ -326,10 +292,7 @@ enum BuiltInExceptions {
 
     private static func entry(_ version: TLSVersionName) -> ExceptionEntry {
         ExceptionEntry(
-            includesSubdomains: true,
-            allowsInsecureHTTPLoads: true,
-            minimumTLSVersion: version,
-            requiresForwardSecrecy: false
-        )
+            includesSubdomains: true, allowsInsecureHTTPLoads: true, minimumTLSVersion: version,
+            requiresForwardSecrecy: false)
     }
 }

@@ -46,9 +46,7 @@ struct Remarks {
         all.append(
             Remark(
                 subject: subject,
-                cause: Cause(code, message, citation: .security("SecProtocolConfiguration.m"), kind: .note)
-            )
-        )
+                cause: Cause(code, message, citation: .security("SecProtocolConfiguration.m"), kind: .note)))
     }
 
     mutating func unknownKeys(_ members: [String: PropertyListValue], known: [String], _ prefix: String = "") {
@@ -60,8 +58,7 @@ struct Remarks {
                     + "\(ATSKey.arbitraryLoads) does not count beside it, which no published evaluator does." : ""
             add(
                 .dictionaryUnknownKey,
-                "The key \(prefix)\(key) is not one that the system reads; it has no effect.\(claim)"
-            )
+                "The key \(prefix)\(key) is not one that the system reads; it has no effect.\(claim)")
         }
     }
 
@@ -73,15 +70,9 @@ struct Remarks {
         }
         switch value {
         case .integer(let number) where number != 0 && number != 1:
-            add(
-                .dictionaryWrongType,
-                "\(prefix)\(key) is the number \(number), which counts as NO: only 1 is YES."
-            )
+            add(.dictionaryWrongType, "\(prefix)\(key) is the number \(number), which counts as NO: only 1 is YES.")
         case .real(let number) where number != 0 && number != 1:
-            add(
-                .dictionaryWrongType,
-                "\(prefix)\(key) is the number \(number), which counts as NO: only 1 is YES."
-            )
+            add(.dictionaryWrongType, "\(prefix)\(key) is the number \(number), which counts as NO: only 1 is YES.")
         default: break
         }
         return flag
@@ -90,10 +81,7 @@ struct Remarks {
     mutating func version(_ members: [String: PropertyListValue], _ key: String, _ prefix: String) -> TLSVersionName? {
         guard let value = members[key] else { return nil }
         guard case .string(let text) = value else {
-            add(
-                .dictionaryWrongType,
-                "\(prefix)\(key) is \(value.kind), not a string: TLSv1.2 stays the minimum."
-            )
+            add(.dictionaryWrongType, "\(prefix)\(key) is \(value.kind), not a string: TLSv1.2 stays the minimum.")
             return nil
         }
         guard let version = TLSVersionName(rawValue: text) else {
@@ -108,7 +96,9 @@ struct Remarks {
         return version
     }
 
-    mutating func hardening(_ members: [String: PropertyListValue], _ key: String, _ prefix: String = "")
+    mutating func hardening(
+        _ members: [String: PropertyListValue], _ key: String, _ prefix: String = ""
+    )
         -> HardeningLevel?
     {
         guard let value = members[key] else { return nil }

@@ -75,66 +75,41 @@ package struct Remediation: Sendable {
         .serverTooNew: .init("enable TLS 1.2 on the server in addition to TLS 1.3", setting: .versions),
         .weakIntermediate: .init(
             "get a certificate from a CA whose intermediates have RSA keys of at least 2048 bits or P-256, P-384 or P-521 keys",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .weakRoot: .init(
             "get a certificate that chains to a root with an RSA key of at least 2048 bits or a P-256, P-384 or P-521 key",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .weaklySignedIssuer: .init(
             "send an intermediate that is signed with SHA-256 or stronger; the CA has one that replaces the old one",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .pathLength: .init(
             "send a chain with fewer intermediates: a CA in the chain limits how many may follow it (pathLenConstraint); "
-                + "have it issue the leaf itself or raise that limit",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+                + "have it issue the leaf itself or raise that limit", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         .notAnAuthority: .init(
             "have a CA issue the certificate: only one with CA:TRUE in basicConstraints and keyCertSign in its key usage may",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .oddCertificate: .init(
-            "have the CA reissue the certificate without what clients do not support",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            "have the CA reissue the certificate without what clients do not support", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         .issuerPurpose: .init(
             "get a certificate from an intermediate that may issue for servers (extended key usage)",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .badSignature: .init(
             "send the certificate of the CA that signed this one, or have this one reissued: the signature does not verify",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .uncheckedSignature: .init(
-            "get a certificate that is signed with RSA or ECDSA and SHA-256 or stronger",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            "get a certificate that is signed with RSA or ECDSA and SHA-256 or stronger", setting: .certificate,
+            exception: .insecureHTTPLoadsWithDelegate),
         .foreignCurve: .init(
-            "get a certificate with an RSA key of at least 2048 bits or a P-256 key",
-            setting: .certificate
-        ),
+            "get a certificate with an RSA key of at least 2048 bits or a P-256 key", setting: .certificate),
         .unofferedSignature: .init(
-            "get a certificate that its CA signs with RSA, or with ECDSA and SHA-256 or SHA-384",
-            setting: .certificate
-        ),
+            "get a certificate that its CA signs with RSA, or with ECDSA and SHA-256 or SHA-384", setting: .certificate),
         .signatureSetting: .init(
             "let the server sign the handshake with SHA-256 or SHA-384, as its key can: its signature-algorithm setting excludes both",
-            setting: .signatureAlgorithms
-        ),
+            setting: .signatureAlgorithms),
         .issuerDates: .init(
             "send the CA's current intermediate; the leaf needs no renewal if the key of the intermediate is unchanged",
-            setting: .certificate,
-            exception: .insecureHTTPLoadsWithDelegate
-        ),
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
     ]
 }

@@ -39,10 +39,7 @@ extension Remedy {
     /// - Parameter requirements: what the load had to meet; nil if no connection was judged. A version that the network stack does not speak
     ///   is beyond every key.
     package static func forCauses(
-        _ causes: [Cause],
-        host: String,
-        negotiated: TLSVersion?,
-        _ requirements: TransportRequirements?
+        _ causes: [Cause], host: String, negotiated: TLSVersion?, _ requirements: TransportRequirements?
     ) -> [Remedy] {
         let oldest = requirements?.profile.stackMinimum.value ?? .tls10
         if let negotiated, negotiated < oldest { return [] }
@@ -84,17 +81,12 @@ extension Remedy {
             self.init(keyPath: "\(entry).\(ATSKey.insecureHTTPLoads)", value: "true", requiresJustification: true)
         case .insecureHTTPLoadsWithDelegate:
             self.init(
-                keyPath: "\(entry).\(ATSKey.insecureHTTPLoads)",
-                value: "true",
-                requiresJustification: true,
-                needsDelegate: true
-            )
+                keyPath: "\(entry).\(ATSKey.insecureHTTPLoads)", value: "true", requiresJustification: true,
+                needsDelegate: true)
         case .minimumTLSVersion:
             self.init(
-                keyPath: "\(entry).\(ATSKey.minimumTLSVersion)",
-                value: version.description,
-                requiresJustification: version < .tls12
-            )
+                keyPath: "\(entry).\(ATSKey.minimumTLSVersion)", value: version.description,
+                requiresJustification: version < .tls12)
         case .forwardSecrecy:
             self.init(keyPath: "\(entry).\(ATSKey.forwardSecrecy)", value: "false", requiresJustification: false)
         case nil: return nil

@@ -13,117 +13,69 @@ package enum RuleExplanations {
         rule(.ruleLocal, "the host is local"),
         rule(.ruleArbitraryLoads, "NSAllowsArbitraryLoads is YES"),
         .init(
-            .ruleArbitraryLoadsIgnored,
-            "NSAllowsArbitraryLoads does not count, because a newer global key is present",
-            .developer,
-            "remove NSAllowsArbitraryLoads, or keep it only for iOS 9 and say so"
-        ),
+            .ruleArbitraryLoadsIgnored, "NSAllowsArbitraryLoads does not count, because a newer global key is present",
+            .developer, "remove NSAllowsArbitraryLoads, or keep it only for iOS 9 and say so"),
         rule(.ruleMedia, "NSAllowsArbitraryLoadsForMedia decides"),
         rule(.ruleWebContent, "NSAllowsArbitraryLoadsInWebContent decides"),
         rule(.ruleNotCovered, "ATS does not apply to this loader"),
         rule(.ruleNoTransportSecurity, "the system, or the SDK of the app, is older than ATS"),
         .init(
-            .dictionaryWrongType,
-            "a value of a wrong type, which counts as absent",
-            .developer,
-            "give the key a value of its type; ats lint --fix does it"
-        ),
+            .dictionaryWrongType, "a value of a wrong type, which counts as absent", .developer,
+            "give the key a value of its type; ats lint --fix does it"),
         .init(
-            .dictionaryBadValue,
-            "a value that the system does not recognize",
-            .developer,
-            "write the value as Apple documents it, for example TLSv1.2"
-        ),
+            .dictionaryBadValue, "a value that the system does not recognize", .developer,
+            "write the value as Apple documents it, for example TLSv1.2"),
         .init(
-            .dictionaryUnknownKey,
-            "a key that the system does not read",
-            .developer,
-            "correct the name or remove the key; ats lint names the one that was meant"
-        ),
+            .dictionaryUnknownKey, "a key that the system does not read", .developer,
+            "correct the name or remove the key; ats lint names the one that was meant"),
         .init(
-            .dictionaryNested,
-            "a dictionary is wrapped one level too deep, so nothing inside is read",
-            .developer,
-            "move its contents up one level"
-        ),
+            .dictionaryNested, "a dictionary is wrapped one level too deep, so nothing inside is read", .developer,
+            "move its contents up one level"),
         .init(
-            .dictionaryMoreRemarks,
-            "the dictionary has more remarks than are listed (10,000)",
-            .developer,
-            "correct those that are listed and run it again"
-        ),
+            .dictionaryMoreRemarks, "the dictionary has more remarks than are listed (10,000)", .developer,
+            "correct those that are listed and run it again"),
         .init(
-            .pinsEmpty,
-            "a list of pins without a usable pin: every chain is refused",
-            .developer,
-            "add the pins, or remove the list"
-        ),
+            .pinsEmpty, "a list of pins without a usable pin: every chain is refused", .developer,
+            "add the pins, or remove the list"),
         .init(
             .noteEntryAlmostMatches,
-            "an entry of NSExceptionDomains is meant for the host but does not match it, and why",
-            .developer,
-            "write the entry as the note says"
-        ),
+            "an entry of NSExceptionDomains is meant for the host but does not match it, and why", .developer,
+            "write the entry as the note says"),
         .init(
-            .noteSubdomainDepth,
-            "documentation and evaluator disagree on the depth of subdomains",
-            .developer,
-            "name the host itself instead of relying on NSIncludesSubdomains"
-        ),
+            .noteSubdomainDepth, "documentation and evaluator disagree on the depth of subdomains", .developer,
+            "name the host itself instead of relying on NSIncludesSubdomains"),
         note(.noteLocalRangeUnverified, "only field reports say that this range is local"),
         .init(
-            .noteStackMinimum,
-            "ATS accepts a version that is too old for the network stack of an app with this SDK",
-            .server,
-            "enable a version that the stack speaks; no key of the dictionary helps"
-        ),
+            .noteStackMinimum, "ATS accepts a version that is too old for the network stack of an app with this SDK",
+            .server, "enable a version that the stack speaks; no key of the dictionary helps"),
         note(
             .noteSDKInferred,
-            "what an app with an older SDK does on this system is inferred from Apple's words, not measured"
-        ),
+            "what an app with an older SDK does on this system is inferred from Apple's words, not measured"),
         note(.noteTLS13Unknown, "the system does not support TLSv1.3"),
         note(
             .noteTLS13Minimum,
-            "whether loads with a minimum of TLSv1.3 succeed on the system is disputed; here they fail"
-        ),
+            "whether loads with a minimum of TLSv1.3 succeed on the system is disputed; here they fail"),
         .init(
-            .noteCTNotJudged,
-            "Certificate Transparency was not judged because no log list was given",
-            .author,
-            "pass a log list with --ct-log-list"
-        ),
+            .noteCTNotJudged, "Certificate Transparency was not judged because no log list was given", .author,
+            "pass a log list with --ct-log-list"),
         .init(
-            .noteCTListOld,
-            "the list of Certificate Transparency logs is 60 days old or older",
-            .author,
-            "pass a newer list with --ct-log-list"
-        ),
+            .noteCTListOld, "the list of Certificate Transparency logs is 60 days old or older", .author,
+            "pass a newer list with --ct-log-list"),
         note(.noteCTTimestampRefused, "a certificate timestamp does not count, and why; enough others do"),
         .init(
-            .noteIntermediateFetched,
-            "a missing intermediate was fetched",
-            .server,
-            "send the intermediate: not every client fetches it"
-        ),
+            .noteIntermediateFetched, "a missing intermediate was fetched", .server,
+            "send the intermediate: not every client fetches it"),
         .init(
-            .noteStapleUnusable,
-            "the stapled OCSP response cannot be trusted, and why",
-            .server,
-            "let the server fetch a new response, or turn stapling off"
-        ),
+            .noteStapleUnusable, "the stapled OCSP response cannot be trusted, and why", .server,
+            "let the server fetch a new response, or turn stapling off"),
         note(.noteKeyPossessionUnproven, "nothing in the handshake proves that the server has its private key"),
         .init(
             .noteLifetime,
             "the certificate is valid for longer than CAs may issue today, or its successor must be shorter, and from when",
-            .server,
-            "automate renewal: the lifetime that CAs may issue gets shorter step by step"
-        ),
+            .server, "automate renewal: the lifetime that CAs may issue gets shorter step by step"),
         .init(
-            .noteExpiresSoon,
-            "a certificate of the path expires within the given number of days",
-            .server,
-            "renew the certificate before the day that the note names"
-        ),
+            .noteExpiresSoon, "a certificate of the path expires within the given number of days", .server,
+            "renew the certificate before the day that the note names"),
         note(.noteLoadNotMade, "the HTTPS load was not made, and why"),
     ]
 

@@ -60,16 +60,14 @@ package enum ServerSetting: Sendable {
         switch self {
         case .versions:
             (
-                nginx: "ssl_protocols TLSv1.2 TLSv1.3;",
-                apache: "SSLProtocol -all +TLSv1.2 +TLSv1.3",
+                nginx: "ssl_protocols TLSv1.2 TLSv1.3;", apache: "SSLProtocol -all +TLSv1.2 +TLSv1.3",
                 haproxy: "ssl-default-bind-options ssl-min-ver TLSv1.2",
                 iis:
                     #"HKLM\SYSTEM\CurrentControlSet\Control\SecurityProviders\SCHANNEL\Protocols\TLS 1.2\Server: Enabled = 1, DisabledByDefault = 0"#
             )
         case .suites:
             (
-                nginx: "ssl_ciphers \(Self.vetted);",
-                apache: "SSLCipherSuite \(Self.vetted)",
+                nginx: "ssl_ciphers \(Self.vetted);", apache: "SSLCipherSuite \(Self.vetted)",
                 haproxy: "ssl-default-bind-ciphers \(Self.vetted)",
                 iis:
                     "Enable-TlsCipherSuite -Name TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -Position 0    # ECDHE_ECDSA for an ECDSA certificate"
@@ -110,8 +108,7 @@ package enum ServerSetting: Sendable {
             )
         case .clientCertificate:
             (
-                nginx: "ssl_verify_client optional;",
-                apache: "SSLVerifyClient optional",
+                nginx: "ssl_verify_client optional;", apache: "SSLVerifyClient optional",
                 haproxy: "bind :443 ssl crt /etc/haproxy/site.pem verify optional",
                 iis: "SSL Settings of the site: Client certificates, Accept"
             )

@@ -36,21 +36,13 @@ package struct SystemHello: Sendable, Hashable {
 enum SystemHellos {
     /// Safari on iOS 9 and OS X 10.11: CoreTLS.
     static let of2015 = SystemHello(
-        layout: coreTLS(extendedMasterSecret: false),
-        tls13Suites: [],
-        groups: nistCurves,
-        keyShareGroups: [],
-        signatureSchemes: schemes(0x0501, 0x0401, 0x0201, 0x0503, 0x0403, 0x0203)
-    )
+        layout: coreTLS(extendedMasterSecret: false), tls13Suites: [], groups: nistCurves, keyShareGroups: [],
+        signatureSchemes: schemes(0x0501, 0x0401, 0x0201, 0x0503, 0x0403, 0x0203))
 
     /// Safari on iOS 10 and macOS 10.12: with extended_master_secret.
     static let of2016 = SystemHello(
-        layout: coreTLS(extendedMasterSecret: true),
-        tls13Suites: [],
-        groups: nistCurves,
-        keyShareGroups: [],
-        signatureSchemes: schemes(0x0401, 0x0201, 0x0501, 0x0601, 0x0403, 0x0203, 0x0503, 0x0603)
-    )
+        layout: coreTLS(extendedMasterSecret: true), tls13Suites: [], groups: nistCurves, keyShareGroups: [],
+        signatureSchemes: schemes(0x0401, 0x0201, 0x0501, 0x0601, 0x0403, 0x0203, 0x0503, 0x0603))
 
     /// Safari 12.1 on macOS 10.13.6: BoringSSL.
     static let of2017 = SystemHello(
@@ -80,30 +72,19 @@ enum SystemHellos {
 
     /// Safari 15.4 on macOS 12.3.1: with GREASE and packed certificates.
     static let of2021 = SystemHello(
-        layout: greased,
-        tls13Suites: [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256],
-        groups: classicalGroups,
-        keyShareGroups: [.x25519],
-        signatureSchemes: schemesWithSHA1
-    )
+        layout: greased, tls13Suites: [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256],
+        groups: classicalGroups, keyShareGroups: [.x25519], signatureSchemes: schemesWithSHA1)
 
     /// Safari 18.4 on iOS 18.4 and macOS 15.4: without ecdsa_sha1.
     static let of2024 = SystemHello(
-        layout: greased,
-        tls13Suites: [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256],
-        groups: classicalGroups,
-        keyShareGroups: [.x25519],
-        signatureSchemes: schemesOfToday
-    )
+        layout: greased, tls13Suites: [.aes128GCMSHA256, .aes256GCMSHA384, .chacha20Poly1305SHA256],
+        groups: classicalGroups, keyShareGroups: [.x25519], signatureSchemes: schemesOfToday)
 
     /// Safari 26.4 on iOS, iPadOS and macOS 26.4: with ML-KEM, which makes it larger than one TCP segment.
     static let of2025 = SystemHello(
-        layout: greased,
-        tls13Suites: [.aes256GCMSHA384, .chacha20Poly1305SHA256, .aes128GCMSHA256],
-        groups: [.x25519MLKEM768] + classicalGroups,
-        keyShareGroups: [.x25519MLKEM768, .x25519],
-        signatureSchemes: schemesOfToday
-    )
+        layout: greased, tls13Suites: [.aes256GCMSHA384, .chacha20Poly1305SHA256, .aes128GCMSHA256],
+        groups: [.x25519MLKEM768] + classicalGroups, keyShareGroups: [.x25519MLKEM768, .x25519],
+        signatureSchemes: schemesOfToday)
 
     private static let nistCurves: [NamedGroup] = [.secp256r1, .secp384r1, .secp521r1]
     private static let classicalGroups: [NamedGroup] = [.x25519] + nistCurves
@@ -131,30 +112,9 @@ enum SystemHellos {
     )
 
     private static let schemesWithSHA1 = schemes(
-        0x0403,
-        0x0804,
-        0x0401,
-        0x0503,
-        0x0203,
-        0x0805,
-        0x0805,
-        0x0501,
-        0x0806,
-        0x0601,
-        0x0201
-    )
+        0x0403, 0x0804, 0x0401, 0x0503, 0x0203, 0x0805, 0x0805, 0x0501, 0x0806, 0x0601, 0x0201)
     private static let schemesOfToday = schemes(
-        0x0403,
-        0x0804,
-        0x0401,
-        0x0503,
-        0x0805,
-        0x0805,
-        0x0501,
-        0x0806,
-        0x0601,
-        0x0201
-    )
+        0x0403, 0x0804, 0x0401, 0x0503, 0x0805, 0x0805, 0x0501, 0x0806, 0x0601, 0x0201)
 
     private static func schemes(_ numbers: UInt16...) -> [SignatureScheme] {
         numbers.map { SignatureScheme(rawValue: $0) }

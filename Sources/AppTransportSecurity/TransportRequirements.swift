@@ -43,15 +43,9 @@ public struct TransportRequirements: Sendable {
     package let profile: OSProfile
 
     package init(
-        minimumTLS: TLSVersion?,
-        suitePolicy: SuitePolicy,
-        serverTrust: ServerTrust,
-        delegateMayAccept: Bool,
-        judgesKeySize: Bool = true,
-        pins: PinSet? = nil,
-        isHardened: Bool = false,
-        entryRequiresTransparency: Bool = false,
-        profile: OSProfile
+        minimumTLS: TLSVersion?, suitePolicy: SuitePolicy, serverTrust: ServerTrust, delegateMayAccept: Bool,
+        judgesKeySize: Bool = true, pins: PinSet? = nil, isHardened: Bool = false,
+        entryRequiresTransparency: Bool = false, profile: OSProfile
     ) {
         self.minimumTLS = minimumTLS
         self.suitePolicy = suitePolicy
@@ -67,16 +61,9 @@ public struct TransportRequirements: Sendable {
     /// The same without Certificate Transparency, for whoever cannot see all timestamps.
     package var withoutTransparency: TransportRequirements {
         TransportRequirements(
-            minimumTLS: minimumTLS,
-            suitePolicy: suitePolicy,
-            serverTrust: serverTrust,
-            delegateMayAccept: delegateMayAccept,
-            judgesKeySize: judgesKeySize,
-            pins: pins,
-            isHardened: isHardened,
-            entryRequiresTransparency: false,
-            profile: profile
-        )
+            minimumTLS: minimumTLS, suitePolicy: suitePolicy, serverTrust: serverTrust,
+            delegateMayAccept: delegateMayAccept, judgesKeySize: judgesKeySize, pins: pins, isHardened: isHardened,
+            entryRequiresTransparency: false, profile: profile)
     }
 
     /// The oldest version that may be negotiated: ATS's minimum, or that of the system's network stack, whichever is newer.

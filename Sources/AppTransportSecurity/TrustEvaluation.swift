@@ -28,11 +28,7 @@ struct TrustEvaluation {
     func causes() -> [Cause] {
         guard let leaf = judged.first else {
             return [
-                Cause(
-                    .trustUnknownRoot,
-                    "The server presented no readable certificate.",
-                    citation: citation
-                )
+                Cause(.trustUnknownRoot, "The server presented no readable certificate.", citation: citation)
             ]
         }
         return pathCauses(leaf) + revocationCauses(leaf) + dateCauses() + nameCauses(leaf) + keyCauses() + hashCauses()
@@ -51,9 +47,7 @@ struct TrustEvaluation {
                     leaves.isEmpty
                         ? "NSPinnedLeafIdentities has no usable pin for \(host), so every leaf is refused."
                         : "The leaf's public key is not among the \(leaves.count) that NSPinnedLeafIdentities pins for \(host).",
-                    citation: .security("SecPolicy.c, SecPolicyCheckLeafSPKISHA256")
-                )
-            )
+                    citation: .security("SecPolicy.c, SecPolicyCheckLeafSPKISHA256")))
         }
         if let authorities = pins.authorities {
             if !path.dropFirst().contains(where: { authorities.contains($0.publicKey.sha256) }) {
@@ -63,9 +57,7 @@ struct TrustEvaluation {
                         authorities.isEmpty
                             ? "NSPinnedCAIdentities has no usable pin for \(host), so every chain is refused."
                             : "No certificate above the leaf has a public key that NSPinnedCAIdentities pins for \(host).",
-                        citation: .security("SecPolicy.c, SecPolicyCheckCAspkiSHA256")
-                    )
-                )
+                        citation: .security("SecPolicy.c, SecPolicyCheckCAspkiSHA256")))
             }
         }
         return causes
@@ -76,9 +68,7 @@ struct TrustEvaluation {
             Cause(
                 .noteIntermediateFetched,
                 "The server omitted the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
-                    + "trust evaluation does. Clients that do not fetch it fail: send it after the leaf.",
-                kind: .note
-            )
+                    + "trust evaluation does. Clients that do not fetch it fail: send it after the leaf.", kind: .note)
         } + stapleNotes() + lifetimeNotes()
     }
 
@@ -94,9 +84,7 @@ struct TrustEvaluation {
         guard case .unusable(let reason) = facts.staple, case .anchored = facts.chain.path else { return [] }
         return [
             Cause(
-                .noteStapleUnusable,
-                "The OCSP response that the server staples proves nothing: \(reason).",
-                kind: .note
+                .noteStapleUnusable, "The OCSP response that the server staples proves nothing: \(reason).", kind: .note
             )
         ]
     }
@@ -110,13 +98,7 @@ struct TrustEvaluation {
         case .unanchored(let path): causes += unanchored(path, leaf)
         case .badSignature(let path, let index):
             let subject = path.indices.contains(index) ? path[index].subject : leaf.subject
-            causes.append(
-                trust(
-                    .trustUnknownRoot,
-                    "The signature over \(subject) does not verify.",
-                    .badSignature
-                )
-            )
+            causes.append(trust(.trustUnknownRoot, "The signature over \(subject) does not verify.", .badSignature))
         case .unverifiable(let path, let anchor, let index, let reason):
             let certificate = path.indices.contains(index) ? path[index] : leaf
             let issuer = path.indices.contains(index + 1) ? path[index + 1] : anchor?.certificate
@@ -127,11 +109,8 @@ struct TrustEvaluation {
             if !isNamed {
                 causes.append(
                     trust(
-                        .trustUnknownRoot,
-                        "The signature over \(certificate.subject) cannot be checked: \(reason).",
-                        .uncheckedSignature
-                    )
-                )
+                        .trustUnknownRoot, "The signature over \(certificate.subject) cannot be checked: \(reason).",
+                        .uncheckedSignature))
             }
         }
         return causes + facts.chain.violations.map(cause(of:))
@@ -155,10 +134,8 @@ struct TrustEvaluation {
         if leaf.isSelfIssued {
             return [
                 Cause(
-                    .trustSelfSigned,
-                    "The certificate \(leaf.subject) is self-signed and not installed as a root.",
-                    citation: citation
-                )
+                    .trustSelfSigned, "The certificate \(leaf.subject) is self-signed and not installed as a root.",
+                    citation: citation)
             ]
         }
         let top = path.last ?? leaf
@@ -167,17 +144,14 @@ struct TrustEvaluation {
             top.isSelfIssued
                 ? "The chain ends in \(top.subject), a root that is in none of the given trust stores."
                 : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores.",
-            citation: citation
-        )
+            citation: citation)
         guard path.count == 1 else { return [unknown] }
         let missing = Cause(
             .trustMissingIntermediate,
             (facts.chain.presented.count > 1
                 ? "None of the certificates that the server sends with its leaf issued it, and no known root did: "
                 : "The server sends only its leaf, and no known root issued it: ")
-                + "the certificate of \(leaf.issuer) is missing.",
-            citation: citation
-        )
+                + "the certificate of \(leaf.issuer) is missing.", citation: citation)
         // Servers leave out intermediates far more often than authorities issue leaves by an unknown root itself.
         return [missing, unknown]
     }
@@ -192,8 +166,7 @@ struct TrustEvaluation {
             Cause(
                 .trustRevoked,
                 "\(leaf.subject) was revoked on \(day(since))\(why), according to the OCSP response that the server staples.",
-                citation: citation
-            )
+                citation: citation)
         ]
     }
 
@@ -210,20 +183,14 @@ struct TrustEvaluation {
         for (index, certificate) in path.enumerated() where certificate.hasExpired(at: instant) {
             causes.append(
                 trust(
-                    .trustExpired,
-                    "\(certificate.subject) expired on \(day(certificate.notAfter)).",
-                    index == 0 ? nil : .issuerDates
-                )
-            )
+                    .trustExpired, "\(certificate.subject) expired on \(day(certificate.notAfter)).",
+                    index == 0 ? nil : .issuerDates))
         }
         for (index, certificate) in path.enumerated() where certificate.isNotYetValid(at: instant) {
             causes.append(
                 trust(
-                    .trustNotYetValid,
-                    "\(certificate.subject) is not valid before \(day(certificate.notBefore)).",
-                    index == 0 ? nil : .issuerDates
-                )
-            )
+                    .trustNotYetValid, "\(certificate.subject) is not valid before \(day(certificate.notBefore)).",
+                    index == 0 ? nil : .issuerDates))
         }
         return causes
     }
@@ -237,16 +204,13 @@ struct TrustEvaluation {
                 Cause(
                     .trustNoSubjectAlternativeName,
                     "The certificate names \(host) only as its common name; a subject alternative name is required.",
-                    citation: citation
-                )
+                    citation: citation)
             ]
         case .noNames:
             return [
                 Cause(
-                    .trustNoSubjectAlternativeName,
-                    "The certificate has no subject alternative name.",
-                    citation: citation
-                ),
+                    .trustNoSubjectAlternativeName, "The certificate has no subject alternative name.",
+                    citation: citation),
                 Cause(.trustWrongHost, "The certificate does not name \(host).", citation: citation),
             ]
         case .otherNames(let names):
@@ -269,12 +233,8 @@ struct TrustEvaluation {
                 let situation: Remediation.Situation? =
                     index == 0 ? nil : (index < judged.count ? .weakIntermediate : .weakRoot)
                 return Cause(
-                    .trustWeakKey,
-                    "\(certificate.subject) has \(weakness).",
-                    citation: citation,
-                    situation: situation?.rawValue,
-                    keyKind: certificate.publicKey.keyKind
-                )
+                    .trustWeakKey, "\(certificate.subject) has \(weakness).", citation: citation,
+                    situation: situation?.rawValue, keyKind: certificate.publicKey.keyKind)
             }
         }
     }
@@ -306,8 +266,7 @@ struct TrustEvaluation {
             return trust(
                 .trustWeakSignature,
                 "\(certificate.subject) is signed with \(certificate.signature.hash.rawValue.uppercased()); SHA-256 or stronger is required.",
-                index == 0 ? nil : .weaklySignedIssuer
-            )
+                index == 0 ? nil : .weaklySignedIssuer)
         }
     }
 
@@ -323,8 +282,7 @@ struct TrustEvaluation {
             Cause(
                 .trustValidityTooLong,
                 "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; the maximum is \(broken.days).",
-                citation: citation
-            )
+                citation: citation)
         ]
     }
 
@@ -337,21 +295,16 @@ struct TrustEvaluation {
         if needsPurpose, purposes == nil {
             return [
                 Cause(
-                    .trustWrongKeyUsage,
-                    "The certificate has no extended key usage; serverAuth is required.",
-                    citation: citation
-                )
+                    .trustWrongKeyUsage, "The certificate has no extended key usage; serverAuth is required.",
+                    citation: citation)
             ]
         }
         var causes: [Cause] = []
         if purposes != nil, !leaf.isForServers {
             causes.append(
                 Cause(
-                    .trustWrongKeyUsage,
-                    "The certificate's extended key usage does not include serverAuth.",
-                    citation: citation
-                )
-            )
+                    .trustWrongKeyUsage, "The certificate's extended key usage does not include serverAuth.",
+                    citation: citation))
         }
         guard rules.limitsAuthorities.contains(anchor.kind) else { return causes }
         for authority in judged.dropFirst() where authority.extendedKeyUsages != nil && !authority.isForServers {
@@ -359,9 +312,7 @@ struct TrustEvaluation {
                 trust(
                     .trustWrongKeyUsage,
                     "The extended key usage of the intermediate \(authority.subject) does not allow it to issue server certificates.",
-                    .issuerPurpose
-                )
-            )
+                    .issuerPurpose))
         }
         return causes
     }

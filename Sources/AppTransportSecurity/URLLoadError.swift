@@ -66,21 +66,17 @@ extension URLLoadError {
     /// NSURLErrorSecureConnectionFailed with a stream code, which says more.
     package static func secureConnectionFailed(_ streamCode: Int) -> URLLoadError {
         URLLoadError(
-            code: -1200,
-            streamCode: streamCode,
-            message: "An SSL error has occurred and a secure connection to the server cannot be made."
-        )
+            code: -1200, streamCode: streamCode,
+            message: "An SSL error has occurred and a secure connection to the server cannot be made.")
     }
 
     /// A certificate that plain trust evaluation refuses.
     package static func certificate(_ code: Int, _ streamCode: Int, host: String) -> URLLoadError {
         URLLoadError(
-            code: code,
-            streamCode: streamCode,
+            code: code, streamCode: streamCode,
             message:
                 "The certificate for this server is invalid. You might be connecting to a server that is pretending to be "
-                + "“\(host)” which could put your confidential information at risk."
-        )
+                + "“\(host)” which could put your confidential information at risk.")
     }
 
     /// NSURLErrorClientCertificateRequired.

@@ -35,10 +35,7 @@ public actor AppleAuthorization {
     ///   - lifetime: how long a token serves. Apple's notification service, whose tokens these are like, asks for 20 to 60 minutes.
     /// - Throws: ``AppleAuthorizationFault`` if the text contains no P-256 private key, or an id is empty.
     public init(
-        teamId: String,
-        keyId: String,
-        privateKeyPEM: String,
-        lifetime: Duration = .seconds(2400)
+        teamId: String, keyId: String, privateKeyPEM: String, lifetime: Duration = .seconds(2400)
     ) async throws(AppleAuthorizationFault) {
         guard !teamId.isEmpty else { throw AppleAuthorizationFault(reason: "the team id is empty") }
         guard !keyId.isEmpty else { throw AppleAuthorizationFault(reason: "the key id is empty") }

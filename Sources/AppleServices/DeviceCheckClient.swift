@@ -23,56 +23,29 @@ public struct DeviceCheckClient: Sendable {
 
     /// Reads the bits. Spends the device token.
     public func query(
-        deviceToken: String,
-        transactionId: String,
-        at instant: Date
+        deviceToken: String, transactionId: String, at instant: Date
     ) async throws(DeviceCheckFault) -> DeviceBitState {
         let request = try DeviceCheckRequest(
-            .query,
-            deviceToken: deviceToken,
-            transactionId: transactionId,
-            timestamp: instant
-        )
+            .query, deviceToken: deviceToken, transactionId: transactionId, timestamp: instant)
         return try await call(request) { answer throws(DeviceCheckFault) in
             try DeviceCheckAnswer.query(
-                status: answer.status,
-                body: answer.body,
-                retryAfter: answer.headers["retry-after"]
-            )
+                status: answer.status, body: answer.body, retryAfter: answer.headers["retry-after"])
         }
     }
 
     /// Writes both bits. Spends the device token.
     public func update(
-        _ bits: BitPair,
-        deviceToken: String,
-        transactionId: String,
-        at instant: Date
+        _ bits: BitPair, deviceToken: String, transactionId: String, at instant: Date
     ) async throws(DeviceCheckFault) {
         try await acknowledged(
             DeviceCheckRequest(
-                .update(bits),
-                deviceToken: deviceToken,
-                transactionId: transactionId,
-                timestamp: instant
-            )
-        )
+                .update(bits), deviceToken: deviceToken, transactionId: transactionId, timestamp: instant))
     }
 
     /// Asks whether a device token is genuine. Spends it.
-    public func validate(
-        deviceToken: String,
-        transactionId: String,
-        at instant: Date
-    ) async throws(DeviceCheckFault) {
+    public func validate(deviceToken: String, transactionId: String, at instant: Date) async throws(DeviceCheckFault) {
         try await acknowledged(
-            DeviceCheckRequest(
-                .validate,
-                deviceToken: deviceToken,
-                transactionId: transactionId,
-                timestamp: instant
-            )
-        )
+            DeviceCheckRequest(.validate, deviceToken: deviceToken, transactionId: transactionId, timestamp: instant))
     }
 
     /// Reads the bits, computes new ones, and writes them if they differ from what was read or a write is due anyway.
@@ -87,10 +60,7 @@ public struct DeviceCheckClient: Sendable {
     ///   - change: The bits to write; nil writes nothing.
     /// - Returns: What Apple held before, and what was written.
     public func readModifyWrite(
-        readToken: String,
-        writeToken: String,
-        transactionId: String,
-        at instant: Date,
+        readToken: String, writeToken: String, transactionId: String, at instant: Date,
         change: @Sendable (DeviceBitState) throws(DeviceCheckFault) -> BitPair?
     ) async throws(DeviceCheckFault) -> (before: DeviceBitState, written: BitPair?) {
         let before = try await query(deviceToken: readToken, transactionId: transactionId, at: instant)
@@ -102,16 +72,12 @@ public struct DeviceCheckClient: Sendable {
     private func acknowledged(_ request: DeviceCheckRequest) async throws(DeviceCheckFault) {
         try await call(request) { answer throws(DeviceCheckFault) in
             try DeviceCheckAnswer.acknowledgement(
-                status: answer.status,
-                body: answer.body,
-                retryAfter: answer.headers["retry-after"]
-            )
+                status: answer.status, body: answer.body, retryAfter: answer.headers["retry-after"])
         }
     }
 
     private func call<Result: Sendable>(
-        _ request: DeviceCheckRequest,
-        reading: (AppleAnswer) throws(DeviceCheckFault) -> Result
+        _ request: DeviceCheckRequest, reading: (AppleAnswer) throws(DeviceCheckFault) -> Result
     ) async throws(DeviceCheckFault) -> Result {
         let token = try await authorizing { () async throws(AppleAuthorizationFault) in
             try await authorization.token(at: request.timestamp)

@@ -62,8 +62,7 @@ public struct ReceiptRefreshClient: Sendable {
     /// - Parameter receipt: The stored receipt as it came: the bytes, not their base64.
     /// - Throws: ``AppleAuthorizationFault`` if no authorization can be made.
     public func refresh(
-        _ receipt: some Collection<UInt8>,
-        at instant: Date
+        _ receipt: some Collection<UInt8>, at instant: Date
     ) async throws(AppleAuthorizationFault) -> ReceiptRefreshOutcome {
         let body = Array(Base64.encode(receipt).utf8)
         let token = try await authorization.token(at: instant)
@@ -109,9 +108,7 @@ public struct ReceiptRefreshClient: Sendable {
         case 500...599: return .unavailable(status: answer.status, retryAfterSeconds: retryAfter)
         default:
             return .unusable(
-                status: answer.status,
-                reason: "the status \(answer.status) is not in Apple's documentation"
-            )
+                status: answer.status, reason: "the status \(answer.status) is not in Apple's documentation")
         }
     }
 

@@ -34,17 +34,12 @@ extension AppleSimulator {
     }
 
     private func read<Body>(
-        _ body: ([UInt8]) throws -> Body,
-        _ request: SimulatorRequest,
-        _ act: (Body) -> SimulatorAnswer
+        _ body: ([UInt8]) throws -> Body, _ request: SimulatorRequest, _ act: (Body) -> SimulatorAnswer
     ) -> SimulatorAnswer {
         do {
             return act(try body(request.body))
         } catch {
-            return SimulatorAnswer(
-                400,
-                json: Problem(error: "invalidInput", detail: (error as? UnknownMember)?.detail)
-            )
+            return SimulatorAnswer(400, json: Problem(error: "invalidInput", detail: (error as? UnknownMember)?.detail))
         }
     }
 
@@ -89,9 +84,7 @@ extension AppleSimulator {
         let key = AppleSimulatorConfiguration.teamKey(seed: configuration.seed, team: body.teamId)
         authorizations.register(team: body.teamId, keyId: body.keyId, key: key.publicKey)
         return SimulatorAnswer(
-            201,
-            json: ["teamId": body.teamId, "keyId": body.keyId, "privateKey": key.pemRepresentation]
-        )
+            201, json: ["teamId": body.teamId, "keyId": body.keyId, "privateKey": key.pemRepresentation])
     }
 
     private func removeTeam(_ body: TeamBody) -> SimulatorAnswer {
@@ -101,13 +94,8 @@ extension AppleSimulator {
 
     private func state(wall: Date) -> StateBody {
         StateBody(
-            now: Timestamp.text(clock.now(wall: wall)),
-            seed: configuration.seed,
-            teams: authorizations.teamIds,
-            devices: phones.count,
-            faults: plan.faults,
-            answered: answered
-        )
+            now: Timestamp.text(clock.now(wall: wall)), seed: configuration.seed, teams: authorizations.teamIds,
+            devices: phones.count, faults: plan.faults, answered: answered)
     }
 
     private struct ClockBody: KnownMembers {

@@ -34,39 +34,26 @@ extension AppleSimulator {
         SimulatorAnswer(error.status, json: Problem(error: error.name))
     }
 
-    private func act(
-        _ request: SimulatorRequest,
-        on device: String,
-        verb: String,
-        wall: Date
-    ) throws -> SimulatorAnswer {
+    private func act(_ request: SimulatorRequest, on device: String, verb: String, wall: Date) throws -> SimulatorAnswer
+    {
         let action = try DeviceAction.read(
-            request.body.isEmpty ? Array("{}".utf8) : request.body,
-            members: DeviceAction.members[verb] ?? []
-        )
+            request.body.isEmpty ? Array("{}".utf8) : request.body, members: DeviceAction.members[verb] ?? [])
         switch verb {
         case "keys":
             let app = SimulatedApp(
-                action.app ?? "",
-                distribution: action.environment == .development ? .development : .appStore,
-                isAppClip: action.clip ?? false
-            )
+                action.app ?? "", distribution: action.environment == .development ? .development : .appStore,
+                isAppClip: action.clip ?? false)
             let seed = seed
             return SimulatorAnswer(
-                201,
-                json: ["keyId": try phones.change(device) { try $0.makeKey(for: app, seed: seed) }]
-            )
+                201, json: ["keyId": try phones.change(device) { try $0.makeKey(for: app, seed: seed) }])
         case "attest": return try attest(action, device, wall: wall)
         case "assert": return try assert(action, device)
         case "token":
             guard let app = action.app, AppId.isValid(app) else { throw SimulatedServiceError.invalidInput }
             _ = try phones.phone(device)
             let token = tokens.make(
-                device: device,
-                team: AppId.team(of: app),
-                environment: action.environment ?? .production,
-                at: clock.now(wall: wall)
-            )
+                device: device, team: AppId.team(of: app), environment: action.environment ?? .production,
+                at: clock.now(wall: wall))
             return SimulatorAnswer(200, json: ["deviceToken": token])
         case "reinstall":
             guard let id = action.app, AppId.isValid(id) else { throw SimulatedServiceError.invalidInput }
@@ -92,11 +79,7 @@ extension AppleSimulator {
         let new = try NewDevice.read(body)
         let isMac = new.platform == .macos
         let phone = try phones.make(
-            id: new.device,
-            os: new.os ?? (isMac ? "27.0" : "17.6"),
-            isMac: isMac,
-            isSupported: new.supported ?? true
-        )
+            id: new.device, os: new.os ?? (isMac ? "27.0" : "17.6"), isMac: isMac, isSupported: new.supported ?? true)
         return SimulatorAnswer(201, json: DeviceBody(phone))
     }
 
@@ -114,14 +97,9 @@ extension AppleSimulator {
         let issued = try issuer.attest(request, at: now, fault: objectFault)
         try phones.change(device) { try $0.device.certify(keyId) }
         let subject = IssuedReceipts.Subject(
-            keyId: keyId,
-            device: device,
-            app: app.applicationId,
-            environment: app.isProduction ? .production : .development,
-            publicKey: request.publicKey,
-            certificate: issued.leafCertificate,
-            clientDataHash: hash
-        )
+            keyId: keyId, device: device, app: app.applicationId,
+            environment: app.isProduction ? .production : .development, publicKey: request.publicKey,
+            certificate: issued.leafCertificate, clientDataHash: hash)
         receipts.attest(subject, receipt: issued.receipt, at: now)
         var answer = SimulatorAnswer(200, json: ["attestation": Data(issued.object).base64EncodedString()])
         if let delay = fault?.delayMilliseconds { answer.delay = .milliseconds(delay) }

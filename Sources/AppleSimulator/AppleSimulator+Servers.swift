@@ -7,10 +7,7 @@ import Foundation
 /// Apple's two interfaces for servers: receipts and bits.
 extension AppleSimulator {
     func appleAnswer(
-        _ request: SimulatorRequest,
-        _ call: Call,
-        _ environment: SimulatedEnvironment,
-        wall: Date
+        _ request: SimulatorRequest, _ call: Call, _ environment: SimulatedEnvironment, wall: Date
     ) -> SimulatorAnswer {
         guard plan.admits(call, wall: wall) else {
             return SimulatorAnswer(429, "Too Many Requests", headers: ["Retry-After": "1"])
@@ -22,10 +19,7 @@ extension AppleSimulator {
     }
 
     private func judged(
-        _ request: SimulatorRequest,
-        _ call: Call,
-        _ environment: SimulatedEnvironment,
-        wall: Date
+        _ request: SimulatorRequest, _ call: Call, _ environment: SimulatedEnvironment, wall: Date
     ) -> SimulatorAnswer {
         let verdict = authorizations.judge(request.authorization, wall: wall)
         guard case .team(let team) = verdict else { return refusal(verdict, call) }
@@ -45,10 +39,7 @@ extension AppleSimulator {
     }
 
     private func receiptAnswer(
-        _ request: SimulatorRequest,
-        _ team: String,
-        _ environment: SimulatedEnvironment,
-        wall: Date
+        _ request: SimulatorRequest, _ team: String, _ environment: SimulatedEnvironment, wall: Date
     ) -> SimulatorAnswer {
         guard let receipt = Data(base64Encoded: Data(request.body)).map(Array.init), !receipt.isEmpty else {
             return SimulatorAnswer(400, "Bad Payload")
@@ -70,20 +61,13 @@ extension AppleSimulator {
 
     private func issue(for subject: IssuedReceipts.Subject, metric: Int, at instant: Date) -> [UInt8]? {
         try? issuer.refreshedReceipt(
-            for: subject,
-            metric: metric,
-            createdAt: instant,
+            for: subject, metric: metric, createdAt: instant,
             notBefore: instant.addingTimeInterval(refreshAfter.timeInterval),
-            expiresAt: instant.addingTimeInterval(configuration.receiptLifetime.timeInterval)
-        )
+            expiresAt: instant.addingTimeInterval(configuration.receiptLifetime.timeInterval))
     }
 
     private func bitAnswer(
-        _ request: SimulatorRequest,
-        _ call: Call,
-        _ team: String,
-        _ environment: SimulatedEnvironment,
-        wall: Date
+        _ request: SimulatorRequest, _ call: Call, _ team: String, _ environment: SimulatedEnvironment, wall: Date
     ) -> SimulatorAnswer {
         let wanted: BitRequest
         do {
@@ -97,14 +81,7 @@ extension AppleSimulator {
         }
         switch call {
         case .update:
-            bits.write(
-                bit0: wanted.bit0,
-                bit1: wanted.bit1,
-                team: team,
-                device: token.device,
-                environment,
-                at: now
-            )
+            bits.write(bit0: wanted.bit0, bit1: wanted.bit1, team: team, device: token.device, environment, at: now)
             return SimulatorAnswer(200)
         case .query:
             guard case .set(let pair, lastUpdate: let month) = bits.state(team: team, device: token.device, environment)
@@ -112,9 +89,7 @@ extension AppleSimulator {
                 return SimulatorAnswer(200, "Failed to find bit state")
             }
             return SimulatorAnswer(
-                200,
-                json: BitAnswer(bit0: pair.bit0, bit1: pair.bit1, last_update_time: month.description)
-            )
+                200, json: BitAnswer(bit0: pair.bit0, bit1: pair.bit1, last_update_time: month.description))
         case .validate, .attestationData, .attest:
             return SimulatorAnswer(200)
         }

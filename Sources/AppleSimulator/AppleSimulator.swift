@@ -32,10 +32,8 @@ public actor AppleSimulator {
         issuer = try Issuer(seed: seed)
         phones = SimulatedPhones(limit: configuration.deviceLimit)
         tokens = DeviceTokenIssuer(
-            seed: seed,
-            lifetimeSeconds: Int(configuration.deviceTokenLifetime.components.seconds),
-            singleUse: configuration.singleUseDeviceTokens
-        )
+            seed: seed, lifetimeSeconds: Int(configuration.deviceTokenLifetime.components.seconds),
+            singleUse: configuration.singleUseDeviceTokens)
         for team in configuration.teams {
             authorizations.register(team: team.id, keyId: team.keyId, key: team.key)
         }

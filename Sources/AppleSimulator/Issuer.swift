@@ -20,32 +20,18 @@ struct Issuer: Sendable {
     var startOfValidity: Date { authority.validity.lowerBound }
 
     func attest(
-        _ request: SimulatedAttestationRequest,
-        at instant: Date,
-        fault: AttestationFault?
+        _ request: SimulatedAttestationRequest, at instant: Date, fault: AttestationFault?
     ) throws -> SimulatedAttestation {
         try authority.attest(request, at: instant, fault: fault)
     }
 
     func refreshedReceipt(
-        for subject: IssuedReceipts.Subject,
-        metric: Int,
-        createdAt: Date,
-        notBefore: Date,
-        expiresAt: Date
+        for subject: IssuedReceipts.Subject, metric: Int, createdAt: Date, notBefore: Date, expiresAt: Date
     ) throws -> [UInt8] {
         try authority.refreshedReceipt(
             app: SimulatedApp(
-                subject.app,
-                distribution: subject.environment == .development ? .development : .appStore
-            ),
-            publicKey: subject.publicKey,
-            leafCertificate: subject.certificate,
-            clientDataHash: subject.clientDataHash,
-            riskMetric: metric,
-            at: createdAt,
-            refreshNotBefore: notBefore,
-            expiration: expiresAt
-        )
+                subject.app, distribution: subject.environment == .development ? .development : .appStore),
+            publicKey: subject.publicKey, leafCertificate: subject.certificate, clientDataHash: subject.clientDataHash,
+            riskMetric: metric, at: createdAt, refreshNotBefore: notBefore, expiration: expiresAt)
     }
 }

@@ -49,8 +49,7 @@ enum Timestamp {
     static func text(_ instant: Date) -> String {
         let clamped = min(max(instant.timeIntervalSince1970, 0), 253_402_300_799)
         return Date(timeIntervalSince1970: clamped).formatted(
-            .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted)
-        )
+            .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
     }
 
     /// Reads RFC 3339 with or without a fraction.

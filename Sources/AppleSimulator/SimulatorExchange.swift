@@ -39,11 +39,8 @@ public struct SimulatorAnswer: Sendable, Equatable {
     public var delay: Duration
 
     init(
-        _ status: Int,
-        _ text: String = "",
-        contentType: String = "text/plain; charset=utf-8",
-        headers: [String: String] = [:],
-        delay: Duration = .zero
+        _ status: Int, _ text: String = "", contentType: String = "text/plain; charset=utf-8",
+        headers: [String: String] = [:], delay: Duration = .zero
     ) {
         self.status = status
         self.contentType = contentType

@@ -19,8 +19,7 @@ package struct BoundedTasks: Sendable {
     ///   - each: called one at a time, in the order in which items are done, with the place of the item in the list.
     /// - Throws: the first error of `work` or of `each`, which cancels the rest.
     package func run<Item: Sendable, Result: Sendable>(
-        _ items: [Item],
-        work: @escaping @Sendable (Int, Item) async throws -> Result,
+        _ items: [Item], work: @escaping @Sendable (Int, Item) async throws -> Result,
         each: (Int, Result) async throws -> Void
     ) async throws {
         try await run(items, work: work, atMost: 1) { results in
@@ -34,9 +33,7 @@ package struct BoundedTasks: Sendable {
     ///   - most: the most results that `batch` gets at once; at least 1.
     ///   - batch: called with at least one result, otherwise as `each`.
     package func run<Item: Sendable, Result: Sendable>(
-        _ items: [Item],
-        work: @escaping @Sendable (Int, Item) async throws -> Result,
-        atMost most: Int,
+        _ items: [Item], work: @escaping @Sendable (Int, Item) async throws -> Result, atMost most: Int,
         batch: ([(index: Int, value: Result)]) async throws -> Void
     ) async throws {
         // Few more than the workers hold themselves: where the reader pauses, what waits is memory.

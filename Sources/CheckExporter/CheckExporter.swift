@@ -41,8 +41,7 @@ package struct CheckExporter: Service {
         ///   - named: the system of an id, or why there is none.
         ///   - session: what judges for a system.
         package init(
-            listen: ListenAddress,
-            named: @escaping @Sendable (String) throws(MalformedInput) -> OSProfile,
+            listen: ListenAddress, named: @escaping @Sendable (String) throws(MalformedInput) -> OSProfile,
             session: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
         ) {
             self.listen = listen
@@ -61,9 +60,7 @@ package struct CheckExporter: Service {
 
     /// - Parameter announce: is given the line that says where it listens.
     package init(
-        _ configuration: Configuration,
-        registry: PrometheusRegistry = PrometheusRegistry(),
-        log: Logger,
+        _ configuration: Configuration, registry: PrometheusRegistry = PrometheusRegistry(), log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) {
         self.configuration = configuration
@@ -79,20 +76,12 @@ package struct CheckExporter: Service {
         let observer = RequestObserver(registry: registry, log: log)
         let announce = announce
         let listener = Listener(
-            setting: "--listen",
-            address: configuration.listen,
+            setting: "--listen", address: configuration.listen,
             responder: ExporterResponder(
-                configuration: configuration,
-                registry: registry,
-                observer: observer,
+                configuration: configuration, registry: registry, observer: observer,
                 checks: SharedChecks(limit: configuration.concurrency, observer: observer),
-                sessions: MinuteSessions(configuration.session),
-                log: log
-            ),
-            observer: observer,
-            log: log,
-            announce: { announce("listening on \($0)") }
-        )
+                sessions: MinuteSessions(configuration.session), log: log), observer: observer, log: log,
+            announce: { announce("listening on \($0)") })
         try await listener.run()
     }
 }
@@ -176,9 +165,7 @@ actor SharedChecks {
     ///
     /// - Parameter time: how long the scrape waits; a check of its own ends by itself before that.
     func report(
-        _ name: UTF8Key,
-        within time: Duration,
-        _ check: @escaping @Sendable () async -> TargetReport
+        _ name: UTF8Key, within time: Duration, _ check: @escaping @Sendable () async -> TargetReport
     ) async -> Answer {
         // One that ends before this scrape's time is over would say less than a check of its own.
         if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {

@@ -32,12 +32,8 @@ struct ExporterResponder: HTTPResponder {
     }
 
     init(
-        configuration: CheckExporter.Configuration,
-        registry: PrometheusRegistry,
-        observer: RequestObserver,
-        checks: SharedChecks,
-        sessions: MinuteSessions,
-        log: Logger
+        configuration: CheckExporter.Configuration, registry: PrometheusRegistry, observer: RequestObserver,
+        checks: SharedChecks, sessions: MinuteSessions, log: Logger
     ) {
         self.configuration = configuration
         self.registry = registry
@@ -52,10 +48,7 @@ struct ExporterResponder: HTTPResponder {
     func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
         guard request.method == .get || request.method == .head else {
             return ExporterResponder.text(
-                .methodNotAllowed,
-                "Only GET and HEAD are supported here.",
-                [.allow: "GET, HEAD"]
-            )
+                .methodNotAllowed, "Only GET and HEAD are supported here.", [.allow: "GET, HEAD"])
         }
         switch request.uri.path {
         case "/probe": return await probe(request)
@@ -96,11 +89,9 @@ struct ExporterResponder: HTTPResponder {
         case .late: report = await TargetDeadline.within(.zero) { await session.check(target) }
         case .busy:
             return refuse(
-                .busy,
-                .serviceUnavailable,
+                .busy, .serviceUnavailable,
                 "\(configuration.concurrency) checks are running; raise --concurrency or scrape less often.",
-                [.retryAfter: "1"]
-            )
+                [.retryAfter: "1"])
         }
         let summary = TargetSummary(report)
         observer.count("exporter.checks", [("verdict", summary.verdict.rawValue.lowercased())])
@@ -113,15 +104,11 @@ struct ExporterResponder: HTTPResponder {
             query = try StrictQuery(text, known: ["target", "os"])
         } catch {
             throw MalformedInput(
-                code: .requestMalformed,
-                reason: "\(error.evidence); the parameters are target and os, each once"
-            )
+                code: .requestMalformed, reason: "\(error.evidence); the parameters are target and os, each once")
         }
         guard let target = query["target"] else {
             throw MalformedInput(
-                code: .requestMalformed,
-                reason: "the query names no target; write /probe?target=https://example.com"
-            )
+                code: .requestMalformed, reason: "the query names no target; write /probe?target=https://example.com")
         }
         return (try CheckTarget(target), try query["os"].map(configuration.named) ?? configuration.profile)
     }
@@ -135,10 +122,7 @@ struct ExporterResponder: HTTPResponder {
     }
 
     private func refuse(
-        _ reason: Refusal,
-        _ status: HTTPResponse.Status,
-        _ sentence: String,
-        _ headers: HTTPFields = [:]
+        _ reason: Refusal, _ status: HTTPResponse.Status, _ sentence: String, _ headers: HTTPFields = [:]
     ) -> Response {
         count(reason, by: 1)
         return ExporterResponder.text(status, sentence, headers)
@@ -153,8 +137,7 @@ struct ExporterResponder: HTTPResponder {
         if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()).passes {
             log.error(
                 "Roots cannot be read, so no check is made; this is logged at most once a minute.",
-                metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"]
-            )
+                metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"])
         }
         return refuse(.roots, .serviceUnavailable, "The exporter cannot read its roots; its log names the file.")
     }
@@ -163,19 +146,13 @@ struct ExporterResponder: HTTPResponder {
         answer(.ok, text, type: "text/plain; version=0.0.4; charset=utf-8", [:])
     }
 
-    private static func text(
-        _ status: HTTPResponse.Status,
-        _ sentence: String,
-        _ headers: HTTPFields = [:]
-    ) -> Response {
+    private static func text(_ status: HTTPResponse.Status, _ sentence: String, _ headers: HTTPFields = [:]) -> Response
+    {
         answer(status, sentence + "\n", type: "text/plain; charset=utf-8", headers)
     }
 
     private static func answer(
-        _ status: HTTPResponse.Status,
-        _ text: String,
-        type: String,
-        _ more: HTTPFields
+        _ status: HTTPResponse.Status, _ text: String, type: String, _ more: HTTPFields
     ) -> Response {
         var headers = more
         headers[.contentType] = type

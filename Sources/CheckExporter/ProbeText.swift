@@ -22,9 +22,7 @@ enum ProbeText {
         if let notAfter = summary.notAfter { set("probe.ssl.earliest.cert.expiry", Double(notAfter)) }
         for verdict in [TargetSummary.Verdict.pass, .fail, .undetermined] {
             set(
-                "sealward.ats.verdict",
-                verdict == summary.verdict ? 1 : 0,
-                [("verdict", verdict.rawValue.lowercased())]
+                "sealward.ats.verdict", verdict == summary.verdict ? 1 : 0, [("verdict", verdict.rawValue.lowercased())]
             )
         }
         let causes = report.decisive?.because ?? []

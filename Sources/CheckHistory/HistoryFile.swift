@@ -163,12 +163,8 @@ package final class HistoryFile {
     ///   - asked: what it asks of every target; only runs that ask the same are compared.
     ///   - token: what a run that is taken up again has in common with itself; nil for one that cannot be.
     /// - Returns: its number, for ``append(_:to:)``.
-    package func begin(
-        at instant: Date,
-        start: Date,
-        asked: String,
-        token: String? = nil
-    ) throws(HistoryFault) -> Int64 {
+    package func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64
+    {
         return try guarded {
             let rows = try SQLiteSession(connection).run([
                 SQLStatement(
@@ -233,12 +229,10 @@ package final class HistoryFile {
                     // With a clock that is wrong by years everything is old.
                     SQLStatement(
                         SQLText("DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE \(HistoryFile.old))"),
-                        arguments: [limit]
-                    ),
+                        arguments: [limit]),
                     SQLStatement(SQLText("DELETE FROM runs WHERE \(HistoryFile.old)"), arguments: [limit]),
                     SQLStatement(
-                        "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)"
-                    ),
+                        "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)"),
                 ])
                 gone = results.dropFirst().first?.changes ?? 0
             }
@@ -321,17 +315,10 @@ package final class HistoryFile {
                 throw HistoryFault("contains an unknown verdict")
             }
             return Observation(
-                at: try row.integer(0),
-                asked: try row.text(6),
-                run: try row.integer(7),
+                at: try row.integer(0), asked: try row.text(6), run: try row.integer(7),
                 summary: TargetSummary(
-                    verdict: verdict,
-                    cause: try row.optionalText(2),
-                    certificate: try row.optionalText(3),
-                    notAfter: try row.optionalInteger(4),
-                    group: try row.optionalText(5)
-                )
-            )
+                    verdict: verdict, cause: try row.optionalText(2), certificate: try row.optionalText(3),
+                    notAfter: try row.optionalInteger(4), group: try row.optionalText(5)))
         }
     }
 

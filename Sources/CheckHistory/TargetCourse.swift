@@ -57,8 +57,7 @@ package struct TargetCourse: Sendable {
             .init(
                 "last",
                 last.map { .object([.init("at", .string(TargetCourse.time($0.at)))] + ($0.summary.json.members ?? [])) }
-                    ?? .null
-            ),
+                    ?? .null),
             .init(
                 "changes",
                 .array(

@@ -81,8 +81,7 @@ package final class Admission: Sendable {
     ///   - onRefusals: called with what was turned away since the last call, at once after a quiet second and then once a second. It is the
     ///     place for a log line and counters; ``logger(_:)`` makes one that writes the line.
     package init(
-        limits: Limits,
-        onOpen: @escaping @Sendable (Int) -> Void = { _ in },
+        limits: Limits, onOpen: @escaping @Sendable (Int) -> Void = { _ in },
         onRefusals: @escaping @Sendable (Refusals) -> Void
     ) {
         self.limits = limits

@@ -55,10 +55,7 @@ package struct DescriptorLimit: Sendable, Equatable {
     /// The caps that follow from the limit: half of the connections for one address, or 256 if there are 1,024 descriptors or more.
     ///
     /// - Parameter total: what the configuration says about all connections; the limit of the system if nil or higher.
-    package func limits(
-        taking each: Int = 1,
-        total: Int? = nil
-    ) -> Admission.Limits {
+    package func limits(taking each: Int = 1, total: Int? = nil) -> Admission.Limits {
         let room = connections(taking: each)
         let total = min(total ?? room, room)
         let half = total / 2

@@ -75,8 +75,6 @@ struct DemoAuthority {
             issuerPrivateKey: key
         )
         return Identity(
-            certificate: try certificate.serializeAsPEM().derBytes,
-            privateKey: try own.serializeAsPEM().derBytes
-        )
+            certificate: try certificate.serializeAsPEM().derBytes, privateKey: try own.serializeAsPEM().derBytes)
     }
 }

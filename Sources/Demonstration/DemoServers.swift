@@ -55,12 +55,9 @@ package struct DemoServers {
         return servers.enumerated().compactMap { index, server in
             guard let report = reports[index], let first = report.results.first else { return nil }
             return Row(
-                host: server.recipe.host,
-                flaw: server.recipe.flaw,
-                result: first.result.rawValue,
+                host: server.recipe.host, flaw: server.recipe.flaw, result: first.result.rawValue,
                 code: first.because.first?.code.rawValue ?? "",
-                exception: DemoServers.words(report.smallestException, host: server.recipe.host)
-            )
+                exception: DemoServers.words(report.smallestException, host: server.recipe.host))
         }
     }
 

@@ -66,16 +66,9 @@ package struct DemoService {
         let transport = LiveAppleTransport()
         let server = try await TrustServer(
             configuration: try configuration(
-                simulator,
-                appleURL: appleURL,
-                keyPEM: key.pemRepresentation,
-                hasConsole: stay != nil
-            ),
-            store: try SQLTrustStore.sqlite(at: folder + "/demo.sqlite"),
-            transport: transport,
-            log: log,
-            announce: { lines.continuation.yield($0) }
-        )
+                simulator, appleURL: appleURL, keyPEM: key.pemRepresentation, hasConsole: stay != nil),
+            store: try SQLTrustStore.sqlite(at: folder + "/demo.sqlite"), transport: transport, log: log,
+            announce: { lines.continuation.yield($0) })
         let serverGroup = ServiceGroup(configuration: .init(services: [server], logger: log))
         let servers = Task {
             // Without a listener nobody waits for lines.
@@ -94,15 +87,8 @@ package struct DemoService {
 
         let phones = LiveAppleTransport.unrestricted()
         let calls = FleetCalls(
-            transport: phones,
-            service: address,
-            operators: internalAddress,
-            apple: appleURL,
-            app: "shop",
-            serverToken: DemoService.serverToken,
-            adminToken: DemoService.adminToken,
-            tally: FleetTally()
-        )
+            transport: phones, service: address, operators: internalAddress, apple: appleURL, app: "shop",
+            serverToken: DemoService.serverToken, adminToken: DemoService.adminToken, tally: FleetTally())
         let good = try await meet(calls, &page, progress)
         if let stay, let internalAddress {
             page.heading("6. The console")
@@ -123,10 +109,7 @@ package struct DemoService {
 
     /// The service's configuration, written to a file and read like any other.
     private func configuration(
-        _ simulator: AppleSimulator,
-        appleURL: String,
-        keyPEM: String,
-        hasConsole: Bool
+        _ simulator: AppleSimulator, appleURL: String, keyPEM: String, hasConsole: Bool
     ) throws -> Configuration {
         let files = [
             "server.token": DemoService.serverToken, "admin.token": DemoService.adminToken, "apple.p8": keyPEM,
@@ -155,16 +138,12 @@ package struct DemoService {
         ]
         if hasConsole { document = .object((document.members ?? []) + [.init("internalListen", "127.0.0.1:0")]) }
         let outcome = ConfigurationReader.read(
-            file: Array(document.rendered().utf8),
-            environment: [:],
-            readFile: DemoService.readFile
-        )
+            file: Array(document.rendered().utf8), environment: [:], readFile: DemoService.readFile)
         switch outcome {
         case .configuration(let configuration): return configuration
         case .issues(let issues):
             throw DemoFault(
-                description: "the demonstration's configuration: \(issues.map(\.description).joined(separator: "; "))"
-            )
+                description: "the demonstration's configuration: \(issues.map(\.description).joined(separator: "; "))")
         }
     }
 
@@ -194,9 +173,8 @@ package struct DemoService {
         try await Fleet(plan: plan, calls: calls).run(progress: progress)
         let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
         for line in await tally.text(elapsed: seconds, service: calls.service).split(
-            separator: "\n",
-            omittingEmptySubsequences: false
-        ) {
+            separator: "\n", omittingEmptySubsequences: false)
+        {
             page.line(line.isEmpty ? "" : "  " + line)
         }
         let brokers = await tally.brokers
@@ -233,9 +211,7 @@ package struct DemoService {
             var tokens: [String] = []
             for _ in 0..<2 {
                 let made = try await calls.phone(
-                    "/\(device)/token",
-                    ["app": plan.appId, "environment": plan.environment]
-                )
+                    "/\(device)/token", ["app": plan.appId, "environment": plan.environment])
                 tokens.append(made.body.deviceToken ?? "")
             }
             let members =

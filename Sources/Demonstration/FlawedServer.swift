@@ -29,9 +29,7 @@ struct FlawedServer: Sendable {
         let certificate = try NIOSSLCertificate(bytes: recipe.identity.certificate, format: .der)
         let key = try NIOSSLPrivateKey(bytes: recipe.identity.privateKey, format: .der)
         var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: [.certificate(certificate)],
-            privateKey: .privateKey(key)
-        )
+            certificateChain: [.certificate(certificate)], privateKey: .privateKey(key))
         configuration.minimumTLSVersion = recipe.minimum
         configuration.maximumTLSVersion = recipe.maximum
         if let suites = recipe.suites { configuration.cipherSuites = suites }
@@ -62,9 +60,7 @@ private final class HelloHandler: ChannelInboundHandler {
         let body = ByteBuffer(string: "hello\n")
         let headers = HTTPHeaders([("content-length", String(body.readableBytes)), ("content-type", "text/plain")])
         context.write(
-            wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .ok, headers: headers))),
-            promise: nil
-        )
+            wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .ok, headers: headers))), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
@@ -81,34 +77,22 @@ extension FlawedServer {
         [
             Recipe(host: "good.demo.test", flaw: "none", identity: try authority.identity(for: "good.demo.test")),
             Recipe(
-                host: "old-tls.demo.test",
-                flaw: "TLS 1.1 at most",
-                identity: try authority.identity(for: "old-tls.demo.test", usesRSA: true),
-                minimum: .tlsv1,
-                maximum: .tlsv11
-            ),
+                host: "old-tls.demo.test", flaw: "TLS 1.1 at most",
+                identity: try authority.identity(for: "old-tls.demo.test", usesRSA: true), minimum: .tlsv1,
+                maximum: .tlsv11),
             Recipe(
-                host: "no-secrecy.demo.test",
-                flaw: "RSA key exchange only",
-                identity: try authority.identity(for: "no-secrecy.demo.test", usesRSA: true),
-                maximum: .tlsv12,
-                suites: "AES128-GCM-SHA256"
-            ),
+                host: "no-secrecy.demo.test", flaw: "RSA key exchange only",
+                identity: try authority.identity(for: "no-secrecy.demo.test", usesRSA: true), maximum: .tlsv12,
+                suites: "AES128-GCM-SHA256"),
             Recipe(
-                host: "expired.demo.test",
-                flaw: "certificate expired",
-                identity: try authority.identity(for: "expired.demo.test", daysLeft: -3)
-            ),
+                host: "expired.demo.test", flaw: "certificate expired",
+                identity: try authority.identity(for: "expired.demo.test", daysLeft: -3)),
             Recipe(
-                host: "other-name.demo.test",
-                flaw: "certificate for another host",
-                identity: try authority.identity(for: "elsewhere.demo.test")
-            ),
+                host: "other-name.demo.test", flaw: "certificate for another host",
+                identity: try authority.identity(for: "elsewhere.demo.test")),
             Recipe(
-                host: "stranger.demo.test",
-                flaw: "unknown authority",
-                identity: try stranger.identity(for: "stranger.demo.test")
-            ),
+                host: "stranger.demo.test", flaw: "unknown authority",
+                identity: try stranger.identity(for: "stranger.demo.test")),
         ]
     }
 }

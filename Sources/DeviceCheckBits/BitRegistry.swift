@@ -53,10 +53,7 @@ public struct BitRegistry: Sendable, Equatable {
             }
             guard BitRegistry.isName(meaning.name) else {
                 throw BitRegistryFault(
-                    index: index,
-                    member: "name",
-                    reason: "must be 1 to 64 letters, digits, '-', '_' or '.'"
-                )
+                    index: index, member: "name", reason: "must be 1 to 64 letters, digits, '-', '_' or '.'")
             }
             guard names.insert(meaning.name).inserted else {
                 throw BitRegistryFault(index: index, member: "name", reason: "is used twice")

@@ -16,9 +16,7 @@ package enum DeviceCheckAnswer {
     ///
     /// A bit must be a JSON boolean and the month must be there: a value that Apple does not document is not guessed at.
     package static func query(
-        status: Int,
-        body: some Collection<UInt8>,
-        retryAfter: String? = nil
+        status: Int, body: some Collection<UInt8>, retryAfter: String? = nil
     ) throws(DeviceCheckFault) -> DeviceBitState {
         try expectSuccess(status, body, retryAfter)
         if neverSetTexts.contains(plainText(body)) { return .neverSet }
@@ -42,17 +40,13 @@ package enum DeviceCheckAnswer {
 
     /// Accepts the answer to an update or a validation: status 200, whatever its body.
     package static func acknowledgement(
-        status: Int,
-        body: some Collection<UInt8>,
-        retryAfter: String? = nil
+        status: Int, body: some Collection<UInt8>, retryAfter: String? = nil
     ) throws(DeviceCheckFault) {
         try expectSuccess(status, body, retryAfter)
     }
 
     private static func expectSuccess(
-        _ status: Int,
-        _ body: some Collection<UInt8>,
-        _ retryAfter: String?
+        _ status: Int, _ body: some Collection<UInt8>, _ retryAfter: String?
     ) throws(DeviceCheckFault) {
         guard body.count <= bodyLimit else { throw unusable("too-large", "more than 64 KiB") }
         guard status == 200 else { throw DeviceCheckFault(status: status, body: body, retryAfter: retryAfter) }
@@ -67,10 +61,7 @@ package enum DeviceCheckAnswer {
 
     private static func unusable(_ detail: String, _ found: String) -> DeviceCheckFault {
         DeviceCheckFault(
-            code: Code(rawValue: "devicecheck.answer.\(detail)"),
-            reason: "Apple's answer contains \(found)",
-            status: 200,
-            advice: .later(seconds: nil)
-        )
+            code: Code(rawValue: "devicecheck.answer.\(detail)"), reason: "Apple's answer contains \(found)",
+            status: 200, advice: .later(seconds: nil))
     }
 }

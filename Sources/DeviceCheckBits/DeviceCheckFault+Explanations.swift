@@ -7,36 +7,20 @@ extension DeviceCheckFault {
     /// What the codes of `sealward devicecheck` mean. The service says `apple.unavailable` for most of them; its log names the code.
     package static let explanations: [CodeExplanation] = [
         .init(
-            .devicecheckAuthorizationRefused,
-            "Apple refuses the authorization",
-            .operator,
-            "check team id, key id and key, and that the key has DeviceCheck enabled"
-        ),
+            .devicecheckAuthorizationRefused, "Apple refuses the authorization", .operator,
+            "check team id, key id and key, and that the key has DeviceCheck enabled"),
         .init(
-            .devicecheckForbidden,
-            "Apple forbids DeviceCheck to this key",
-            .operator,
-            "enable DeviceCheck for the key"
-        ),
+            .devicecheckForbidden, "Apple forbids DeviceCheck to this key", .operator, "enable DeviceCheck for the key"),
         .init(
-            .devicecheckRequestRefused,
-            "Apple refuses the request and gives a reason",
-            .operator,
-            "read the reason; the base URL may be that of the other environment"
-        ),
+            .devicecheckRequestRefused, "Apple refuses the request and gives a reason", .operator,
+            "read the reason; the base URL may be that of the other environment"),
         .init(
-            .devicecheckTransactionInvalid,
-            "the transaction id is empty or longer than 128 bytes",
-            .backend,
-            "give each call an id of 1 to 128 bytes"
-        ),
+            .devicecheckTransactionInvalid, "the transaction id is empty or longer than 128 bytes", .backend,
+            "give each call an id of 1 to 128 bytes"),
         .init(.devicecheckThrottled, "Apple asks for fewer requests", .backend, "wait, and ask less often"),
         .init(.devicecheckUnavailable, "Apple's service is down or does not answer", .nobody, "ask again later"),
         .init(
-            .devicecheckStatusUnknown,
-            "Apple answered with a status that it does not document",
-            .nobody,
-            "ask again later; report it if it persists"
-        ),
+            .devicecheckStatusUnknown, "Apple answered with a status that it does not document", .nobody,
+            "ask again later; report it if it persists"),
     ]
 }

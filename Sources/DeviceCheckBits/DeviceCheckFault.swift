@@ -41,15 +41,11 @@ public struct DeviceCheckFault: Error, Sendable, ComparedByCode, CustomStringCon
 
     /// The token cannot be one, or Apple says that it is none.
     package static let tokenInvalid = DeviceCheckFault(
-        code: .deviceTokenInvalid,
-        reason: "the device token is empty, too long or not base64"
-    )
+        code: .deviceTokenInvalid, reason: "the device token is empty, too long or not base64")
 
     /// The transaction id is empty or longer than 128 bytes.
     package static let transactionInvalid = DeviceCheckFault(
-        code: .devicecheckTransactionInvalid,
-        reason: "the transaction id must have 1 to 128 bytes"
-    )
+        code: .devicecheckTransactionInvalid, reason: "the transaction id must have 1 to 128 bytes")
 }
 
 extension DeviceCheckFault {
@@ -64,57 +60,39 @@ extension DeviceCheckFault {
         switch status {
         case 400 where text.contains("authorization"):
             self.init(
-                code: .devicecheckAuthorizationRefused,
-                reason: "Apple could not read the authorization",
-                status: status,
-                advice: .renewAuthorization
-            )
+                code: .devicecheckAuthorizationRefused, reason: "Apple could not read the authorization",
+                status: status, advice: .renewAuthorization)
         case 400 where text.contains("device token"):
             self.init(
                 code: .deviceTokenInvalid,
                 reason:
                     "Apple does not know the device token; was it used before, or is it from the other environment?",
-                status: status
-            )
+                status: status)
         case 400, 405:
             self.init(
                 code: .devicecheckRequestRefused,
-                reason: "Apple refused the request: \(text.isEmpty ? "no reason given" : text)",
-                status: status
-            )
+                reason: "Apple refused the request: \(text.isEmpty ? "no reason given" : text)", status: status)
         case 401:
             self.init(
                 code: .devicecheckAuthorizationRefused,
-                reason: "Apple refused the authorization: check team id, key id and key",
-                status: status,
-                advice: .renewAuthorization
-            )
+                reason: "Apple refused the authorization: check team id, key id and key", status: status,
+                advice: .renewAuthorization)
         case 403:
             self.init(
                 code: .devicecheckForbidden,
-                reason: "Apple forbids DeviceCheck to this key: is the service enabled for it?",
-                status: status
-            )
+                reason: "Apple forbids DeviceCheck to this key: is the service enabled for it?", status: status)
         case 429:
             self.init(
-                code: .devicecheckThrottled,
-                reason: "Apple asks for fewer requests",
-                status: status,
-                advice: .later(seconds: seconds)
-            )
+                code: .devicecheckThrottled, reason: "Apple asks for fewer requests", status: status,
+                advice: .later(seconds: seconds))
         case 500...599:
             self.init(
-                code: .devicecheckUnavailable,
-                reason: "DeviceCheck is unavailable (\(status))",
-                status: status,
-                advice: .later(seconds: seconds)
-            )
+                code: .devicecheckUnavailable, reason: "DeviceCheck is unavailable (\(status))", status: status,
+                advice: .later(seconds: seconds))
         default:
             self.init(
-                code: .devicecheckStatusUnknown,
-                reason: "Apple answered with the unexpected status \(status)",
-                status: status
-            )
+                code: .devicecheckStatusUnknown, reason: "Apple answered with the unexpected status \(status)",
+                status: status)
         }
     }
 }

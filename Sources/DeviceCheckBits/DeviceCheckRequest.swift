@@ -30,10 +30,7 @@ package struct DeviceCheckRequest: Sendable, Equatable {
     /// - Throws: ``DeviceCheckFault`` with code `deviceToken.invalid` if the token is empty, longer than ``tokenLimit``, or not
     ///   base64; `devicecheck.transaction.invalid` if the transaction id is empty or longer than 128 bytes.
     package init(
-        _ operation: Operation,
-        deviceToken: String,
-        transactionId: String,
-        timestamp: Date
+        _ operation: Operation, deviceToken: String, transactionId: String, timestamp: Date
     ) throws(DeviceCheckFault) {
         guard DeviceCheckRequest.isToken(deviceToken) else { throw .tokenInvalid }
         guard !transactionId.isEmpty, transactionId.utf8.count <= 128 else { throw .transactionInvalid }
@@ -54,11 +51,7 @@ package struct DeviceCheckRequest: Sendable, Equatable {
 
     /// The JSON body.
     package var body: [UInt8] {
-        var wire = Wire(
-            device_token: deviceToken,
-            transaction_id: transactionId,
-            timestamp: Int64(clampedMilliseconds)
-        )
+        var wire = Wire(device_token: deviceToken, transaction_id: transactionId, timestamp: Int64(clampedMilliseconds))
         if case .update(let bits) = operation {
             wire.bit0 = bits.bit0
             wire.bit1 = bits.bit1

@@ -7,11 +7,8 @@ import FoundationEssentials
 extension AttestationFault {
     /// What each fault changes. Whatever a fault needs at random it draws from `random`, so that one seed gives one object.
     func apply(
-        to recipe: inout AttestationRecipe,
-        _ authority: SimulatedAuthority,
-        _ request: SimulatedAttestationRequest,
-        _ instant: Date,
-        _ random: inout SimulatorRandom
+        to recipe: inout AttestationRecipe, _ authority: SimulatedAuthority, _ request: SimulatedAttestationRequest,
+        _ instant: Date, _ random: inout SimulatorRandom
     ) throws {
         let nonceId = ASN1.apple(8, 2)
         let map = AttestationRecipe.extensionMap(request.app)
@@ -68,8 +65,7 @@ extension AttestationFault {
         case .unknownCategory: recipe.send(CBOR.map([(category, CBOR.bytes([99, 0, 0, 0]))]))
         case .unknownExtensionKey:
             recipe.send(
-                CBOR.map([(category, CBOR.bytes([4, 0, 0, 0])), (CBOR.text("apple_new_01"), CBOR.unsigned(7))])
-            )
+                CBOR.map([(category, CBOR.bytes([4, 0, 0, 0])), (CBOR.text("apple_new_01"), CBOR.unsigned(7))]))
 
         case .otherFormat: recipe.format = CBOR.text("apple")
         case .trailingByte: recipe.adjustObject = { $0 + [0x00] }
@@ -94,17 +90,13 @@ extension AttestationFault {
         let parity: UInt8 = (publicKey.last ?? 0) & 1
         return ASN1.sequence(
             ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), ASN1.object(1, 2, 840, 10045, 3, 1, 7)),
-            ASN1.bits([0x02 | parity] + publicKey.dropFirst().prefix(32))
-        )
+            ASN1.bits([0x02 | parity] + publicKey.dropFirst().prefix(32)))
     }
 
     /// A leaf of a real attestation signs another leaf.
     private static func issue(
-        _ recipe: inout AttestationRecipe,
-        by signer: SimulatorKey,
-        _ authority: SimulatedAuthority,
-        _ request: SimulatedAttestationRequest,
-        _ instant: Date
+        _ recipe: inout AttestationRecipe, by signer: SimulatorKey, _ authority: SimulatedAuthority,
+        _ request: SimulatedAttestationRequest, _ instant: Date
     ) throws {
         var other = request
         other.publicKey = signer.point
@@ -113,9 +105,7 @@ extension AttestationFault {
         let issuer = try authority.attest(other, at: instant) { $0.leaf.notAfter = end }.leafCertificate
         recipe.leafSigner = signer
         recipe.leaf.issuer = SimulatedAuthority.name(
-            hexadecimal(SHA256.hash(data: signer.point)),
-            unit: "AAA Certification SIMULATED"
-        )
+            hexadecimal(SHA256.hash(data: signer.point)), unit: "AAA Certification SIMULATED")
         recipe.adjustChain = { $0.prefix(1) + [issuer] }
     }
 }

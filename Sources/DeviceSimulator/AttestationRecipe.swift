@@ -90,18 +90,14 @@ package struct AttestationRecipe: Sendable {
     package static func extensionMap(_ app: SimulatedApp) -> [UInt8] {
         CBOR.map([
             (CBOR.text("apple_bundle_version_01"), CBOR.text(app.bundleVersion)),
-            (
-                CBOR.text("apple_validation_category_01"),
-                CBOR.bytes([UInt8(app.distribution.rawValue), 0, 0, 0])
-            ),
+            (CBOR.text("apple_validation_category_01"), CBOR.bytes([UInt8(app.distribution.rawValue), 0, 0, 0])),
         ])
     }
 
     package var authenticatorData: [UInt8] {
         adjustAuthenticatorData(
             relyingPartyIdHash + [flags] + counter.bigEndianBytes + aaguid
-                + [UInt8(credentialIdLength >> 8), UInt8(credentialIdLength & 0xFF)] + credentialId + coseKey + trailer
-        )
+                + [UInt8(credentialIdLength >> 8), UInt8(credentialIdLength & 0xFF)] + credentialId + coseKey + trailer)
     }
 }
 
@@ -112,9 +108,7 @@ extension UInt32 {
 extension SimulatedAuthority {
     /// Certifies a key, with a fault if one is named.
     public func attest(
-        _ request: SimulatedAttestationRequest,
-        at instant: Date,
-        fault: AttestationFault? = nil
+        _ request: SimulatedAttestationRequest, at instant: Date, fault: AttestationFault? = nil
     ) throws -> SimulatedAttestation {
         try attest(request, at: instant) { recipe in
             guard let fault else { return }
@@ -125,8 +119,7 @@ extension SimulatedAuthority {
 
     /// Certifies a key after anything in the recipe was changed.
     package func attest(
-        _ request: SimulatedAttestationRequest,
-        at instant: Date,
+        _ request: SimulatedAttestationRequest, at instant: Date,
         changing adjust: (inout AttestationRecipe) throws -> Void
     ) throws -> SimulatedAttestation {
         var recipe = recipe(for: request, at: instant)
@@ -160,31 +153,21 @@ extension SimulatedAuthority {
         return AttestationRecipe(
             relyingPartyIdHash: Array(SHA256.hash(data: Array(request.app.applicationId.utf8))),
             flags: system.sendsExtensions ? 0xC0 : 0x40,
-            aaguid: AttestationRecipe.aaguid(isProduction: request.app.isProduction),
-            credentialId: keyId,
+            aaguid: AttestationRecipe.aaguid(isProduction: request.app.isProduction), credentialId: keyId,
             coseKey: AttestationRecipe.cose(point: request.publicKey),
             trailer: system.sendsExtensions ? AttestationRecipe.extensionMap(request.app) : [],
-            clientDataHash: request.clientDataHash,
-            leaf: leafRecipe(request, keyId, at: instant),
+            clientDataHash: request.clientDataHash, leaf: leafRecipe(request, keyId, at: instant),
             leafSigner: attestationCA.key,
             receipt: SimulatedReceipt(
-                type: .attest,
-                applicationId: request.app.applicationId,
-                certificate: [],
-                clientHash: request.clientDataHash,
-                token: token(for: request.publicKey),
-                isProduction: request.app.isProduction,
-                creation: instant,
-                expiration: instant.addingTimeInterval(90 * 86_400)
-            )
-        )
+                type: .attest, applicationId: request.app.applicationId, certificate: [],
+                clientHash: request.clientDataHash, token: token(for: request.publicKey),
+                isProduction: request.app.isProduction, creation: instant,
+                expiration: instant.addingTimeInterval(90 * 86_400)))
     }
 
     /// A leaf of three days that began a day before the attestation.
     private func leafRecipe(
-        _ request: SimulatedAttestationRequest,
-        _ keyId: [UInt8],
-        at instant: Date
+        _ request: SimulatedAttestationRequest, _ keyId: [UInt8], at instant: Date
     ) -> CertificateRecipe {
         let start = Date(timeIntervalSince1970: instant.timeIntervalSince1970.rounded(.down) - 86_400)
         let milliseconds = UInt64(min(max(0, instant.timeIntervalSince1970 * 1000), 1e18))
@@ -192,15 +175,11 @@ extension SimulatedAuthority {
         return CertificateRecipe(
             serialNumber: (0..<6).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) },
             issuer: attestationCA.subject,
-            subject: SimulatedAuthority.name(hexadecimal(keyId), unit: "AAA Certification SIMULATED"),
-            notBefore: start,
+            subject: SimulatedAuthority.name(hexadecimal(keyId), unit: "AAA Certification SIMULATED"), notBefore: start,
             notAfter: start.addingTimeInterval(3 * 86_400),
             keyInfo: ASN1.sequence(
-                ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), curve),
-                ASN1.bits(request.publicKey)
-            ),
-            extensions: leafExtensions(request, at: instant)
-        )
+                ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), curve), ASN1.bits(request.publicKey)),
+            extensions: leafExtensions(request, at: instant))
     }
 
     /// What real leaves have, by the version of the device's system and the day.
@@ -233,9 +212,7 @@ extension SimulatedAuthority {
 
         if system.sendsAccessControl {
             let list = system.isMac ? SimulatedAuthority.macAccessControl : SimulatedAuthority.phoneAccessControl
-            extensions.append(
-                CertificateExtension(ASN1.apple(8, 6), ASN1.sequence(ASN1.tagged(3, ASN1.octets(list))))
-            )
+            extensions.append(CertificateExtension(ASN1.apple(8, 6), ASN1.sequence(ASN1.tagged(3, ASN1.octets(list)))))
         }
         return extensions
     }
@@ -245,13 +222,9 @@ extension SimulatedAuthority {
     static let phoneAccessControl: [UInt8] = ASN1.sequence(
         ASN1.text("11"),
         ASN1.sequence(
-            operation("okd", ASN1.tagged(1, ASN1.yes)),
-            operation("oa", ASN1.tagged(1, ASN1.yes)),
-            operation("osgn", ASN1.tagged(1, ASN1.yes)),
-            operation("odel", ASN1.tagged(1, ASN1.yes)),
-            operation("ock", ASN1.tagged(1, ASN1.yes))
-        )
-    )
+            operation("okd", ASN1.tagged(1, ASN1.yes)), operation("oa", ASN1.tagged(1, ASN1.yes)),
+            operation("osgn", ASN1.tagged(1, ASN1.yes)), operation("odel", ASN1.tagged(1, ASN1.yes)),
+            operation("ock", ASN1.tagged(1, ASN1.yes))))
 
     /// The one that says System Integrity Protection and Full Security, as far as it is known.
     static let macAccessControl: [UInt8] = ASN1.sequence(
@@ -261,12 +234,8 @@ extension SimulatedAuthority {
             operation("ok", ASN1.tagged(1, ASN1.yes)) + operation("oa", ASN1.tagged(1, ASN1.yes))
                 + operation("odel", ASN1.tagged(1, ASN1.yes))
                 + ASN1.sequence(
-                    ASN1.text("osgn"),
-                    ASN1.tagged(0, ASN1.text("rsec")),
-                    ASN1.sequence(ASN1.tagged(6, ASN1.integer(1)))
-                )
-        )
-    )
+                    ASN1.text("osgn"), ASN1.tagged(0, ASN1.text("rsec")), ASN1.sequence(ASN1.tagged(6, ASN1.integer(1)))
+                )))
 }
 
 func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {

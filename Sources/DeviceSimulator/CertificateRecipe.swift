@@ -63,10 +63,7 @@ package struct CertificateExtension: Sendable {
     /// The bits of the first byte of `keyUsage`; 0x80 is digitalSignature.
     package static func keyUsage(_ bits: UInt8) -> CertificateExtension {
         CertificateExtension(
-            ASN1.object(2, 5, 29, 15),
-            critical: true,
-            ASN1.bits([bits], unused: UInt8(bits.trailingZeroBitCount & 7))
-        )
+            ASN1.object(2, 5, 29, 15), critical: true, ASN1.bits([bits], unused: UInt8(bits.trailingZeroBitCount & 7)))
     }
 
     package static func subjectKeyIdentifier(_ point: [UInt8]) -> CertificateExtension {
@@ -97,14 +94,8 @@ package struct CertificateRecipe: Sendable {
 
     /// - Parameter serialNumber: big-endian.
     package init(
-        serialNumber: [UInt8],
-        issuer: [UInt8],
-        subject: [UInt8],
-        notBefore: Date,
-        notAfter: Date,
-        keyInfo: [UInt8],
-        extensions: [CertificateExtension],
-        usesSHA384: Bool = false
+        serialNumber: [UInt8], issuer: [UInt8], subject: [UInt8], notBefore: Date, notAfter: Date, keyInfo: [UInt8],
+        extensions: [CertificateExtension], usesSHA384: Bool = false
     ) {
         self.serialNumber = serialNumber
         self.issuer = issuer
@@ -122,15 +113,9 @@ package struct CertificateRecipe: Sendable {
             ASN1.sequence(item.id, item.isCritical ? ASN1.yes : [], ASN1.octets(item.value))
         }
         let part = ASN1.sequence(
-            ASN1.tagged(0, ASN1.integer(2)),
-            ASN1.integer(magnitude: serialNumber),
-            algorithm,
-            issuer,
-            ASN1.sequence(CertificateRecipe.time(notBefore), CertificateRecipe.time(notAfter)),
-            subject,
-            keyInfo,
-            ASN1.tagged(3, ASN1.node(0x30, list.flatMap { $0 }))
-        )
+            ASN1.tagged(0, ASN1.integer(2)), ASN1.integer(magnitude: serialNumber), algorithm, issuer,
+            ASN1.sequence(CertificateRecipe.time(notBefore), CertificateRecipe.time(notAfter)), subject, keyInfo,
+            ASN1.tagged(3, ASN1.node(0x30, list.flatMap { $0 })))
         let signature = adjustSignature(try key.sign(part, sha384: usesSHA384))
         let outside = namesOtherAlgorithmOutside ? CertificateRecipe.algorithm(sha384: !usesSHA384) : algorithm
         return ASN1.sequence(part, outside, ASN1.bits(signature))

@@ -68,8 +68,7 @@ package struct DeviceState: Sendable {
 
     /// - Parameter draw: makes the key, once everything else is known to be right.
     package mutating func generateKey(
-        for app: SimulatedApp,
-        _ draw: () -> P256.Signing.PrivateKey
+        for app: SimulatedApp, _ draw: () -> P256.Signing.PrivateKey
     ) throws(SimulatedServiceError) -> String {
         try check(app)
         let key = draw()
@@ -80,18 +79,12 @@ package struct DeviceState: Sendable {
 
     /// What Apple is asked to certify.
     package func request(
-        _ keyId: String,
-        clientDataHash: [UInt8],
-        for app: SimulatedApp
+        _ keyId: String, clientDataHash: [UInt8], for app: SimulatedApp
     ) throws(SimulatedServiceError) -> SimulatedAttestationRequest {
         let key = try key(keyId, clientDataHash, app)
         guard !key.isAttested else { throw .invalidKey }
         return SimulatedAttestationRequest(
-            publicKey: key.point,
-            app: app,
-            system: system,
-            clientDataHash: clientDataHash
-        )
+            publicKey: key.point, app: app, system: system, clientDataHash: clientDataHash)
     }
 
     /// Apple has certified the key. It may have gone meanwhile, or been certified by another call.
@@ -101,22 +94,14 @@ package struct DeviceState: Sendable {
     }
 
     package mutating func generateAssertion(
-        _ keyId: String,
-        clientDataHash: [UInt8],
-        for app: SimulatedApp,
-        fault: AssertionFault?
+        _ keyId: String, clientDataHash: [UInt8], for app: SimulatedApp, fault: AssertionFault?
     ) throws -> [UInt8] {
         let key = try key(keyId, clientDataHash, app)
         guard key.isAttested, key.counter < .max else { throw SimulatedServiceError.invalidKey }
         keys[keyId]?.counter += 1
         return try SimulatedAssertion.make(
-            key: key.key,
-            app: app,
-            system: system,
-            counter: key.counter + 1,
-            clientDataHash: clientDataHash,
-            fault: fault
-        )
+            key: key.key, app: app, system: system, counter: key.counter + 1, clientDataHash: clientDataHash,
+            fault: fault)
     }
 
     // MARK: Keys
@@ -140,9 +125,7 @@ package struct DeviceState: Sendable {
     }
 
     private func key(
-        _ keyId: String,
-        _ clientDataHash: [UInt8],
-        _ app: SimulatedApp
+        _ keyId: String, _ clientDataHash: [UInt8], _ app: SimulatedApp
     ) throws(SimulatedServiceError) -> Key {
         try check(app)
         guard clientDataHash.count >= 16 else { throw .invalidInput }

@@ -36,17 +36,12 @@ package struct ReceiptRecipe: Sendable {
         let signature = adjustSignature(try signer.key.sign(signed))
         let algorithm = ASN1.sequence(digestAlgorithm, ASN1.null)
         let info = ASN1.sequence(
-            ASN1.integer(1),
-            ASN1.sequence(authority.subject, serialNumber(of: signer)),
-            algorithm,
+            ASN1.integer(1), ASN1.sequence(authority.subject, serialNumber(of: signer)), algorithm,
             content.signsAttributes ? ASN1.node(0xA0, attributes) : [],
-            ASN1.sequence(ASN1.object(1, 2, 840, 10045, 4, 3, 2)),
-            ASN1.octets(signature)
-        )
+            ASN1.sequence(ASN1.object(1, 2, 840, 10045, 4, 3, 2)), ASN1.octets(signature))
         let bag = adjustCertificates([signer.certificate, authority.certificate, root.certificate])
         return adjustMessage(
-            assemble(adjustPayload(payload), algorithm, bag.flatMap { $0 }, adjustSigners([info]).flatMap { $0 })
-        )
+            assemble(adjustPayload(payload), algorithm, bag.flatMap { $0 }, adjustSigners([info]).flatMap { $0 }))
     }
 
     private func assemble(_ payload: [UInt8], _ algorithm: [UInt8], _ bag: [UInt8], _ signers: [UInt8]) -> [UInt8] {
@@ -64,13 +59,7 @@ package struct ReceiptRecipe: Sendable {
             }
             let inner = ASN1.indefinite(0x30, data, ASN1.indefinite(0xA0, ASN1.indefinite(0x24, chunks)))
             let message = ASN1.indefinite(
-                0x30,
-                version,
-                digests,
-                inner,
-                ASN1.indefinite(0xA0, bag),
-                ASN1.node(0x31, signers)
-            )
+                0x30, version, digests, inner, ASN1.indefinite(0xA0, bag), ASN1.node(0x31, signers))
             return ASN1.indefinite(0x30, signedData, ASN1.indefinite(0xA0, message))
         }
     }
@@ -79,10 +68,7 @@ package struct ReceiptRecipe: Sendable {
     private func attributes(of payload: [UInt8]) -> [UInt8] {
         let digest = adjustDigest(Array(SHA256.hash(data: payload)))
         return [
-            ASN1.sequence(
-                ASN1.object(1, 2, 840, 113549, 1, 9, 3),
-                ASN1.set(ASN1.object(1, 2, 840, 113549, 1, 7, 1))
-            ),
+            ASN1.sequence(ASN1.object(1, 2, 840, 113549, 1, 9, 3), ASN1.set(ASN1.object(1, 2, 840, 113549, 1, 7, 1))),
             ASN1.sequence(ASN1.object(1, 2, 840, 113549, 1, 9, 4), ASN1.set(ASN1.octets(digest))),
         ]
         .flatMap { $0 }

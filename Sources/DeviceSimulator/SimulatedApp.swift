@@ -30,9 +30,7 @@ public struct SimulatedApp: Hashable, Sendable {
     ///   - distribution: how it reached the device.
     ///   - isAppClip: an App Clip: its keys go when it is deleted while the full app is not there.
     public init(
-        _ applicationId: String,
-        bundleVersion: String = "1",
-        distribution: Distribution = .appStore,
+        _ applicationId: String, bundleVersion: String = "1", distribution: Distribution = .appStore,
         isAppClip: Bool = false
     ) {
         self.applicationId = applicationId

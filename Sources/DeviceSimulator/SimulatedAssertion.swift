@@ -31,12 +31,8 @@ package struct SimulatedAssertion: Sendable {
     ///   - counter: 1 for the first assertion of a key.
     ///   - clientDataHash: what the app hands over, 16 bytes or more.
     package static func make(
-        key: P256.Signing.PrivateKey,
-        app: SimulatedApp,
-        system: SimulatedSystem,
-        counter: UInt32,
-        clientDataHash: [UInt8],
-        fault: AssertionFault? = nil
+        key: P256.Signing.PrivateKey, app: SimulatedApp, system: SimulatedSystem, counter: UInt32,
+        clientDataHash: [UInt8], fault: AssertionFault? = nil
     ) throws -> [UInt8] {
         var assertion = SimulatedAssertion(app: app, system: system, counter: counter, clientDataHash: clientDataHash)
         fault?.apply(to: &assertion)

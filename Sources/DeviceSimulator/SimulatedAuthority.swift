@@ -33,28 +33,17 @@ public struct SimulatedAuthority: Sendable {
     /// Makes the keys and certificates of a new authority.
     ///
     /// - Parameter random: with the same seed the same keys come out.
-    public init(
-        random: inout SimulatorRandom,
-        validity: ClosedRange<Date> = SimulatedAuthority.defaultValidity
-    ) throws {
+    public init(random: inout SimulatorRandom, validity: ClosedRange<Date> = SimulatedAuthority.defaultValidity) throws
+    {
         self.validity = validity
         let builder = Builder(validity: validity)
         attestationRoot = try builder.root("SIMULATED App Attestation Root CA", .p384(random.p384()), [1])
         attestationCA = try builder.authority(
-            "SIMULATED App Attestation CA 1",
-            .p384(random.p384()),
-            [2],
-            below: attestationRoot,
-            pathLength: 0
-        )
+            "SIMULATED App Attestation CA 1", .p384(random.p384()), [2], below: attestationRoot, pathLength: 0)
         receiptRoot = try builder.root("SIMULATED Root CA - G3", .p384(random.p384()), [3])
         receiptCA = try builder.authority(
-            "SIMULATED Application Integration CA 5 - G1",
-            .p256(random.p256()),
-            [4],
-            below: receiptRoot,
-            marker: CertificateExtension(ASN1.apple(6, 2, 3), ASN1.null)
-        )
+            "SIMULATED Application Integration CA 5 - G1", .p256(random.p256()), [4], below: receiptRoot,
+            marker: CertificateExtension(ASN1.apple(6, 2, 3), ASN1.null))
         let signer = SimulatorKey.p256(random.p256())
         let marker = CertificateExtension(ASN1.apple(12, 15), ASN1.null)
         receiptSigner = try builder.signer(signer, [5], below: receiptCA, marker: marker)
@@ -96,8 +85,7 @@ extension SimulatedAuthority {
     package static func name(_ common: String, unit: String? = nil) -> [UInt8] {
         CertificateRecipe.name(
             [(commonName, common)] + (unit.map { [(SimulatedAuthority.unit, $0)] } ?? [])
-                + [(organization, "SIMULATED by Sealward"), (state, "California")]
-        )
+                + [(organization, "SIMULATED by Sealward"), (state, "California")])
     }
 
     /// Makes the certificates of the authorities themselves.
@@ -114,11 +102,7 @@ extension SimulatedAuthority {
         }
 
         func authority(
-            _ name: String,
-            _ key: SimulatorKey,
-            _ serial: [UInt8],
-            below issuer: Certified,
-            pathLength: Int? = nil,
+            _ name: String, _ key: SimulatorKey, _ serial: [UInt8], below issuer: Certified, pathLength: Int? = nil,
             marker: CertificateExtension? = nil
         ) throws -> Certified {
             let subject = SimulatedAuthority.name(name)
@@ -132,10 +116,7 @@ extension SimulatedAuthority {
         }
 
         func signer(
-            _ key: SimulatorKey,
-            _ serial: [UInt8],
-            below issuer: Certified,
-            marker: CertificateExtension?
+            _ key: SimulatorKey, _ serial: [UInt8], below issuer: Certified, marker: CertificateExtension?
         ) throws -> Certified {
             let subject = SimulatedAuthority.name("SIMULATED Application Attestation Fraud Receipt Signing")
             var recipe = recipe(serial, issuer: issuer.subject, subject: subject, key)
@@ -149,21 +130,11 @@ extension SimulatedAuthority {
         }
 
         private func recipe(
-            _ serial: [UInt8],
-            issuer: [UInt8],
-            subject: [UInt8],
-            _ key: SimulatorKey
+            _ serial: [UInt8], issuer: [UInt8], subject: [UInt8], _ key: SimulatorKey
         ) -> CertificateRecipe {
             CertificateRecipe(
-                serialNumber: [0x51, 0x4D] + serial,
-                issuer: issuer,
-                subject: subject,
-                notBefore: validity.lowerBound,
-                notAfter: validity.upperBound,
-                keyInfo: key.keyInfo,
-                extensions: [],
-                usesSHA384: true
-            )
+                serialNumber: [0x51, 0x4D] + serial, issuer: issuer, subject: subject, notBefore: validity.lowerBound,
+                notAfter: validity.upperBound, keyInfo: key.keyInfo, extensions: [], usesSHA384: true)
         }
     }
 }

@@ -27,9 +27,7 @@ public actor SimulatedDevice {
 
     /// A new device without apps or keys.
     public init(
-        system: SimulatedSystem,
-        isSupported: Bool = true,
-        random: SimulatorRandom = SimulatorRandom(),
+        system: SimulatedSystem, isSupported: Bool = true, random: SimulatorRandom = SimulatorRandom(),
         service: any SimulatedAttestationService
     ) {
         state = DeviceState(system: system, isSupported: isSupported)
@@ -57,15 +55,10 @@ public actor SimulatedDevice {
 
     /// A new device with this one's backup: the apps are there, the keys are not.
     public func restored(
-        on system: SimulatedSystem? = nil,
-        random: SimulatorRandom = SimulatorRandom()
+        on system: SimulatedSystem? = nil, random: SimulatorRandom = SimulatorRandom()
     ) async -> SimulatedDevice {
         let device = SimulatedDevice(
-            system: system ?? self.system,
-            isSupported: isSupported,
-            random: random,
-            service: service
-        )
+            system: system ?? self.system, isSupported: isSupported, random: random, service: service)
         for app in state.apps { await device.install(app) }
         return device
     }
@@ -84,10 +77,7 @@ public actor SimulatedDevice {
     /// - Throws: `featureUnsupported`, `invalidInput` for a hash under 16 bytes, `invalidKey` for an unknown key or one that was
     ///   attested before, and what the service throws.
     public func attestKey(
-        _ keyId: String,
-        clientDataHash: some Sequence<UInt8> & Sendable,
-        for app: SimulatedApp,
-        at instant: Date
+        _ keyId: String, clientDataHash: some Sequence<UInt8> & Sendable, for app: SimulatedApp, at instant: Date
     ) async throws -> [UInt8] {
         let request = try state.request(keyId, clientDataHash: Array(clientDataHash), for: app)
         let attestation = try await service.certify(request, at: instant)
@@ -100,9 +90,7 @@ public actor SimulatedDevice {
     ///
     /// - Throws: `featureUnsupported`, `invalidInput` for a hash under 16 bytes, `invalidKey` for a key that is unknown or was not attested.
     public func generateAssertion(
-        _ keyId: String,
-        clientDataHash: some Sequence<UInt8> & Sendable,
-        for app: SimulatedApp,
+        _ keyId: String, clientDataHash: some Sequence<UInt8> & Sendable, for app: SimulatedApp,
         fault: AssertionFault? = nil
     ) throws -> [UInt8] {
         try state.generateAssertion(keyId, clientDataHash: Array(clientDataHash), for: app, fault: fault)

@@ -51,16 +51,8 @@ package struct SimulatedReceipt: Sendable {
     package var signsAttributes = false
 
     package init(
-        type: ReceiptType,
-        applicationId: String,
-        certificate: [UInt8],
-        clientHash: [UInt8],
-        token: String,
-        isProduction: Bool,
-        creation: Date,
-        riskMetric: Int? = nil,
-        refreshNotBefore: Date? = nil,
-        expiration: Date
+        type: ReceiptType, applicationId: String, certificate: [UInt8], clientHash: [UInt8], token: String,
+        isProduction: Bool, creation: Date, riskMetric: Int? = nil, refreshNotBefore: Date? = nil, expiration: Date
     ) {
         self.type = type
         self.applicationId = applicationId
@@ -108,28 +100,14 @@ extension SimulatedAuthority {
     ///   - leafCertificate: of the key's attestation.
     ///   - refreshNotBefore: a day after the creation by default, as Apple's samples have it.
     public func refreshedReceipt(
-        app: SimulatedApp,
-        publicKey: [UInt8],
-        leafCertificate: [UInt8],
-        clientDataHash: [UInt8],
-        riskMetric: Int,
-        at instant: Date,
-        refreshNotBefore: Date? = nil,
-        expiration: Date? = nil,
-        fault: ReceiptFault? = nil
+        app: SimulatedApp, publicKey: [UInt8], leafCertificate: [UInt8], clientDataHash: [UInt8], riskMetric: Int,
+        at instant: Date, refreshNotBefore: Date? = nil, expiration: Date? = nil, fault: ReceiptFault? = nil
     ) throws -> [UInt8] {
         let content = SimulatedReceipt(
-            type: .receipt,
-            applicationId: app.applicationId,
-            certificate: leafCertificate,
-            clientHash: clientDataHash,
-            token: token(for: publicKey),
-            isProduction: app.isProduction,
-            creation: instant,
-            riskMetric: riskMetric,
+            type: .receipt, applicationId: app.applicationId, certificate: leafCertificate, clientHash: clientDataHash,
+            token: token(for: publicKey), isProduction: app.isProduction, creation: instant, riskMetric: riskMetric,
             refreshNotBefore: refreshNotBefore ?? instant.addingTimeInterval(86_400),
-            expiration: expiration ?? instant.addingTimeInterval(90 * 86_400)
-        )
+            expiration: expiration ?? instant.addingTimeInterval(90 * 86_400))
         return try receipt(content, fault: fault)
     }
 
@@ -142,8 +120,7 @@ extension SimulatedAuthority {
 
     /// Signs a receipt after anything in the recipe was changed.
     package func receipt(
-        _ content: SimulatedReceipt,
-        changing adjust: (inout ReceiptRecipe) throws -> Void
+        _ content: SimulatedReceipt, changing adjust: (inout ReceiptRecipe) throws -> Void
     ) throws -> [UInt8] {
         var recipe = ReceiptRecipe(content: content, signer: receiptSigner, authority: receiptCA, root: receiptRoot)
         try adjust(&recipe)

@@ -42,11 +42,7 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
 
     /// The same with the situation that the fix depends on.
     package init(
-        _ code: Code,
-        _ message: String,
-        citation: Citation? = nil,
-        kind: Kind = .failure,
-        situation: String?,
+        _ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure, situation: String?,
         keyKind: KeyKind? = nil
     ) {
         self.situation = situation

@@ -52,13 +52,8 @@ public struct Finding: Sendable, Equatable {
     public let citation: Citation?
 
     package init(
-        rule: String,
-        severity: Severity,
-        location: SourceLocation? = nil,
-        keyPath: [String],
-        message: String,
-        fix: String? = nil,
-        citation: Citation? = nil
+        rule: String, severity: Severity, location: SourceLocation? = nil, keyPath: [String], message: String,
+        fix: String? = nil, citation: Citation? = nil
     ) {
         self.rule = rule
         self.severity = severity

@@ -96,10 +96,7 @@ struct BinaryPlistReader {
         guard offsets.indices.contains(index) else { throw .plist("object \(index)", "is not in the file") }
         let offset = offsets[index]
         guard depth < PlistLimits.depth else {
-            throw .plist(
-                "offset \(offset)",
-                "is nested deeper than \(PlistLimits.depth) levels, or contains itself"
-            )
+            throw .plist("offset \(offset)", "is nested deeper than \(PlistLimits.depth) levels, or contains itself")
         }
         values += 1
         guard values <= valueLimit else { throw tooMany(offset) }

@@ -51,11 +51,7 @@ public struct PlistDocument: Sendable {
     package let oddities: [Oddity]
 
     package init(
-        root: PlistNode,
-        format: Format,
-        source: [UInt8] = [],
-        isVerbatim: Bool = false,
-        mark: [UInt8] = [],
+        root: PlistNode, format: Format, source: [UInt8] = [], isVerbatim: Bool = false, mark: [UInt8] = [],
         oddities: [Oddity] = []
     ) {
         self.root = root

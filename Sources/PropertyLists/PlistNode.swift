@@ -110,9 +110,7 @@ extension PlistNode {
         case .data(let bytes): .data(bytes)
         case .array(let elements): .array(elements.map(\.propertyListValue))
         case .dictionary(let members):
-            .dictionary(
-                Dictionary(members.map { ($0.key, $0.node.propertyListValue) }, uniquingKeysWith: { $1 })
-            )
+            .dictionary(Dictionary(members.map { ($0.key, $0.node.propertyListValue) }, uniquingKeysWith: { $1 }))
         }
     }
 }

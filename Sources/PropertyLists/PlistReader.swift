@@ -49,12 +49,7 @@ enum UTF16Text {
             return bigEndian ? first << 8 | second : second << 8 | first
         }
         let damaged = transcode(
-            units.makeIterator(),
-            from: UTF16.self,
-            to: UTF8.self,
-            stoppingOnError: true,
-            into: { text.append($0) }
-        )
+            units.makeIterator(), from: UTF16.self, to: UTF8.self, stoppingOnError: true, into: { text.append($0) })
         if damaged { throw .plist("", "is not valid UTF-16; save it as UTF-8") }
         return text
     }

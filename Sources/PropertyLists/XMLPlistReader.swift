@@ -27,10 +27,7 @@ struct XMLPlistReader {
     }
 
     static func read(
-        _ bytes: [UInt8],
-        isVerbatim: Bool,
-        mark: [UInt8] = [],
-        values: Int = PlistLimits.values
+        _ bytes: [UInt8], isVerbatim: Bool, mark: [UInt8] = [], values: Int = PlistLimits.values
     ) throws(MalformedInput) -> PlistDocument {
         let isASCII = bytes.reduce(into: UInt8(0)) { $0 |= $1 } < 0x80
         // The text of a whole file is looked at and dropped; pure ASCII is valid without a look.
@@ -40,13 +37,7 @@ struct XMLPlistReader {
         var reader = XMLPlistReader(tokens: XMLTokenizer(bytes), valueLimit: values, mayHaveMarks: !isASCII)
         let root = try reader.document()
         return PlistDocument(
-            root: root,
-            format: .xml,
-            source: bytes,
-            isVerbatim: isVerbatim,
-            mark: mark,
-            oddities: reader.oddities
-        )
+            root: root, format: .xml, source: bytes, isVerbatim: isVerbatim, mark: mark, oddities: reader.oddities)
     }
 
     func fault(_ reason: String, at offset: Int? = nil) -> MalformedInput { tokens.fault(reason, at: offset) }
@@ -63,8 +54,7 @@ struct XMLPlistReader {
                 throw fault(
                     frames.isEmpty && root == nil
                         ? "is not an XML property list: expected '<' and found other text; convert it with plutil -convert xml1"
-                        : "expected a tag and found text; remove the text or put it into a <string>"
-                )
+                        : "expected a tag and found text; remove the text or put it into a <string>")
             }
             if try tokens.skipMarkup() { continue }
             let start = tokens.position

@@ -112,8 +112,7 @@ package struct XMLTokenizer {
             } else if byte == UInt8(ascii: "[") {
                 throw fault(
                     "declares entities or elements of its own in its document type; remove the part in brackets",
-                    at: position - 1
-                )
+                    at: position - 1)
             } else if byte == UInt8(ascii: ">") {
                 return
             }

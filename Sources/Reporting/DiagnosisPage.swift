@@ -187,10 +187,7 @@ package struct DiagnosisPage: Sendable {
     }
 
     private func changes() -> String {
-        HistoryPage.table(
-            targets.flatMap { target in target.changes.map { (target.name, $0) } },
-            first: "target"
-        )
+        HistoryPage.table(targets.flatMap { target in target.changes.map { (target.name, $0) } }, first: "target")
     }
 
     /// Every leaf, the one that expires first on top.

@@ -12,8 +12,7 @@ extension FindingsReport {
             for finding in file.findings {
                 let line = finding.location.map { "line \($0.line)" } ?? ""
                 let place = [line, Markdown.code(finding.keyPath.keyPathText)].filter { !$0.isEmpty }.joined(
-                    separator: ", "
-                )
+                    separator: ", ")
                 result +=
                     "| \(finding.severity.rawValue) | \(finding.rule) | \(place) | \(Markdown.text(finding.message)) | "
                 result += "\(Markdown.text(finding.fix ?? "")) |\n"

@@ -16,13 +16,11 @@ extension FindingsReport {
         for file in files {
             for finding in file.findings {
                 let identity = [finding.rule, file.path, finding.keyPath.joined(separator: "\u{0}")].joined(
-                    separator: "\u{1}"
-                )
+                    separator: "\u{1}")
                 let number = seen[identity, default: 0]
                 seen[identity] = number + 1
                 results.append(
-                    result(finding, path: file.path, index: indices[finding.rule], identity: identity, number: number)
-                )
+                    result(finding, path: file.path, index: indices[finding.rule], identity: identity, number: number))
             }
         }
         let notifications: [JSONValue] = gaps.map { path, reason in
@@ -65,8 +63,7 @@ extension FindingsReport {
             .init("fullDescription", ["text": .string(rule.reason)]),
             .init(
                 "help",
-                ["text": .string("\(rule.reason) Source: \(rule.citation.source) (read \(rule.citation.read)).")]
-            ),
+                ["text": .string("\(rule.reason) Source: \(rule.citation.source) (read \(rule.citation.read)).")]),
             .init("defaultConfiguration", ["level": .string(rule.severity.rawValue)]),
         ]
         if let url = rule.citation.url { members.append(.init("helpUri", .string(url))) }
@@ -77,8 +74,7 @@ extension FindingsReport {
         var physical: [JSONValue.Member] = [.init("artifactLocation", Self.artifact(path))]
         if let location = finding.location {
             physical.append(
-                .init("region", ["startLine": .integer(location.line), "startColumn": .integer(location.column)])
-            )
+                .init("region", ["startLine": .integer(location.line), "startColumn": .integer(location.column)]))
         }
         let text = finding.message + (finding.fix.map { " " + $0 } ?? "")
         var members: [JSONValue.Member] = [.init("ruleId", .string(finding.rule))]

@@ -56,12 +56,8 @@ package struct FindingsReport: Sendable {
     package let notes: [String]
 
     package init(
-        version: String,
-        rules: [RuleDescription],
-        files: [File],
-        failOn: Severity = .error,
-        unreadable: [(path: String, reason: String)] = [],
-        unlisted: [(path: String, reason: String)] = [],
+        version: String, rules: [RuleDescription], files: [File], failOn: Severity = .error,
+        unreadable: [(path: String, reason: String)] = [], unlisted: [(path: String, reason: String)] = [],
         notes: [String] = []
     ) {
         self.version = version

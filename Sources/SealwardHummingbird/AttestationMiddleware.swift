@@ -14,9 +14,7 @@ public struct AttestationMiddleware<Context: AttestedRequestContext>: RouterMidd
     public init(_ gate: TokenGate) { self.gate = gate }
 
     public func handle(
-        _ request: Request,
-        context: Context,
-        next: (Request, Context) async throws -> Response
+        _ request: Request, context: Context, next: (Request, Context) async throws -> Response
     ) async throws -> Response {
         switch await gate.judge(request.headers) {
         case .success(let identity):
@@ -25,9 +23,7 @@ public struct AttestationMiddleware<Context: AttestedRequestContext>: RouterMidd
             return try await next(request, context)
         case .failure(let refusal):
             context.logger.debug(
-                "request refused",
-                metadata: ["code": .string(refusal.code), "reason": .string(refusal.reason)]
-            )
+                "request refused", metadata: ["code": .string(refusal.code), "reason": .string(refusal.reason)])
             return refusal.response
         }
     }

@@ -85,9 +85,7 @@ public struct TokenGate: Sendable {
     ///   - uptime: a clock that is never set.
     ///   - now: the time of day, which tokens are judged by.
     package init(
-        _ configuration: Configuration,
-        transport: any GateTransport,
-        uptime: @escaping @Sendable () -> Duration,
+        _ configuration: Configuration, transport: any GateTransport, uptime: @escaping @Sendable () -> Duration,
         now: @escaping @Sendable () -> Date
     ) {
         self.configuration = configuration
@@ -96,11 +94,8 @@ public struct TokenGate: Sendable {
         apps = Set(configuration.apps.map { UTF8Key($0) })
         func keys(_ path: String) -> TokenKeys {
             TokenKeys(
-                url: configuration.service + path,
-                lifetime: configuration.keyLifetime,
-                transport: transport,
-                uptime: uptime
-            )
+                url: configuration.service + path, lifetime: configuration.keyLifetime, transport: transport,
+                uptime: uptime)
         }
         production = keys("/.well-known/jwks.json")
         simulated = configuration.trustsSimulator ? keys("/simulator/.well-known/jwks.json") : nil
@@ -194,14 +189,9 @@ public struct TokenGate: Sendable {
             throw GateRefusal("policy.tier", 403, "the tier is too low")
         }
         return AttestedIdentity(
-            app: facts.app,
-            key: facts.key,
-            tier: facts.tier,
-            environment: facts.environment,
-            isSimulated: facts.isSimulated,
-            tokenIdentifier: facts.identifier,
-            expiresAt: Date(timeIntervalSince1970: Double(facts.expiresAt))
-        )
+            app: facts.app, key: facts.key, tier: facts.tier, environment: facts.environment,
+            isSimulated: facts.isSimulated, tokenIdentifier: facts.identifier,
+            expiresAt: Date(timeIntervalSince1970: Double(facts.expiresAt)))
     }
 
     // MARK: - With the service
@@ -224,11 +214,8 @@ public struct TokenGate: Sendable {
     private func consume(_ token: String, _ serverToken: String) async throws(GateRefusal) {
         let body: JSONValue = ["token": .string(token)]
         let request = GateRequest(
-            method: "POST",
-            url: configuration.service + "/v1/tokens/consume",
-            bearer: serverToken,
-            body: body.encoded(pretty: false)
-        )
+            method: "POST", url: configuration.service + "/v1/tokens/consume", bearer: serverToken,
+            body: body.encoded(pretty: false))
         _ = try await ask(request, expecting: 200)
     }
 
@@ -246,11 +233,8 @@ public struct TokenGate: Sendable {
             [401, 403, 409, 429, 503].contains(answer.status), !code.hasSameBytes(as: "caller.unauthorized")
         else { throw GateRefusal.unchecked("the service answers with status \(answer.status)") }
         throw GateRefusal(
-            code,
-            answer.status,
-            "the service refuses it",
-            retryAfterSeconds: answer.retryAfterSeconds ?? (answer.status == 503 ? 5 : nil)
-        )
+            code, answer.status, "the service refuses it",
+            retryAfterSeconds: answer.retryAfterSeconds ?? (answer.status == 503 ? 5 : nil))
     }
 
     /// A name as the value of a query.
@@ -262,6 +246,5 @@ public struct TokenGate: Sendable {
 extension CharacterSet {
     /// The unreserved characters of RFC 3986.
     fileprivate static let urlQueryValue = CharacterSet(
-        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-    )
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }

@@ -184,8 +184,7 @@ extension DeviceScript {
             if let attestation = reply.body.attestation {
                 return AttestationRequest(
                     keyId: keyId,
-                    body: ["keyId": keyId, "attestation": attestation, "challenge": challenge, "user": user]
-                )
+                    body: ["keyId": keyId, "attestation": attestation, "challenge": challenge, "user": user])
             }
             // With this error, and only with it, the same key and the same hash are tried again.
             guard reply.code == "serverUnavailable" else { break }
@@ -203,16 +202,16 @@ extension DeviceScript {
     }
 
     /// An assertion about a small order, with its challenge inside the signed data.
-    package func signed(_ key: String, saying members: String = #""action":"order","amount":100"#) async throws
+    package func signed(
+        _ key: String, saying members: String = #""action":"order","amount":100"#
+    ) async throws
         -> [String:
         String?]
     {
         let challenge = try await challenge("assert", key: key)
         let clientData = Array(#"{"challenge":"\#(challenge)",\#(members)}"#.utf8)
         let reply = try await calls.phone(
-            "/\(device)/assert",
-            ["keyId": key, "clientDataHash": DeviceScript.hash(clientData)]
-        )
+            "/\(device)/assert", ["keyId": key, "clientDataHash": DeviceScript.hash(clientData)])
         guard let assertion = reply.body.assertion else {
             throw FleetFault(description: "the phone signed nothing: \(reply.code)")
         }

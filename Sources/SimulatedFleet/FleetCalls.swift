@@ -105,14 +105,8 @@ package struct FleetCalls: Sendable {
     package let tally: FleetTally
 
     package init(
-        transport: any AppleTransport,
-        service: String,
-        operators: String? = nil,
-        apple: String,
-        app: String,
-        serverToken: String?,
-        adminToken: String?,
-        tally: FleetTally
+        transport: any AppleTransport, service: String, operators: String? = nil, apple: String, app: String,
+        serverToken: String?, adminToken: String?, tally: FleetTally
     ) {
         self.transport = transport
         self.service = service
@@ -129,11 +123,7 @@ package struct FleetCalls: Sendable {
         for _ in 0..<100 {
             let start = ContinuousClock.now
             let reply = try await send(
-                "POST",
-                "\(service)/v1/apps/\(app)/\(path)",
-                body,
-                token: asServer ? serverToken : nil
-            )
+                "POST", "\(service)/v1/apps/\(app)/\(path)", body, token: asServer ? serverToken : nil)
             await tally.answered(path, in: ContinuousClock.now - start, throttled: reply.status == 429)
             guard reply.status == 429 else { return reply }
             let seconds = min(max(reply.body.retryAfterSeconds ?? 0.1, 0.02), 5)
@@ -179,10 +169,7 @@ package struct FleetCalls: Sendable {
     }
 
     private func send(
-        _ method: String,
-        _ url: String,
-        _ body: [String: String?]?,
-        token: String?
+        _ method: String, _ url: String, _ body: [String: String?]?, token: String?
     ) async throws -> FleetReply {
         var headers = [AppleRequest.Header("Accept", "application/json")]
         if let token { headers.append(.init("Authorization", "Bearer \(token)")) }

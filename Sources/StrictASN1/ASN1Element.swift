@@ -98,10 +98,7 @@ package struct ASN1Element: Sendable {
     }
 
     private static func checkMembers(
-        of bytes: ArraySlice<UInt8>,
-        at start: Int,
-        before end: Int,
-        depth: Int = 0
+        of bytes: ArraySlice<UInt8>, at start: Int, before end: Int, depth: Int = 0
     ) throws(ASN1Fault) {
         // Certificates have about ten levels.
         guard depth < 50 else { throw ASN1Fault("elements are nested too deeply") }
@@ -110,11 +107,7 @@ package struct ASN1Element: Sendable {
             let head = try Head(of: bytes, at: index, before: end, .der)
             if head.tag & 0x20 != 0 {
                 try checkMembers(
-                    of: bytes,
-                    at: head.content.lowerBound,
-                    before: head.content.upperBound,
-                    depth: depth + 1
-                )
+                    of: bytes, at: head.content.lowerBound, before: head.content.upperBound, depth: depth + 1)
             }
             index = head.end
         }
@@ -130,11 +123,7 @@ package struct ASN1Element: Sendable {
 
         /// Reads the octets before the content, and if the length is indefinite the content too.
         init(
-            of bytes: ArraySlice<UInt8>,
-            at start: Int,
-            before limit: Int,
-            _ rules: Rules,
-            depth: Int = 0
+            of bytes: ArraySlice<UInt8>, at start: Int, before limit: Int, _ rules: Rules, depth: Int = 0
         ) throws(ASN1Fault) {
             var index = start
             guard index < limit, bytes[index] != 0 else { throw ASN1Fault("an element is missing") }

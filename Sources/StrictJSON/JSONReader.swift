@@ -44,10 +44,7 @@ package struct JSONReader {
     ///
     /// - Parameter depthLimit: how deep objects and arrays may stand in each other; recursion goes no deeper.
     /// - Throws: ``MalformedInput`` with the code `malformed.json`, and the line and column.
-    package static func read(
-        _ bytes: [UInt8],
-        depthLimit: Int = depthLimit
-    ) throws(MalformedInput) -> JSONValue {
+    package static func read(_ bytes: [UInt8], depthLimit: Int = depthLimit) throws(MalformedInput) -> JSONValue {
         var limits = Limits()
         limits.depth = depthLimit
         return try read(bytes, limits: limits)

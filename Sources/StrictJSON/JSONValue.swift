@@ -87,13 +87,8 @@ extension JSONValue {
     }
 
     private static func write<Element>(
-        _ elements: [Element],
-        _ open: Unicode.Scalar,
-        _ close: Unicode.Scalar,
-        into text: inout [UInt8],
-        pretty: Bool,
-        depth: Int,
-        each: (Element, inout [UInt8]) -> Void
+        _ elements: [Element], _ open: Unicode.Scalar, _ close: Unicode.Scalar, into text: inout [UInt8], pretty: Bool,
+        depth: Int, each: (Element, inout [UInt8]) -> Void
     ) {
         text.append(UInt8(ascii: open))
         for (index, element) in elements.enumerated() {

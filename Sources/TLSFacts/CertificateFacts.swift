@@ -61,33 +61,14 @@ public struct CertificateFacts: Sendable, Equatable {
     package let faults: [String]
 
     package init(
-        der: [UInt8],
-        version: Int = 3,
-        subject: String,
-        issuer: String,
-        subjectDER: [UInt8],
-        issuerDER: [UInt8],
-        serialNumber: String,
-        notBefore: Date,
-        notAfter: Date,
-        publicKey: PublicKeyFacts,
-        signature: SignatureFacts,
-        commonNames: [String] = [],
-        alternativeNames: AlternativeNames? = nil,
-        extendedKeyUsages: [String]? = nil,
-        keyUsage: Set<Int>? = nil,
-        isAuthority: Bool? = nil,
-        pathLengthConstraint: Int? = nil,
-        issuerAddresses: [String] = [],
-        responderAddresses: [String] = [],
-        subjectKeyIdentifier: [UInt8]? = nil,
-        authorityKeyIdentifier: [UInt8]? = nil,
-        embeddedTimestamps: [UInt8]? = nil,
-        unknownCriticalExtensions: [String] = [],
-        malformedExtensions: [String] = [],
-        hasNameConstraints: Bool = false,
-        hasExtensions: Bool = true,
-        faults: [String] = []
+        der: [UInt8], version: Int = 3, subject: String, issuer: String, subjectDER: [UInt8], issuerDER: [UInt8],
+        serialNumber: String, notBefore: Date, notAfter: Date, publicKey: PublicKeyFacts, signature: SignatureFacts,
+        commonNames: [String] = [], alternativeNames: AlternativeNames? = nil, extendedKeyUsages: [String]? = nil,
+        keyUsage: Set<Int>? = nil, isAuthority: Bool? = nil, pathLengthConstraint: Int? = nil,
+        issuerAddresses: [String] = [], responderAddresses: [String] = [], subjectKeyIdentifier: [UInt8]? = nil,
+        authorityKeyIdentifier: [UInt8]? = nil, embeddedTimestamps: [UInt8]? = nil,
+        unknownCriticalExtensions: [String] = [], malformedExtensions: [String] = [], hasNameConstraints: Bool = false,
+        hasExtensions: Bool = true, faults: [String] = []
     ) {
         self.der = der
         self.version = version

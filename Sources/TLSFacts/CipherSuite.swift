@@ -128,154 +128,76 @@ extension CipherSuite {
         .aes128GCMSHA256: Entry(name: "TLS_AES_128_GCM_SHA256", openssl: "TLS_AES_128_GCM_SHA256", keyExchange: .tls13),
         .aes256GCMSHA384: Entry(name: "TLS_AES_256_GCM_SHA384", openssl: "TLS_AES_256_GCM_SHA384", keyExchange: .tls13),
         .chacha20Poly1305SHA256: Entry(
-            name: "TLS_CHACHA20_POLY1305_SHA256",
-            openssl: "TLS_CHACHA20_POLY1305_SHA256",
-            keyExchange: .tls13
-        ),
+            name: "TLS_CHACHA20_POLY1305_SHA256", openssl: "TLS_CHACHA20_POLY1305_SHA256", keyExchange: .tls13),
         .ecdheECDSAWithAES256GCMSHA384: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-            openssl: "ECDHE-ECDSA-AES256-GCM-SHA384",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", openssl: "ECDHE-ECDSA-AES256-GCM-SHA384",
+            keyExchange: .ecdheECDSA),
         .ecdheECDSAWithAES128GCMSHA256: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-            openssl: "ECDHE-ECDSA-AES128-GCM-SHA256",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", openssl: "ECDHE-ECDSA-AES128-GCM-SHA256",
+            keyExchange: .ecdheECDSA),
         .ecdheECDSAWithChaCha20Poly1305: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-            openssl: "ECDHE-ECDSA-CHACHA20-POLY1305",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", openssl: "ECDHE-ECDSA-CHACHA20-POLY1305",
+            keyExchange: .ecdheECDSA),
         .ecdheECDSAWithAES256CBCSHA384: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384",
-            openssl: "ECDHE-ECDSA-AES256-SHA384",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384", openssl: "ECDHE-ECDSA-AES256-SHA384",
+            keyExchange: .ecdheECDSA),
         .ecdheECDSAWithAES128CBCSHA256: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-            openssl: "ECDHE-ECDSA-AES128-SHA256",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", openssl: "ECDHE-ECDSA-AES128-SHA256",
+            keyExchange: .ecdheECDSA),
         .ecdheECDSAWithAES256CBCSHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-            openssl: "ECDHE-ECDSA-AES256-SHA",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", openssl: "ECDHE-ECDSA-AES256-SHA", keyExchange: .ecdheECDSA),
         .ecdheECDSAWithAES128CBCSHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-            openssl: "ECDHE-ECDSA-AES128-SHA",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", openssl: "ECDHE-ECDSA-AES128-SHA", keyExchange: .ecdheECDSA),
         .ecdheRSAWithAES256GCMSHA384: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-            openssl: "ECDHE-RSA-AES256-GCM-SHA384",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", openssl: "ECDHE-RSA-AES256-GCM-SHA384",
+            keyExchange: .ecdheRSA),
         .ecdheRSAWithAES128GCMSHA256: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-            openssl: "ECDHE-RSA-AES128-GCM-SHA256",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", openssl: "ECDHE-RSA-AES128-GCM-SHA256",
+            keyExchange: .ecdheRSA),
         .ecdheRSAWithChaCha20Poly1305: Entry(
-            name: "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-            openssl: "ECDHE-RSA-CHACHA20-POLY1305",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", openssl: "ECDHE-RSA-CHACHA20-POLY1305",
+            keyExchange: .ecdheRSA),
         .ecdheRSAWithAES256CBCSHA384: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384",
-            openssl: "ECDHE-RSA-AES256-SHA384",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384", openssl: "ECDHE-RSA-AES256-SHA384", keyExchange: .ecdheRSA),
         .ecdheRSAWithAES128CBCSHA256: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-            openssl: "ECDHE-RSA-AES128-SHA256",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", openssl: "ECDHE-RSA-AES128-SHA256", keyExchange: .ecdheRSA),
         .ecdheRSAWithAES256CBCSHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-            openssl: "ECDHE-RSA-AES256-SHA",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", openssl: "ECDHE-RSA-AES256-SHA", keyExchange: .ecdheRSA),
         .ecdheRSAWithAES128CBCSHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-            openssl: "ECDHE-RSA-AES128-SHA",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", openssl: "ECDHE-RSA-AES128-SHA", keyExchange: .ecdheRSA),
         .rsaWithAES256GCMSHA384: Entry(
-            name: "TLS_RSA_WITH_AES_256_GCM_SHA384",
-            openssl: "AES256-GCM-SHA384",
-            keyExchange: .rsa
-        ),
+            name: "TLS_RSA_WITH_AES_256_GCM_SHA384", openssl: "AES256-GCM-SHA384", keyExchange: .rsa),
         .rsaWithAES128GCMSHA256: Entry(
-            name: "TLS_RSA_WITH_AES_128_GCM_SHA256",
-            openssl: "AES128-GCM-SHA256",
-            keyExchange: .rsa
-        ),
+            name: "TLS_RSA_WITH_AES_128_GCM_SHA256", openssl: "AES128-GCM-SHA256", keyExchange: .rsa),
         .rsaWithAES256CBCSHA256: Entry(
-            name: "TLS_RSA_WITH_AES_256_CBC_SHA256",
-            openssl: "AES256-SHA256",
-            keyExchange: .rsa
-        ),
+            name: "TLS_RSA_WITH_AES_256_CBC_SHA256", openssl: "AES256-SHA256", keyExchange: .rsa),
         .rsaWithAES128CBCSHA256: Entry(
-            name: "TLS_RSA_WITH_AES_128_CBC_SHA256",
-            openssl: "AES128-SHA256",
-            keyExchange: .rsa
-        ),
+            name: "TLS_RSA_WITH_AES_128_CBC_SHA256", openssl: "AES128-SHA256", keyExchange: .rsa),
         .rsaWithAES256CBCSHA: Entry(name: "TLS_RSA_WITH_AES_256_CBC_SHA", openssl: "AES256-SHA", keyExchange: .rsa),
         .rsaWithAES128CBCSHA: Entry(name: "TLS_RSA_WITH_AES_128_CBC_SHA", openssl: "AES128-SHA", keyExchange: .rsa),
         .ecdheECDSAWith3DESCBCSHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA",
-            openssl: "ECDHE-ECDSA-DES-CBC3-SHA",
-            keyExchange: .ecdheECDSA
+            name: "TLS_ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA", openssl: "ECDHE-ECDSA-DES-CBC3-SHA", keyExchange: .ecdheECDSA
         ),
         .ecdheRSAWith3DESCBCSHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
-            openssl: "ECDHE-RSA-DES-CBC3-SHA",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", openssl: "ECDHE-RSA-DES-CBC3-SHA", keyExchange: .ecdheRSA),
         .rsaWith3DESCBCSHA: Entry(name: "TLS_RSA_WITH_3DES_EDE_CBC_SHA", openssl: "DES-CBC3-SHA", keyExchange: .rsa),
         .ecdheECDSAWithRC4128SHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
-            openssl: "ECDHE-ECDSA-RC4-SHA",
-            keyExchange: .ecdheECDSA
-        ),
+            name: "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", openssl: "ECDHE-ECDSA-RC4-SHA", keyExchange: .ecdheECDSA),
         .ecdheRSAWithRC4128SHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
-            openssl: "ECDHE-RSA-RC4-SHA",
-            keyExchange: .ecdheRSA
-        ),
+            name: "TLS_ECDHE_RSA_WITH_RC4_128_SHA", openssl: "ECDHE-RSA-RC4-SHA", keyExchange: .ecdheRSA),
         .rsaWithRC4128SHA: Entry(name: "TLS_RSA_WITH_RC4_128_SHA", openssl: "RC4-SHA", keyExchange: .rsa),
         .rsaWithRC4128MD5: Entry(name: "TLS_RSA_WITH_RC4_128_MD5", openssl: "RC4-MD5", keyExchange: .rsa),
         .dheRSAWithAES256GCMSHA384: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384",
-            openssl: "DHE-RSA-AES256-GCM-SHA384",
-            keyExchange: .dheRSA
-        ),
+            name: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", openssl: "DHE-RSA-AES256-GCM-SHA384", keyExchange: .dheRSA),
         .dheRSAWithAES128GCMSHA256: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_128_GCM_SHA256",
-            openssl: "DHE-RSA-AES128-GCM-SHA256",
-            keyExchange: .dheRSA
-        ),
+            name: "TLS_DHE_RSA_WITH_AES_128_GCM_SHA256", openssl: "DHE-RSA-AES128-GCM-SHA256", keyExchange: .dheRSA),
         .dheRSAWithAES256CBCSHA256: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA256",
-            openssl: "DHE-RSA-AES256-SHA256",
-            keyExchange: .dheRSA
-        ),
+            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA256", openssl: "DHE-RSA-AES256-SHA256", keyExchange: .dheRSA),
         .dheRSAWithAES128CBCSHA256: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA256",
-            openssl: "DHE-RSA-AES128-SHA256",
-            keyExchange: .dheRSA
-        ),
+            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA256", openssl: "DHE-RSA-AES128-SHA256", keyExchange: .dheRSA),
         .dheRSAWithAES256CBCSHA: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA",
-            openssl: "DHE-RSA-AES256-SHA",
-            keyExchange: .dheRSA
-        ),
+            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA", openssl: "DHE-RSA-AES256-SHA", keyExchange: .dheRSA),
         .dheRSAWithAES128CBCSHA: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA",
-            openssl: "DHE-RSA-AES128-SHA",
-            keyExchange: .dheRSA
-        ),
+            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA", openssl: "DHE-RSA-AES128-SHA", keyExchange: .dheRSA),
     ]
 }

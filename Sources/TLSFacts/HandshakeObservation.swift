@@ -75,18 +75,10 @@ public struct HandshakeObservation: Sendable, Equatable {
 
     /// A handshake as another observer saw it; what it could not see keeps its default.
     public init(
-        version: TLSVersion,
-        suite: CipherSuite,
-        group: NamedGroup? = nil,
-        signatureScheme: SignatureScheme? = nil,
-        certificates: [[UInt8]] = [],
-        keyPossession: KeyPossession,
-        applicationProtocol: String? = nil,
-        stapledResponse: [UInt8]? = nil,
-        timestamps: [UInt8]? = nil,
-        stapledTimestamps: [UInt8]? = nil,
-        usesExtendedMasterSecret: Bool = false,
-        requestsClientCertificate: Bool = false,
+        version: TLSVersion, suite: CipherSuite, group: NamedGroup? = nil, signatureScheme: SignatureScheme? = nil,
+        certificates: [[UInt8]] = [], keyPossession: KeyPossession, applicationProtocol: String? = nil,
+        stapledResponse: [UInt8]? = nil, timestamps: [UInt8]? = nil, stapledTimestamps: [UInt8]? = nil,
+        usesExtendedMasterSecret: Bool = false, requestsClientCertificate: Bool = false,
         usedHelloRetryRequest: Bool = false
     ) {
         self.version = version

@@ -34,11 +34,7 @@ package struct SignedTimestamp: Sendable, Hashable {
     package var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
     package init(
-        version: UInt8,
-        logIdentifier: [UInt8],
-        milliseconds: UInt64,
-        extensions: [UInt8] = [],
-        algorithm: [UInt8],
+        version: UInt8, logIdentifier: [UInt8], milliseconds: UInt64, extensions: [UInt8] = [], algorithm: [UInt8],
         signature: [UInt8]
     ) {
         self.version = version
@@ -74,14 +70,9 @@ package struct SignedTimestamp: Sendable, Hashable {
             guard Int(tail[start + 2]) << 8 | Int(tail[start + 3]) == signature.count else { return nil }
             list.append(
                 SignedTimestamp(
-                    version: entry[0],
-                    logIdentifier: Array(entry[1..<33]),
-                    milliseconds: milliseconds,
-                    extensions: Array(entry[43..<(43 + extensions)]),
-                    algorithm: Array(tail.prefix(2)),
-                    signature: Array(signature)
-                )
-            )
+                    version: entry[0], logIdentifier: Array(entry[1..<33]), milliseconds: milliseconds,
+                    extensions: Array(entry[43..<(43 + extensions)]), algorithm: Array(tail.prefix(2)),
+                    signature: Array(signature)))
         }
         return list
     }
@@ -108,10 +99,7 @@ package protocol TimestampVerifying: Sendable {
     ///   - issuer: the certificate whose key signed the leaf; nil if it is not known.
     ///   - logKey: the log's public key, DER SubjectPublicKeyInfo.
     func verdict(
-        on timestamp: SignedTimestamp,
-        from source: SignedTimestamp.Source,
-        leaf: CertificateFacts,
-        issuer: CertificateFacts?,
-        logKey: [UInt8]
+        on timestamp: SignedTimestamp, from source: SignedTimestamp.Source, leaf: CertificateFacts,
+        issuer: CertificateFacts?, logKey: [UInt8]
     ) -> SignedTimestamp.SignatureVerdict
 }

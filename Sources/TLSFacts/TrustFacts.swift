@@ -127,10 +127,7 @@ public struct PresentedTrust: Sendable, Equatable {
     package let stapledTimestamps: [UInt8]?
 
     package init(
-        chain: ChainFacts,
-        staple: StapleStatus? = nil,
-        timestamps: [UInt8]? = nil,
-        stapledTimestamps: [UInt8]? = nil
+        chain: ChainFacts, staple: StapleStatus? = nil, timestamps: [UInt8]? = nil, stapledTimestamps: [UInt8]? = nil
     ) {
         self.chain = chain
         self.staple = staple
@@ -151,11 +148,8 @@ public struct ConnectionFacts: Sendable, Equatable {
     /// What trust evaluation looks at.
     package var trust: PresentedTrust {
         PresentedTrust(
-            chain: chain,
-            staple: staple,
-            timestamps: handshake.timestamps,
-            stapledTimestamps: handshake.stapledTimestamps
-        )
+            chain: chain, staple: staple, timestamps: handshake.timestamps,
+            stapledTimestamps: handshake.stapledTimestamps)
     }
 
     /// A connection that was observed by other means than the prober.

@@ -22,10 +22,8 @@ public struct AddressOverride: Sendable, Hashable {
     public init(_ text: String) throws(MalformedInput) {
         guard let parsed = AddressOverride.parse(text) else {
             throw MalformedInput(
-                code: .malformedResolve,
-                quoting: text,
-                reason: "is not HOST:PORT:ADDRESS, for example api.example.com:443:127.0.0.1"
-            )
+                code: .malformedResolve, quoting: text,
+                reason: "is not HOST:PORT:ADDRESS, for example api.example.com:443:127.0.0.1")
         }
         self = parsed
     }
@@ -56,10 +54,7 @@ public struct AddressOverride: Sendable, Hashable {
         }
         guard rest.first == UInt8(ascii: ":") else { return nil }
         let fields = rest.dropFirst().split(
-            separator: UInt8(ascii: ":"),
-            maxSplits: 1,
-            omittingEmptySubsequences: false
-        )
+            separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         guard fields.count == 2, !host.isEmpty, host.count <= 254,
             let port = fields.first.flatMap({ HostPort.port(Substring(decoding: $0, as: UTF8.self)) })
         else { return nil }

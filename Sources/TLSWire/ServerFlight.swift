@@ -141,18 +141,10 @@ extension ServerFlight {
     package func observation(certificates shown: [[UInt8]], possession: KeyPossession) -> HandshakeObservation? {
         guard let version, let suite else { return nil }
         return HandshakeObservation(
-            version: version,
-            suite: suite,
-            group: group,
-            signatureScheme: signatureScheme,
-            certificates: shown.isEmpty ? certificates : shown,
-            keyPossession: possession,
-            applicationProtocol: applicationProtocol,
-            stapledResponse: stapledResponse,
-            timestamps: timestamps,
-            usesExtendedMasterSecret: usesExtendedMasterSecret,
-            requestsClientCertificate: requestsClientCertificate,
-            usedHelloRetryRequest: usedHelloRetryRequest
-        )
+            version: version, suite: suite, group: group, signatureScheme: signatureScheme,
+            certificates: shown.isEmpty ? certificates : shown, keyPossession: possession,
+            applicationProtocol: applicationProtocol, stapledResponse: stapledResponse, timestamps: timestamps,
+            usesExtendedMasterSecret: usesExtendedMasterSecret, requestsClientCertificate: requestsClientCertificate,
+            usedHelloRetryRequest: usedHelloRetryRequest)
     }
 }

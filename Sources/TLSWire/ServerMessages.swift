@@ -48,11 +48,7 @@ package struct ServerKeyExchange: Sendable {
     package let scheme: SignatureScheme?
     package let signature: ArraySlice<UInt8>
 
-    package init(
-        _ body: ArraySlice<UInt8>,
-        suite: CipherSuite,
-        version: TLSVersion
-    ) throws(MalformedMessage) {
+    package init(_ body: ArraySlice<UInt8>, suite: CipherSuite, version: TLSVersion) throws(MalformedMessage) {
         let malformed = MalformedMessage("The server's ServerKeyExchange is malformed")
         var reader = WireReader(body)
         switch suite.keyExchange {

@@ -53,9 +53,7 @@ package final class RecordedSpan: Span {
 
     /// Says which error it was by its type, unless a code says more.
     package func recordError<Instant: TracerInstant>(
-        _ error: any Error,
-        attributes: SpanAttributes,
-        at instant: @autoclosure () -> Instant
+        _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {
         state.withLock { span in
             span.attributes.merge(attributes)

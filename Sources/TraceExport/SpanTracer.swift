@@ -12,13 +12,8 @@ package struct SpanTracer: Tracer {
     let share: Double
 
     package func startSpan<Instant: TracerInstant>(
-        _ operationName: String,
-        context: @autoclosure () -> ServiceContext,
-        ofKind kind: SpanKind,
-        at instant: @autoclosure () -> Instant,
-        function: String,
-        file fileID: String,
-        line: UInt
+        _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
+        at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
     ) -> RecordedSpan {
         var context = context()
         let parent = context.trace
@@ -26,40 +21,20 @@ package struct SpanTracer: Tracer {
             traceID: parent?.traceID
                 ?? .init(high: .random(in: 1...UInt64.max), low: .random(in: 1...UInt64.max)),
             spanID: .random(in: 1...UInt64.max),
-            isSampled: parent?.isSampled ?? (share >= 1 || Double.random(in: 0..<1) < share),
-            state: parent?.state
-        )
+            isSampled: parent?.isSampled ?? (share >= 1 || Double.random(in: 0..<1) < share), state: parent?.state)
         context.trace = trace
         return RecordedSpan(
             FinishedSpan(
-                trace: trace,
-                parent: parent,
-                kind: kind,
-                name: operationName,
-                start: instant().nanosecondsSinceEpoch
-            ),
-            context: context,
-            queue: trace.isSampled ? queue : nil
-        )
+                trace: trace, parent: parent, kind: kind, name: operationName, start: instant().nanosecondsSinceEpoch),
+            context: context, queue: trace.isSampled ? queue : nil)
     }
 
     package func startAnySpan<Instant: TracerInstant>(
-        _ operationName: String,
-        context: @autoclosure () -> ServiceContext,
-        ofKind kind: SpanKind,
-        at instant: @autoclosure () -> Instant,
-        function: String,
-        file fileID: String,
-        line: UInt
+        _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
+        at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
     ) -> any Tracing.Span {
         startSpan(
-            operationName,
-            context: context(),
-            ofKind: kind,
-            at: instant(),
-            function: function,
-            file: fileID,
-            line: line
+            operationName, context: context(), ofKind: kind, at: instant(), function: function, file: fileID, line: line
         )
     }
 
@@ -67,21 +42,15 @@ package struct SpanTracer: Tracer {
     package func forceFlush() {}
 
     package func extract<Carrier, Extract: Extractor>(
-        _ carrier: Carrier,
-        into context: inout ServiceContext,
-        using extractor: Extract
+        _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
     ) where Extract.Carrier == Carrier {
         guard let parent = extractor.extract(key: "traceparent", from: carrier) else { return }
         context.trace = TraceContext(
-            traceparent: parent,
-            tracestate: extractor.extract(key: "tracestate", from: carrier)
-        )
+            traceparent: parent, tracestate: extractor.extract(key: "tracestate", from: carrier))
     }
 
     package func inject<Carrier, Inject: Injector>(
-        _ context: ServiceContext,
-        into carrier: inout Carrier,
-        using injector: Inject
+        _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
         guard let trace = context.trace else { return }
         injector.inject(trace.traceparent, forKey: "traceparent", into: &carrier)

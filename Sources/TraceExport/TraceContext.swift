@@ -39,11 +39,8 @@ package struct TraceContext: Sendable, Equatable {
         // Version 255 is forbidden; a later version than 0 may say more behind the flags.
         guard version != 255, version > 0 || parts.count == 4, high != 0 || low != 0, span != 0 else { return nil }
         self.init(
-            traceID: TraceID(high: high, low: low),
-            spanID: span,
-            isSampled: flags & 1 == 1,
-            state: tracestate.flatMap(TraceContext.state(of:))
-        )
+            traceID: TraceID(high: high, low: low), spanID: span, isSampled: flags & 1 == 1,
+            state: tracestate.flatMap(TraceContext.state(of:)))
     }
 
     /// As in a `traceparent` of version 0.

@@ -48,9 +48,7 @@ enum TraceDocument {
     private static func attributes(_ attributes: SpanAttributes) -> JSONValue {
         var members: [(key: String, value: JSONValue)] = []
         attributes.forEach { members.append(($0, value(of: $1))) }
-        return .array(
-            members.sorted { $0.key < $1.key }.map { ["key": .string($0.key), "value": $0.value] }
-        )
+        return .array(members.sorted { $0.key < $1.key }.map { ["key": .string($0.key), "value": $0.value] })
     }
 
     private static func value(of attribute: SpanAttribute) -> JSONValue {

@@ -98,12 +98,8 @@ package struct TraceExporter: Service {
         let reason = limit > .zero ? await post(spans, client, within: limit) : "No time was left to send them."
         observe(
             Tally(
-                sent: reason == nil ? spans.count : 0,
-                failed: reason == nil ? 0 : spans.count,
-                dropped: dropped,
-                reason: reason ?? ""
-            )
-        )
+                sent: reason == nil ? spans.count : 0, failed: reason == nil ? 0 : spans.count, dropped: dropped,
+                reason: reason ?? ""))
         return spans.count == configuration.batchLimit
     }
 

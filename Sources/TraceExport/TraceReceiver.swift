@@ -43,10 +43,7 @@ package struct TraceReceiver: Sendable {
         configuration.redirectLimit = nil
         configuration.connectionsPerHost = 1
         return ATSClient(
-            policy: TraceReceiver.policy,
-            trust: (try? .system()) ?? TrustAnchors(),
-            configuration: configuration
-        )
+            policy: TraceReceiver.policy, trust: (try? .system()) ?? TrustAnchors(), configuration: configuration)
     }
 
     /// - Parameter headers: names and values; one that no field can have is left out.
@@ -56,11 +53,7 @@ package struct TraceReceiver: Sendable {
             if let name = HTTPField.Name(name) { fields[name] = value }
         }
         return HTTPRequest(
-            method: .post,
-            scheme: url.scheme,
-            authority: "\(url.bracketedHost):\(url.effectivePort)",
-            path: url.pathAndQuery,
-            headerFields: fields
-        )
+            method: .post, scheme: url.scheme, authority: "\(url.bracketedHost):\(url.effectivePort)",
+            path: url.pathAndQuery, headerFields: fields)
     }
 }

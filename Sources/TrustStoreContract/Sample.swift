@@ -22,8 +22,7 @@ package enum Sample {
     }
 
     package static func claim(
-        transaction: String = "t",
-        of subject: PromotionSubject = .key(keyId())
+        transaction: String = "t", of subject: PromotionSubject = .key(keyId())
     ) throws -> PromotionClaim {
         try require(PromotionClaim(promotion: "welcome", app: "app", subject: subject, transactionId: transaction))
     }
@@ -35,62 +34,32 @@ package enum Sample {
     package static let tokens = PromotionTokens(reading: "first", writing: "second")
 
     package static func receipt(
-        created: Date = now,
-        metric: Int? = nil,
-        notBefore: Date? = nil,
-        bytes: [UInt8] = Sample.bytes(64)
+        created: Date = now, metric: Int? = nil, notBefore: Date? = nil, bytes: [UInt8] = Sample.bytes(64)
     ) -> ReceiptRecord {
         ReceiptRecord(
-            bytes: bytes,
-            createdAt: created,
-            notBefore: notBefore,
-            expiresAt: created + 90 * 86_400,
-            riskMetric: metric
+            bytes: bytes, createdAt: created, notBefore: notBefore, expiresAt: created + 90 * 86_400, riskMetric: metric
         )
     }
 
     package static func registration(
-        id: KeyIdentifier = keyId(),
-        app: String = "app",
-        user: String? = nil,
-        digest: [UInt8] = bytes(32),
-        environment: String = "production",
-        simulated: Bool = false,
-        receipt: ReceiptRecord = Sample.receipt(),
+        id: KeyIdentifier = keyId(), app: String = "app", user: String? = nil, digest: [UInt8] = bytes(32),
+        environment: String = "production", simulated: Bool = false, receipt: ReceiptRecord = Sample.receipt(),
         refreshAt: Date? = nil
     ) -> KeyRegistration {
         let record = KeyRecord(
-            id: id,
-            publicKeyBytes: [4] + id.bytes + id.bytes,
-            app: app,
-            identity: "ABCDE12345.com.example.app",
-            environment: environment,
-            simulated: simulated,
-            user: user,
-            attestationDigest: digest,
-            validationCategory: 4,
-            bundleVersion: "1.0",
-            osVersion: "27.0.1"
-        )
-        return KeyRegistration(
-            record,
-            receipt: receipt,
-            refreshAt: refreshAt
-        )
+            id: id, publicKeyBytes: [4] + id.bytes + id.bytes, app: app, identity: "ABCDE12345.com.example.app",
+            environment: environment, simulated: simulated, user: user, attestationDigest: digest,
+            validationCategory: 4, bundleVersion: "1.0", osVersion: "27.0.1")
+        return KeyRegistration(record, receipt: receipt, refreshAt: refreshAt)
     }
 
     /// A store that holds one key, at counter 0.
     package static func storeWithKey(
-        in fixture: StoreFixture,
-        refreshAt: Date? = nil,
-        receipt: ReceiptRecord = Sample.receipt()
+        in fixture: StoreFixture, refreshAt: Date? = nil, receipt: ReceiptRecord = Sample.receipt()
     ) async throws -> KeyIdentifier {
         let id = keyId()
         let outcome = try await fixture.store.insert(
-            registration(id: id, receipt: receipt, refreshAt: refreshAt),
-            spending: challenge(),
-            at: now
-        )
+            registration(id: id, receipt: receipt, refreshAt: refreshAt), spending: challenge(), at: now)
         guard case .inserted = outcome else { throw StoreFault.damaged("a fresh key was not inserted: \(outcome)") }
         return id
     }
@@ -99,9 +68,7 @@ package enum Sample {
 extension TrustStore {
     /// Reserves a claim as the tests do in most cases.
     package func standing(
-        _ claim: PromotionClaim,
-        tokens: PromotionTokens = Sample.tokens,
-        grantsFrom: Date = .distantPast,
+        _ claim: PromotionClaim, tokens: PromotionTokens = Sample.tokens, grantsFrom: Date = .distantPast,
         at instant: Date = Sample.now
     ) async throws -> PromotionStanding {
         try await reserve(claim, tokens: tokens, countingGrantsFrom: grantsFrom, for: .seconds(30), at: instant)
@@ -109,9 +76,7 @@ extension TrustStore {
 
     /// Reserves a claim that must be free.
     package func reserved(
-        _ claim: PromotionClaim,
-        tokens: PromotionTokens = Sample.tokens,
-        at instant: Date = Sample.now
+        _ claim: PromotionClaim, tokens: PromotionTokens = Sample.tokens, at instant: Date = Sample.now
     ) async throws -> PromotionReservation {
         let standing = try await standing(claim, tokens: tokens, at: instant)
         guard case .reserved(let reservation) = standing else {
@@ -123,8 +88,7 @@ extension TrustStore {
 
 /// Runs the bodies all at once and gives what each returned.
 package func race<Outcome: Sendable>(
-    _ count: Int,
-    _ body: @escaping @Sendable (Int) async throws -> Outcome
+    _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Outcome
 ) async throws -> [Outcome] {
     try await withThrowingTaskGroup(of: Outcome.self) { group in
         for index in 0..<count { group.addTask { try await body(index) } }

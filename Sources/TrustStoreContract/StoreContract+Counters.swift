@@ -27,9 +27,7 @@ extension StoreContract {
         let challenges = (0..<200).map { _ in Sample.challenge() }
         let outcomes = try await race(200) { index in
             try await nodes[index % 2].advance(
-                CounterAdvance(keyId: id, counter: 5, mode: mode, challenge: challenges[index]),
-                at: Sample.now
-            )
+                CounterAdvance(keyId: id, counter: 5, mode: mode, challenge: challenges[index]), at: Sample.now)
         }
         try expect(outcomes.count { $0 == .advanced(previous: 0) }, is: 1)
         try expect(outcomes.count { $0 == .refused(.replayed) }, is: 199)
@@ -46,15 +44,10 @@ extension StoreContract {
         let challenge = Sample.challenge()
         let outcomes = try await race(200) { index in
             try await nodes[index % 2].advance(
-                CounterAdvance(keyId: id, counter: UInt32(index + 1), mode: mode, challenge: challenge),
-                at: Sample.now
-            )
+                CounterAdvance(keyId: id, counter: UInt32(index + 1), mode: mode, challenge: challenge), at: Sample.now)
         }
         try expect(outcomes.count { $0 == .advanced(previous: 0) }, is: 1)
-        try expect(
-            outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) },
-            is: 199
-        )
+        try expect(outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) }, is: 199)
     }
 
     static func strictOrder(_ backend: Backend) async throws {
@@ -64,8 +57,7 @@ extension StoreContract {
         func advance(_ counter: UInt32, _ mode: CounterMode = .strict) async throws -> AdvanceOutcome {
             try await store.advance(
                 CounterAdvance(keyId: id, counter: counter, mode: mode, challenge: Sample.challenge()),
-                at: Sample.now + 5
-            )
+                at: Sample.now + 5)
         }
         try expect(try await advance(0), is: .refused(.replayed))
         try expect(try await advance(3), is: .advanced(previous: 0))
@@ -89,13 +81,8 @@ extension StoreContract {
         let outcomes = try await race(120) { index in
             try await fixture.store.advance(
                 CounterAdvance(
-                    keyId: id,
-                    counter: counters[index / 2],
-                    mode: .challenge,
-                    challenge: Sample.challenge()
-                ),
-                at: Sample.now
-            )
+                    keyId: id, counter: counters[index / 2], mode: .challenge, challenge: Sample.challenge()),
+                at: Sample.now)
         }
         try expect(outcomes.count { if case .advanced = $0 { true } else { false } }, is: 60)
         try expect(outcomes.count { $0 == .refused(.replayed) }, is: 60)
@@ -136,16 +123,13 @@ extension StoreContract {
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         func known() async throws -> KeyExpectation { KeyExpectation(try require(try await nodes[1].key(id))) }
         @Sendable func advance(
-            _ counter: UInt32,
-            _ expected: KeyExpectation?,
-            _ challenge: SpendableChallenge = Sample.challenge()
+            _ counter: UInt32, _ expected: KeyExpectation?, _ challenge: SpendableChallenge = Sample.challenge()
         )
             async throws -> AdvanceOutcome
         {
             try await nodes[0].advance(
                 CounterAdvance(keyId: id, counter: counter, mode: mode, challenge: challenge, expecting: expected),
-                at: Sample.now
-            )
+                at: Sample.now)
         }
         let first = try await known()
         try expect(try await advance(1, first), is: .advanced(previous: 0))
@@ -160,9 +144,7 @@ extension StoreContract {
         try expect(try await advance(11, try await known(), challenge), is: .advanced(previous: 10))
 
         let unmeasured = try await known()
-        let lease = try require(
-            try await nodes[1].leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(30)).first
-        )
+        let lease = try require(try await nodes[1].leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(30)).first)
         let receipt = Sample.receipt(created: Sample.now + 1, metric: 0)
         _ = try await nodes[1].complete(lease, with: .receipt(receipt, next: Sample.now + 86_400), at: Sample.now)
         try expect(try await advance(12, unmeasured), is: .changed, "the first metric is news, also if it is 0")
@@ -172,10 +154,8 @@ extension StoreContract {
         try expect(try await nodes[1].deleteKey(id), is: true)
         try expect(try await advance(13, old), is: .refused(.keyUnknown))
         _ = try await nodes[1].insert(
-            Sample.registration(id: id, receipt: Sample.receipt(metric: 0)),
-            spending: Sample.challenge(),
-            at: Sample.now
-        )
+            Sample.registration(id: id, receipt: Sample.receipt(metric: 0)), spending: Sample.challenge(),
+            at: Sample.now)
         var again = old
         again.largestGap = 0
         try expect(try await advance(13, again), is: .changed, "another attestation of the same key")
@@ -193,8 +173,7 @@ extension StoreContract {
             let outcomes = try await race(keys.count) { index in
                 try await fixture.store.advance(
                     CounterAdvance(keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge()),
-                    at: Sample.now
-                )
+                    at: Sample.now)
             }
             try expect(outcomes.allSatisfy { $0 == .advanced(previous: counter - 1) })
         }

@@ -17,14 +17,8 @@ extension StoreContract {
         for index in 0..<30 {
             try await store.record(
                 StoreEvent(
-                    at: Sample.now + Double(index),
-                    app: "app",
-                    keyId: id,
-                    kind: "refused",
-                    code: "code.\(index)",
-                    detail: index == 29 ? String(repeating: "x", count: 5000) : nil
-                )
-            )
+                    at: Sample.now + Double(index), app: "app", keyId: id, kind: "refused", code: "code.\(index)",
+                    detail: index == 29 ? String(repeating: "x", count: 5000) : nil))
         }
         try await store.record(StoreEvent(at: Sample.now, app: "app", kind: "noise"))
         let history = try await store.history(of: id, limit: 10)

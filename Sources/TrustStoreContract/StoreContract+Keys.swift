@@ -50,12 +50,7 @@ extension StoreContract {
         let registration = Sample.registration(user: "ann")
         let challenge = Sample.challenge()
         _ = try await store.insert(registration, spending: challenge, at: Sample.now)
-        let advance = CounterAdvance(
-            keyId: registration.id,
-            counter: 9,
-            mode: .strict,
-            challenge: Sample.challenge()
-        )
+        let advance = CounterAdvance(keyId: registration.id, counter: 9, mode: .strict, challenge: Sample.challenge())
         try expect(try await store.advance(advance, at: Sample.now), is: .advanced(previous: 0))
         let later = Sample.now + 100_000
         for again in [challenge, Sample.challenge(until: later + 300)] {
@@ -95,10 +90,7 @@ extension StoreContract {
         let id = Sample.keyId()
         let outcomes = try await race(100) { index in
             try await nodes[index % 2].insert(
-                Sample.registration(id: id, user: "user \(index)"),
-                spending: Sample.challenge(),
-                at: Sample.now
-            )
+                Sample.registration(id: id, user: "user \(index)"), spending: Sample.challenge(), at: Sample.now)
         }
         try expect(outcomes.count { if case .inserted = $0 { true } else { false } }, is: 1)
         try expect(outcomes.count { $0 == .refused(.otherUser) }, is: 99)
@@ -111,11 +103,7 @@ extension StoreContract {
         let challenge = Sample.challenge()
         let ids = (0..<100).map { _ in Sample.keyId() }
         let outcomes = try await race(100) { index in
-            try await nodes[index % 2].insert(
-                Sample.registration(id: ids[index]),
-                spending: challenge,
-                at: Sample.now
-            )
+            try await nodes[index % 2].insert(Sample.registration(id: ids[index]), spending: challenge, at: Sample.now)
         }
         try expect(outcomes.count { if case .inserted = $0 { true } else { false } }, is: 1)
         try expect(outcomes.count { $0 == .refused(.challengeUsed) }, is: 99)
@@ -125,8 +113,7 @@ extension StoreContract {
         let late = Sample.registration()
         try expect(
             try await nodes[0].insert(late, spending: Sample.challenge(until: Sample.now), at: Sample.now)
-                == .refused(.challengeExpired)
-        )
+                == .refused(.challengeExpired))
         try expect(try await nodes[0].key(late.id), is: nil)
     }
 
@@ -157,10 +144,7 @@ extension StoreContract {
         for (app, user, offset) in [("a", "ann", 0.0), ("a", "ann", 10), ("a", "bob", 0), ("b", "ann", 0)] {
             let instant = Sample.now + offset
             _ = try await store.insert(
-                Sample.registration(app: app, user: user),
-                spending: Sample.challenge(),
-                at: instant
-            )
+                Sample.registration(app: app, user: user), spending: Sample.challenge(), at: instant)
         }
         try expect(try await store.keyCount(ofUser: "ann", app: "a", since: Sample.now), is: 2)
         try expect(try await store.keyCount(ofUser: "ann", app: "a", since: Sample.now + 1), is: 1)

@@ -32,11 +32,8 @@ extension StoreContract {
         var stored: [KeyRegistration] = []
         for index in 0..<count {
             let registration = Sample.registration(
-                app: index % 2 == 0 ? "a" : "b",
-                user: index % 3 == 0 ? "ann" : index % 3 == 1 ? "bob" : nil,
-                environment: index % 4 == 0 ? "development" : "production",
-                simulated: index % 5 == 0
-            )
+                app: index % 2 == 0 ? "a" : "b", user: index % 3 == 0 ? "ann" : index % 3 == 1 ? "bob" : nil,
+                environment: index % 4 == 0 ? "development" : "production", simulated: index % 5 == 0)
             let instant = Sample.now + Double(index)
             _ = try await store.insert(registration, spending: Sample.challenge(), at: instant)
             stored.append(registration)
@@ -73,9 +70,7 @@ extension StoreContract {
                     }
                     let found = try await walk(filter, store)
                     try expect(
-                        found.count == wanted.count && Set(found.map(\.id)) == Set(wanted.map(\.id)),
-                        "\(filter)"
-                    )
+                        found.count == wanted.count && Set(found.map(\.id)) == Set(wanted.map(\.id)), "\(filter)")
                 }
             }
         }
@@ -105,8 +100,7 @@ extension StoreContract {
         let other = try await Sample.storeWithKey(in: fixture)
         for key in [id, other] {
             try await nodes[0].record(
-                StoreEvent(at: Sample.now, app: "app", keyId: key, kind: "refused", detail: "ann")
-            )
+                StoreEvent(at: Sample.now, app: "app", keyId: key, kind: "refused", detail: "ann"))
         }
         let outcomes = try await race(20) { try await nodes[$0 % 2].deleteKey(id) }
         try expect(outcomes.count { $0 }, is: 1)
@@ -183,12 +177,7 @@ extension StoreContract {
         try expect(Set(seen.map(\.entry.target)).count, is: 300)
         try await nodes[0].append([])
         let odd = AuditEntry(
-            at: Sample.now,
-            name: "a\0b",
-            operation: "o",
-            target: String(repeating: "é", count: 600),
-            outcome: "ok"
-        )
+            at: Sample.now, name: "a\0b", operation: "o", target: String(repeating: "é", count: 600), outcome: "ok")
         try await nodes[1].append([odd])
         let last = try require(try await nodes[0].audit(after: 300, limit: 9).first)
         try expect(last.entry == odd && odd.name == "a\u{FFFD}b" && odd.target.utf8.count == 1024)
@@ -205,10 +194,7 @@ extension StoreContract {
         try expect(first.allSatisfy { $0 == first[0] } && first[0].map(\.generation) == [1])
         let outcomes = try await race(30) { index in
             let rotation = ChallengeKeyRotation(
-                secret: Sample.bytes(32),
-                signsFrom: Sample.now + 30,
-                acceptsOldUntil: Sample.now + 400
-            )
+                secret: Sample.bytes(32), signsFrom: Sample.now + 30, acceptsOldUntil: Sample.now + 400)
             return try await nodes[index % 2].rotateChallengeKey(rotation, at: Sample.now)
         }
         try expect(outcomes.count { $0 == .rotated(generation: 2) }, is: 1)
@@ -221,12 +207,7 @@ extension StoreContract {
             let instant = Sample.now + Double(index * 31)
             _ = try await nodes[0].rotateChallengeKey(
                 ChallengeKeyRotation(
-                    secret: Sample.bytes(32),
-                    signsFrom: instant + 30,
-                    acceptsOldUntil: instant + 1000
-                ),
-                at: instant
-            )
+                    secret: Sample.bytes(32), signsFrom: instant + 30, acceptsOldUntil: instant + 1000), at: instant)
         }
         try expect(try await nodes[1].challengeKeys(orElse: [], at: Sample.now).count, is: ChallengeKey.limit)
     }

@@ -107,9 +107,7 @@ extension StoreContract {
         try expect(try await nodes[1].answer(again, with: Self.granted, at: later), is: .answered([1]))
         let third = try Sample.claim(transaction: "third", of: subject)
         try expect(
-            try await nodes[0].standing(third, grantsFrom: Sample.now + 2, at: later),
-            is: .alreadyGranted(later)
-        )
+            try await nodes[0].standing(third, grantsFrom: Sample.now + 2, at: later), is: .alreadyGranted(later))
     }
 
     static func overtaken(_ backend: Backend) async throws {
@@ -122,9 +120,7 @@ extension StoreContract {
         try expect(try await !store.note("late", on: slow))
         try expect(try await store.answer(quick, with: Self.granted, at: Sample.now + 31), is: .answered([1]))
         try expect(
-            try await store.answer(slow, with: Self.granted, at: Sample.now + 32),
-            is: .alreadyGranted(Sample.now + 31)
-        )
+            try await store.answer(slow, with: Self.granted, at: Sample.now + 32), is: .alreadyGranted(Sample.now + 31))
         try expect(try await store.standing(slow.claim, at: Sample.now + 99), is: .alreadyGranted(Sample.now + 31))
         // A refusal may still be stored: it gives nothing away.
         try expect(try await store.answer(slow, with: Self.refused, at: Sample.now + 33), is: .answered([0]))
@@ -142,9 +138,7 @@ extension StoreContract {
         try await store.release(same, at: Sample.now + 61)
         // Free at once, also for another transaction, and without the note.
         let next = try await store.reserved(
-            try Sample.claim(transaction: "other", of: claim.subject),
-            at: Sample.now + 61
-        )
+            try Sample.claim(transaction: "other", of: claim.subject), at: Sample.now + 61)
         try await store.release(next, at: Sample.now + 61)
         let last = try await store.reserved(claim, at: Sample.now + 61)
         try expect(last.note, is: nil)
@@ -159,8 +153,7 @@ extension StoreContract {
         func grant(_ promotion: String, _ user: String) async throws -> PromotionClaim {
             let subject = try require(PromotionSubject(user: user))
             let claim = try require(
-                PromotionClaim(promotion: promotion, app: "app", subject: subject, transactionId: "t-\(user)")
-            )
+                PromotionClaim(promotion: promotion, app: "app", subject: subject, transactionId: "t-\(user)"))
             let answer = try await store.answer(store.reserved(claim), with: Self.granted, at: Sample.now)
             try expect(answer, is: .answered([1]))
             return claim
@@ -185,12 +178,7 @@ extension StoreContract {
             try await claims.asyncMap { claim in
                 let next = try require(
                     PromotionClaim(
-                        promotion: claim.promotion,
-                        app: "app",
-                        subject: claim.subject,
-                        transactionId: "next"
-                    )
-                )
+                        promotion: claim.promotion, app: "app", subject: claim.subject, transactionId: "next"))
                 return try await store.standing(next, at: now)
             }
         }
@@ -203,8 +191,7 @@ extension StoreContract {
         try expect(try await early + sweep(Sample.now + 1), is: 3)
         try expect(
             try await standings(yearly).allSatisfy { if case .reserved = $0 { true } else { false } },
-            "what was swept may be granted again"
-        )
+            "what was swept may be granted again")
         try expect(try await standings([once, gone]).allSatisfy { $0 == .alreadyGranted(Sample.now) })
     }
 }

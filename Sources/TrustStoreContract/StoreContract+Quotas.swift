@@ -19,10 +19,7 @@ extension StoreContract {
     ]
 
     private static func draw(
-        _ quota: String = "api",
-        _ subject: String = "key",
-        cost: Int = 1,
-        limit: Int = 10
+        _ quota: String = "api", _ subject: String = "key", cost: Int = 1, limit: Int = 10
     ) throws -> QuotaDraw {
         try require(QuotaDraw(quota: quota, subject: subject, cost: cost, limit: limit, window: .seconds(60)))
     }

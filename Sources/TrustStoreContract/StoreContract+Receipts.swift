@@ -69,9 +69,7 @@ extension StoreContract {
             (newer, RefreshOutcome.stored), (newer, .unchanged), (older, .older), (twin, .older), (first, .older),
         ] {
             instant += 100
-            let lease = try require(
-                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(60)).first
-            )
+            let lease = try require(try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(60)).first)
             let result = RefreshResult.receipt(record, next: instant + 50)
             try expect(try await store.complete(lease, with: result, at: instant), is: outcome)
             try expect(try await store.complete(lease, with: result, at: instant), is: .lost, "a lease ends once")
@@ -96,9 +94,7 @@ extension StoreContract {
             (.later(Sample.now + 20, code: "apple.unavailable"), 1), (.later(Sample.now + 30, code: nil), 2),
             (.stop(code: "receipt.expired"), 0),
         ] {
-            let lease = try require(
-                try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(5)).first
-            )
+            let lease = try require(try await store.leaseDueReceipts(at: instant, limit: 1, for: .seconds(5)).first)
             try expect(lease.failures, is: failures)
             try expect(try await store.complete(lease, with: result, at: instant), is: .rescheduled)
             instant += 10
@@ -106,19 +102,16 @@ extension StoreContract {
         try expect(try await store.leaseDueReceipts(at: .distantFuture, limit: 1, for: .seconds(5)).isEmpty)
         try expect(
             try await store.history(of: id, limit: 10).map(\.code)
-                == [nil, "apple.unavailable", "apple.unavailable", "receipt.expired"]
-        )
+                == [nil, "apple.unavailable", "apple.unavailable", "receipt.expired"])
     }
 
     static func lostLease(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         let slow = try require(
-            try await fixture.store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(10)).first
-        )
+            try await fixture.store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(10)).first)
         let quick = try require(
-            try await fixture.store.leaseDueReceipts(at: Sample.now + 10, limit: 1, for: .seconds(10)).first
-        )
+            try await fixture.store.leaseDueReceipts(at: Sample.now + 10, limit: 1, for: .seconds(10)).first)
         let result = RefreshResult.receipt(Sample.receipt(created: Sample.now + 5), next: Sample.now + 99)
         try expect(try await fixture.store.complete(slow, with: result, at: Sample.now + 11), is: .lost)
         try expect(try await fixture.store.receipts(of: id, limit: 5).count, is: 1)
@@ -133,17 +126,13 @@ extension StoreContract {
             ("b", "production", 1), ("a", "production", nil), ("a", "production", 9),
         ] as [(String, String, Int?)] {
             let registration = Sample.registration(
-                app: app,
-                environment: environment,
-                receipt: Sample.receipt(metric: metric)
-            )
+                app: app, environment: environment, receipt: Sample.receipt(metric: metric))
             _ = try await store.insert(registration, spending: Sample.challenge(), at: Sample.now)
             last = registration.id
         }
         _ = try await store.revoke(try require(last), code: nil, at: Sample.now)
         try expect(
             try await store.riskMetrics(app: "a", environment: "production")
-                == [RiskMetricCount(metric: 1, keys: 2), RiskMetricCount(metric: 7, keys: 1)]
-        )
+                == [RiskMetricCount(metric: 1, keys: 2), RiskMetricCount(metric: 7, keys: 1)])
     }
 }

@@ -50,8 +50,7 @@ public enum StoreContract {
 
     /// A promise for each counter mode.
     static func each(
-        _ description: String,
-        _ body: @escaping @Sendable (Backend, CounterMode) async throws -> Void
+        _ description: String, _ body: @escaping @Sendable (Backend, CounterMode) async throws -> Void
     ) -> [Case] {
         CounterMode.allCases.map { mode in
             Case("\(description) (\(mode))") { try await body($0, mode) }
@@ -68,32 +67,21 @@ public struct ContractViolation: Error, Sendable, CustomStringConvertible {
 }
 
 func expect(
-    _ condition: Bool,
-    _ comment: String = "",
-    file: StaticString = #fileID,
-    line: UInt = #line
+    _ condition: Bool, _ comment: String = "", file: StaticString = #fileID, line: UInt = #line
 ) throws(ContractViolation) {
     if !condition { throw ContractViolation("\(file):\(line): does not hold\(comment.isEmpty ? "" : ": ")\(comment)") }
 }
 
 func expect<Value: Equatable>(
-    _ value: Value,
-    is expected: Value,
-    _ comment: String = "",
-    file: StaticString = #fileID,
-    line: UInt = #line
+    _ value: Value, is expected: Value, _ comment: String = "", file: StaticString = #fileID, line: UInt = #line
 ) throws(ContractViolation) {
     if value == expected { return }
     throw ContractViolation(
-        "\(file):\(line): is \(value) and must be \(expected)\(comment.isEmpty ? "" : ": ")\(comment)"
-    )
+        "\(file):\(line): is \(value) and must be \(expected)\(comment.isEmpty ? "" : ": ")\(comment)")
 }
 
 func expect<Fault: Error & Equatable>(
-    throws expected: Fault,
-    file: StaticString = #fileID,
-    line: UInt = #line,
-    _ body: () async throws -> some Any
+    throws expected: Fault, file: StaticString = #fileID, line: UInt = #line, _ body: () async throws -> some Any
 ) async throws(ContractViolation) {
     do {
         _ = try await body()
@@ -106,9 +94,7 @@ func expect<Fault: Error & Equatable>(
 }
 
 func require<Value>(
-    _ value: Value?,
-    file: StaticString = #fileID,
-    line: UInt = #line
+    _ value: Value?, file: StaticString = #fileID, line: UInt = #line
 ) throws(ContractViolation) -> Value {
     guard let value else { throw ContractViolation("\(file):\(line): is nil") }
     return value

@@ -22,18 +22,14 @@ public struct StoreFixture: Sendable {
     ///   - hasServerClock: whether the store asks a clock of its own (`time` of its `StoreReading`), as a database server's; it must then be `clock`.
     ///   - another: opens a second node on the same data.
     public init(
-        store: any TrustStore,
-        clock: FixtureClock,
-        hasServerClock: Bool = false,
+        store: any TrustStore, clock: FixtureClock, hasServerClock: Bool = false,
         another: @escaping @Sendable () async throws -> any TrustStore
     ) {
         self.init(store: store, clock: clock, hasServerClock: hasServerClock, another: another, reopened: nil)
     }
 
     package init(
-        store: any TrustStore,
-        clock: FixtureClock,
-        hasServerClock: Bool = false,
+        store: any TrustStore, clock: FixtureClock, hasServerClock: Bool = false,
         another: @escaping @Sendable () async throws -> any TrustStore,
         reopened: (@Sendable () async throws -> any TrustStore)?
     ) {

@@ -38,12 +38,7 @@ package struct ChallengeCodec: Sendable {
 
     /// Uses one secret, at least 16 bytes, for good; nil for a shorter one.
     package init?(secret: some Collection<UInt8>) {
-        let key = ChallengeKey(
-            generation: 1,
-            secret: Array(secret),
-            signsFrom: StoreTime.date(0),
-            acceptedUntil: nil
-        )
+        let key = ChallengeKey(generation: 1, secret: Array(secret), signsFrom: StoreTime.date(0), acceptedUntil: nil)
         self.init(keys: [key], at: StoreTime.date(0))
     }
 
@@ -91,11 +86,7 @@ package struct ChallengeCodec: Sendable {
     /// Genuineness comes first, then expiry (refused from the very millisecond on), then purpose, app, key and user. A
     /// challenge that was issued for a key or user serves that one alone. For an attestation a stated user needs a challenge
     /// that was issued for that user; for an assertion a challenge without a user serves any.
-    package func read(
-        _ bytes: [UInt8],
-        for presented: ChallengeBinding,
-        at instant: Date
-    ) -> ChallengeReading {
+    package func read(_ bytes: [UInt8], for presented: ChallengeBinding, at instant: Date) -> ChallengeReading {
         guard bytes.count == ChallengeCodec.length, bytes[0] == 1 else { return .refused(.unknown) }
         let now = StoreTime.milliseconds(instant)
         let head = Array(bytes.prefix(40))
@@ -121,11 +112,7 @@ package struct ChallengeCodec: Sendable {
         return .valid(SpendableChallenge(id: Array(bytes[8..<24]), expiresAt: StoreTime.date(expiry)))
     }
 
-    private static func bindingTag(
-        _ codes: Codes,
-        of head: ArraySlice<UInt8>,
-        _ binding: ChallengeBinding
-    ) -> [UInt8] {
+    private static func bindingTag(_ codes: Codes, of head: ArraySlice<UInt8>, _ binding: ChallengeBinding) -> [UInt8] {
         var message: [UInt8] = []
         message.reserveCapacity(128)
         message.append(contentsOf: head)
@@ -167,9 +154,7 @@ extension ChallengeCodec.Codes {
             return code
         }
         self.init(
-            challenge: code("sealward.challenge/1"),
-            binding: code("sealward.binding/1"),
-            acceptedUntil: key.acceptedUntil.map(StoreTime.milliseconds) ?? .max
-        )
+            challenge: code("sealward.challenge/1"), binding: code("sealward.binding/1"),
+            acceptedUntil: key.acceptedUntil.map(StoreTime.milliseconds) ?? .max)
     }
 }

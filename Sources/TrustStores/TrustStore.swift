@@ -70,7 +70,9 @@ public protocol TrustStore: Sendable {
     ///
     /// Of any number of concurrent callers with one key, exactly one receives `.inserted`; the byte-equal object of the same user
     /// and app receives `.existing`, whatever became of the challenge; everything else is refused and changes nothing.
-    func insert(_ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date) async throws
+    func insert(
+        _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
+    ) async throws
         -> InsertOutcome
 
     /// Reads one key as it was committed last.
@@ -159,10 +161,7 @@ public protocol TrustStore: Sendable {
     ///
     /// - Parameter grantStart: grants before this instant no longer count; `.distantPast` counts all.
     func reserve(
-        _ claim: PromotionClaim,
-        tokens: PromotionTokens,
-        countingGrantsFrom grantStart: Date,
-        for duration: Duration,
+        _ claim: PromotionClaim, tokens: PromotionTokens, countingGrantsFrom grantStart: Date, for duration: Duration,
         at instant: Date
     ) async throws -> PromotionStanding
 
@@ -176,6 +175,8 @@ public protocol TrustStore: Sendable {
 
     /// Stores the answer of a claim, unless another holder did before, and remembers a grant; gives the answer that stands. Of any
     /// number of concurrent callers with one limited subject, at most one transaction is granted.
-    func answer(_ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date) async throws
+    func answer(
+        _ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date
+    ) async throws
         -> PromotionSettlement
 }

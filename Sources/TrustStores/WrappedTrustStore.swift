@@ -12,8 +12,7 @@ package protocol StoreVerbWrapper: Sendable {
     ///   - verb: the name of the method of ``TrustStore``.
     ///   - body: asks the store.
     func run<Result: Sendable>(
-        _ verb: String,
-        _ body: @escaping @Sendable () async throws -> Result
+        _ verb: String, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result
 }
 
@@ -65,7 +64,9 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
         try await wrapper.run("consume") { try await base.consume(token, at: instant) }
     }
 
-    package func insert(_ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date)
+    package func insert(
+        _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
+    )
         async throws
         -> InsertOutcome
     {
@@ -74,7 +75,9 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func key(_ id: KeyIdentifier) async throws -> StoredKey? {
         try await wrapper.run("key") { try await base.key(id) }
     }
-    package func attestationStanding(of id: KeyIdentifier, challenge: SpendableChallenge) async throws
+    package func attestationStanding(
+        of id: KeyIdentifier, challenge: SpendableChallenge
+    ) async throws
         -> AttestationStanding
     {
         try await wrapper.run("attestationStanding") {
@@ -103,7 +106,9 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
         try await wrapper.run("deleteKeys") { try await base.deleteKeys(ofUser: user, app: app) }
     }
-    package func revokeKeys(of app: String, matching rule: RevocationRule, code: String?, at instant: Date) async throws
+    package func revokeKeys(
+        of app: String, matching rule: RevocationRule, code: String?, at instant: Date
+    ) async throws
         -> Int
     {
         try await wrapper.run("revokeKeys") {
@@ -123,7 +128,9 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
             try await base.leaseDueReceipts(at: instant, limit: limit, for: duration)
         }
     }
-    package func complete(_ lease: ReceiptLease, with result: RefreshResult, at instant: Date) async throws
+    package func complete(
+        _ lease: ReceiptLease, with result: RefreshResult, at instant: Date
+    ) async throws
         -> RefreshOutcome
     {
         try await wrapper.run("complete") { try await base.complete(lease, with: result, at: instant) }
@@ -149,20 +156,11 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     }
 
     package func reserve(
-        _ claim: PromotionClaim,
-        tokens: PromotionTokens,
-        countingGrantsFrom grantStart: Date,
-        for duration: Duration,
+        _ claim: PromotionClaim, tokens: PromotionTokens, countingGrantsFrom grantStart: Date, for duration: Duration,
         at instant: Date
     ) async throws -> PromotionStanding {
         try await wrapper.run("reserve") {
-            try await base.reserve(
-                claim,
-                tokens: tokens,
-                countingGrantsFrom: grantStart,
-                for: duration,
-                at: instant
-            )
+            try await base.reserve(claim, tokens: tokens, countingGrantsFrom: grantStart, for: duration, at: instant)
         }
     }
     package func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
@@ -171,7 +169,9 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func release(_ reservation: PromotionReservation, at instant: Date) async throws {
         try await wrapper.run("release") { try await base.release(reservation, at: instant) }
     }
-    package func answer(_ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date)
+    package func answer(
+        _ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date
+    )
         async throws
         -> PromotionSettlement
     {

@@ -65,8 +65,7 @@
         }
 
         private static let malformed = StoreFault.configuration(
-            "the PostgreSQL URL cannot be read; percent-encode each / : ? # [ ] @ % in user, password and database"
-        )
+            "the PostgreSQL URL cannot be read; percent-encode each / : ? # [ ] @ % in user, password and database")
 
         /// Whether an `@` stands where none can: then a password was not encoded, and parts of it would be taken for a host or a
         /// database, and named in messages.
@@ -99,10 +98,8 @@
             }
             return (0..<count).map { index in
                 Host(
-                    name: names.isEmpty ? nil : names[index],
-                    address: addresses.isEmpty ? nil : addresses[index],
-                    port: ports.count == 1 ? ports[0] : ports.isEmpty ? nil : ports[index]
-                )
+                    name: names.isEmpty ? nil : names[index], address: addresses.isEmpty ? nil : addresses[index],
+                    port: ports.count == 1 ? ports[0] : ports.isEmpty ? nil : ports[index])
             }
         }
     }
@@ -118,8 +115,7 @@
                 addresses = try SystemLookUp.addresses(of: name, limit: PostgresAddress.mostAddresses)
             } catch {
                 throw StoreFault.unavailable(
-                    "the name \(name.terminalSafe(limit: 100)) cannot be resolved: \(error.reason)"
-                )
+                    "the name \(name.terminalSafe(limit: 100)) cannot be resolved: \(error.reason)")
             }
             return addresses.isEmpty ? [nil] : addresses
         }

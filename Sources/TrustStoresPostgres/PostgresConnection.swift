@@ -370,9 +370,7 @@
                 isAdmitted ? !facts.lineage.isNewest(identity) : facts.lineage.changes != changesBefore
             if isReplaced {
                 throw BrokenConnection(
-                    reason: "PostgreSQL does not answer, and another server is the primary now",
-                    isSilent: isAdmitted
-                )
+                    reason: "PostgreSQL does not answer, and another server is the primary now", isSilent: isAdmitted)
             }
             if silence >= PostgresLookout.patience { facts.lookout.look(besides: host, facts) }
         }
@@ -380,8 +378,7 @@
         func broken() -> BrokenConnection {
             let message = libpq.message
             return BrokenConnection(
-                reason: facts.address.safe(message.isEmpty ? "the connection to PostgreSQL broke" : message)
-            )
+                reason: facts.address.safe(message.isEmpty ? "the connection to PostgreSQL broke" : message))
         }
 
         // MARK: Outside the pipeline

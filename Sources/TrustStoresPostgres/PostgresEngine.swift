@@ -38,11 +38,8 @@
             for _ in 0..<joiners {
                 let link = PostgresLink(facts)
                 joining.serve(
-                    atOnce: PostgresEngine.batchLimit,
-                    gathers: true,
-                    work: { link.answer($0) },
-                    finally: { link.drop() }
-                )
+                    atOnce: PostgresEngine.batchLimit, gathers: true, work: { link.answer($0) },
+                    finally: { link.drop() })
             }
             for _ in 0..<max(1, configuration.readers) {
                 let link = PostgresLink(facts)
@@ -125,8 +122,7 @@
         }
 
         private func ask<Outcome: Sendable>(
-            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome,
-            through queue: WorkQueue<PostgresQuestion>
+            _ body: @escaping @Sendable (any SQLSession) throws -> Outcome, through queue: WorkQueue<PostgresQuestion>
         ) async throws -> Outcome {
             try await withCheckedThrowingContinuation { continuation in
                 let question = PostgresQuestion(

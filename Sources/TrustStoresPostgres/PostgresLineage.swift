@@ -39,9 +39,7 @@
                 }
                 if seen.newest?.timeline != identity.timeline { seen.changes += 1 }
                 seen.newest = PostgresIdentity(
-                    system: seen.newest?.system ?? identity.system,
-                    timeline: identity.timeline
-                )
+                    system: seen.newest?.system ?? identity.system, timeline: identity.timeline)
                 seen.host = host
                 return nil
             }

@@ -103,8 +103,7 @@
         /// Runs the body on a connection that works. What was not yet committed when a connection broke is tried once more on a new
         /// one: the server has rolled it back.
         private func retrying<Outcome>(
-            until deadline: ContinuousClock.Instant,
-            _ body: (PostgresConnection) throws -> Outcome
+            until deadline: ContinuousClock.Instant, _ body: (PostgresConnection) throws -> Outcome
         ) throws -> Outcome {
             var conflicts = 0
             var isSecondTry = false
@@ -158,8 +157,7 @@
                 // Nobody waits for that server any more, so nobody else has the others asked.
                 if let silent = aside.last, silent.hasOthers { facts.lookout.look(besides: silent.host, facts) }
                 throw StoreFault.unavailable(
-                    "PostgreSQL has not answered earlier requests yet; is a standby holding up commits?"
-                )
+                    "PostgreSQL has not answered earlier requests yet; is a standby holding up commits?")
             }
             if dial == nil, facts.health.isDown {
                 throw StoreFault.unavailable("PostgreSQL could not be reached a moment ago")

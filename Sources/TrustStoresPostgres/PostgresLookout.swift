@@ -42,11 +42,7 @@
                 for address in (try? host.addresses()) ?? [] {
                     if facts.closingDeadline != nil { return }
                     let found = try? PostgresConnection(
-                        host,
-                        hostaddr: address,
-                        facts: facts,
-                        limit: PostgresLookout.limit
-                    )
+                        host, hostaddr: address, facts: facts, limit: PostgresLookout.limit)
                     if found != nil { return }
                 }
             }

@@ -16,8 +16,7 @@
         /// - Throws: ``StoreFault``: `store.unavailable` if no primary answers, `store.configuration` if the string cannot be read,
         ///   `store.newer` if a later program wrote the schema.
         public static func postgres(
-            _ url: String,
-            configuration: PostgresConfiguration = PostgresConfiguration()
+            _ url: String, configuration: PostgresConfiguration = PostgresConfiguration()
         ) async throws -> any TrustStore {
             try await SQLTrustStore.postgres(url, configuration: configuration)
         }
@@ -26,8 +25,7 @@
     extension SQLTrustStore {
         /// The same as a store whose verbs are written in SQL.
         package static func postgres(
-            _ url: String,
-            configuration: PostgresConfiguration = PostgresConfiguration()
+            _ url: String, configuration: PostgresConfiguration = PostgresConfiguration()
         ) async throws -> SQLTrustStore {
             let engine = try PostgresEngine(url: url, configuration: configuration)
             do {

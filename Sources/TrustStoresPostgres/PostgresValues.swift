@@ -28,8 +28,7 @@
         static let rollback = PostgresStatement(SQLStatement("ROLLBACK", arguments: []))
         /// Statements of the transaction are planned for the arguments that they have.
         static let ownPlan = PostgresStatement(
-            SQLStatement("SET LOCAL plan_cache_mode = force_custom_plan", arguments: [])
-        )
+            SQLStatement("SET LOCAL plan_cache_mode = force_custom_plan", arguments: []))
         /// No lock of the transaction is waited for longer than a second.
         static let shortLocks = PostgresStatement(SQLStatement("SET LOCAL lock_timeout = 1000", arguments: []))
     }

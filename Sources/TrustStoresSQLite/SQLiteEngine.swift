@@ -66,9 +66,7 @@ final class SQLiteEngine: SQLEngine {
 
     /// - Parameter answerTimeout: how long a caller waits for its commit; longer than the file may be held by a neighbor.
     init(
-        path: String,
-        migrations: [Migration],
-        answerTimeout: Duration = .seconds(10),
+        path: String, migrations: [Migration], answerTimeout: Duration = .seconds(10),
         observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
     ) throws {
         self.answerTimeout = answerTimeout
@@ -77,9 +75,7 @@ final class SQLiteEngine: SQLEngine {
         readers = SQLiteReaders(path: path)
         do {
             // The WAL mode's own default, NORMAL, loses the last commits on power loss.
-            try writer.run(
-                script: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"
-            )
+            try writer.run(script: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
             guard try writer.value("PRAGMA synchronous") == .integer(2),
                 try writer.value("PRAGMA journal_mode") == .text("wal")
             else { throw StoreFault.unavailable("the file cannot be put into WAL mode with synchronous=FULL") }
@@ -198,9 +194,8 @@ final class SQLiteEngine: SQLEngine {
         }
     }
 
-    func read<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
-    ) async throws -> Outcome {
+    func read<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
+    {
         try await withCheckedThrowingContinuation { continuation in
             let reader = Reader(continuation, until: .now + answerTimeout) { [self] in try readNow(body) }
             let refusal = queue.withLock { queue -> String? in
@@ -213,9 +208,7 @@ final class SQLiteEngine: SQLEngine {
                     // Those that were answered before an older one is.
                     queue.reading.removeAll { $0.isAnswered }
                     queue.readingSweep = min(
-                        max(SQLiteEngine.shortestSweep, 2 * queue.reading.count),
-                        SQLiteEngine.waitingLimit
-                    )
+                        max(SQLiteEngine.shortestSweep, 2 * queue.reading.count), SQLiteEngine.waitingLimit)
                 }
                 if queue.reading.count >= SQLiteEngine.waitingLimit {
                     observe(StoreObservation(.lineFull))
@@ -247,9 +240,8 @@ final class SQLiteEngine: SQLEngine {
 
     /// On the caller's own thread: a row by its key takes some microseconds, less than to hand it to another thread and back. But never on the last of
     /// the threads on which requests are answered: a disk that does not answer must not stop what needs none.
-    func look<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
-    ) async throws -> Outcome {
+    func look<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
+    {
         guard looking.enter() else { return try await read(body) }
         defer { looking.leave() }
         return try readNow(body)
@@ -396,8 +388,7 @@ private final class Reader<Outcome: Sendable>: WaitingReader {
     private let body: @Sendable () throws -> Outcome
 
     init(
-        _ continuation: CheckedContinuation<Outcome, any Error>,
-        until: ContinuousClock.Instant,
+        _ continuation: CheckedContinuation<Outcome, any Error>, until: ContinuousClock.Instant,
         _ body: @escaping @Sendable () throws -> Outcome
     ) {
         self.until = until
@@ -441,8 +432,7 @@ private final class Transaction<Outcome: Sendable>: WaitingTransaction, @uncheck
 
     init(
         body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>,
-        continuation: CheckedContinuation<Outcome, any Error>,
-        until: ContinuousClock.Instant
+        continuation: CheckedContinuation<Outcome, any Error>, until: ContinuousClock.Instant
     ) {
         self.body = body
         self.until = until
@@ -485,9 +475,7 @@ private final class Share: WaitingTransaction, @unchecked Sendable {
     private var answer: SQLRow?
 
     init(
-        row: [SQLValue],
-        statement: SharedStatement,
-        continuation: CheckedContinuation<SQLRow?, any Error>,
+        row: [SQLValue], statement: SharedStatement, continuation: CheckedContinuation<SQLRow?, any Error>,
         until: ContinuousClock.Instant
     ) {
         self.row = row

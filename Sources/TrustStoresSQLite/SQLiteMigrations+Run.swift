@@ -8,8 +8,7 @@ extension SQLiteMigrations {
     static func run(_ migrations: [Migration], on connection: SQLiteConnection) throws {
         try connection.transaction {
             try connection.run(
-                script: "CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER PRIMARY KEY NOT NULL)"
-            )
+                script: "CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER PRIMARY KEY NOT NULL)")
         }
         for _ in 0...migrations.count {
             var isDone = false

@@ -99,12 +99,7 @@ extension SQLValue {
         case .integer(let number): return unsafe sqlite3_bind_int64(statement, index, number)
         case .text(let text):
             return unsafe sqlite3_bind_text(
-                statement,
-                index,
-                text,
-                Int32(clamping: text.utf8.count),
-                SQLValue.transient
-            )
+                statement, index, text, Int32(clamping: text.utf8.count), SQLValue.transient)
         case .bytes(let bytes):
             // Without an address SQLite would bind NULL.
             if bytes.isEmpty { return unsafe sqlite3_bind_zeroblob(statement, index, 0) }

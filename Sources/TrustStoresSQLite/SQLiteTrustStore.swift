@@ -16,8 +16,7 @@ extension Store {
     /// - Throws: ``StoreFault``: `store.unavailable` if the file cannot be opened, `store.configuration` if the path is a folder or a
     ///   device or lies where everybody may replace it, `store.newer` if a later program wrote it, `store.damaged` if it is no store.
     public static func sqlite(
-        at path: String,
-        observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
+        at path: String, observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
     ) throws -> any TrustStore {
         try SQLTrustStore.sqlite(at: path, observe: observe)
     }
@@ -34,9 +33,7 @@ package enum SQLiteLibrary {
 extension SQLTrustStore {
     /// The same; the clock is the caller's in tests.
     package static func sqlite(
-        at path: String,
-        clock: StoreClock = .system,
-        observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
+        at path: String, clock: StoreClock = .system, observe: @escaping @Sendable (StoreObservation) -> Void = { _ in }
     ) throws -> SQLTrustStore {
         do {
             try SQLiteFile.prepare(path, observe: observe)

@@ -25,9 +25,7 @@ enum Fixture {
     }
 
     static func client(
-        _ servers: LoopbackServers,
-        _ json: String = "{}",
-        os: String = "macos26",
+        _ servers: LoopbackServers, _ json: String = "{}", os: String = "macos26",
         _ change: (inout ATSClient.Configuration) -> Void = { _ in }
     ) throws -> ATSClient {
         var configuration = ATSClient.Configuration()

@@ -19,10 +19,7 @@ struct ATSClientTests {
         let number: Int?
 
         init(
-            _ kind: String,
-            _ dictionary: String,
-            _ result: LoadReport.Result,
-            _ code: String? = nil,
+            _ kind: String, _ dictionary: String, _ result: LoadReport.Result, _ code: String? = nil,
             _ number: Int? = nil
         ) {
             self.kind = kind
@@ -49,18 +46,11 @@ struct ATSClientTests {
         Row("wrong-host", "{}", .refused, "ats.trust.wrong-host", -1200),
         Row("tls11-only", "{}", .refused, "ats.tls.version-too-low", -1200),
         Row(
-            "tls11-only",
-            Fixture.exception("\"NSExceptionMinimumTLSVersion\":\"TLSv1.1\""),
-            .refused,
-            "ats.tls.version-too-low",
-            -1200
-        ),
+            "tls11-only", Fixture.exception("\"NSExceptionMinimumTLSVersion\":\"TLSv1.1\""), .refused,
+            "ats.tls.version-too-low", -1200),
         Row("suite-static-aes128-gcm-sha256", "{}", .refused, "ats.tls.no-forward-secrecy", -1200),
         Row(
-            "suite-static-aes128-gcm-sha256",
-            Fixture.exception("\"NSExceptionRequiresForwardSecrecy\":false"),
-            .loaded
-        ),
+            "suite-static-aes128-gcm-sha256", Fixture.exception("\"NSExceptionRequiresForwardSecrecy\":false"), .loaded),
         Row("client-certificate-demanded", "{}", .refused, "ats.tls.client-certificate-required", -1206),
         Row("client-certificate-demanded-13", "{}", .refused, "ats.tls.client-certificate-required", -1206),
         Row("client-certificate-wanted", "{}", .loaded),
@@ -68,11 +58,7 @@ struct ATSClientTests {
         Row("redirect-loop", "{}", .refused, "ats.http.redirect-loop", -1007),
         Row("redirect-endless", "{}", .refused, "ats.http.redirect-loop", -1007),
         Row("redirect-http-same-host", "{}", .refused, "ats.http.redirect-blocked", -1022),
-        Row(
-            "redirect-http-same-host",
-            Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true"),
-            .loaded
-        ),
+        Row("redirect-http-same-host", Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true"), .loaded),
         Row("redirect-https-expired", "{}", .refused, "ats.trust.expired", -1200),
         Row("refused", "{}", .noAnswer, "ats.net.refused", -1004),
         Row("resetting", "{}", .noAnswer, "ats.net.reset", -1005),
@@ -106,8 +92,7 @@ struct ATSClientTests {
         #expect(
             report.remedies.first
                 .map { "\($0.keyPath) \($0.value) \($0.requiresJustification)" }
-                == "NSExceptionDomains.api.example.com.NSExceptionAllowsInsecureHTTPLoads true true"
-        )
+                == "NSExceptionDomains.api.example.com.NSExceptionAllowsInsecureHTTPLoads true true")
         #expect(client.openConnections == 0)
     }
 
@@ -133,9 +118,7 @@ struct ATSClientTests {
     }
 
     @Test(
-        "Monitor mode loads, and reports what would have been refused",
-        arguments: ["expired", "tls11-only", "modern"]
-    )
+        "Monitor mode loads, and reports what would have been refused", arguments: ["expired", "tls11-only", "modern"])
     func monitor(kind: String) async throws {
         let servers = try #require(LoopbackServers.shared)
         let client = try Fixture.client(servers) { $0.isMonitoring = true }

@@ -25,12 +25,8 @@ struct RunningProxy: Sendable {
     }
 
     static func with(
-        _ servers: LoopbackServers,
-        _ json: String = "{}",
-        os: String = "macos26",
-        sdk: Int? = nil,
-        change: (inout ATSProxy.Configuration) -> Void = { _ in },
-        body: @Sendable (RunningProxy) async throws -> Void
+        _ servers: LoopbackServers, _ json: String = "{}", os: String = "macos26", sdk: Int? = nil,
+        change: (inout ATSProxy.Configuration) -> Void = { _ in }, body: @Sendable (RunningProxy) async throws -> Void
     ) async throws {
         var configuration = ATSProxy.Configuration()
         configuration.port = 0
@@ -40,13 +36,9 @@ struct RunningProxy: Sendable {
         let (ports, announce) = AsyncStream.makeStream(of: Int.self)
         let recorder = Recorder()
         let proxy = try ATSProxy(
-            policy: try Fixture.policy(json, os: os, sdk: sdk),
-            trust: try Fixture.trust(servers),
-            fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
-            configuration: configuration,
-            onListening: { _, port in announce.yield(port) },
-            onEvent: { event in Task { await recorder.add(event) } }
-        )
+            policy: try Fixture.policy(json, os: os, sdk: sdk), trust: try Fixture.trust(servers),
+            fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration,
+            onListening: { _, port in announce.yield(port) }, onEvent: { event in Task { await recorder.add(event) } })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await proxy.run() }
             var iterator = ports.makeAsyncIterator()
@@ -90,8 +82,7 @@ struct ATSProxyTests {
             let server = try servers.server("tls11-only")
             let answer = try await RawConnection.exchange(
                 port: running.port,
-                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-            )
+                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 403 "))
             #expect(answer.contains("ats.tls.version-too-low"))
             #expect(answer.contains("NSExceptionMinimumTLSVersion = TLSv1.1"))
@@ -105,8 +96,7 @@ struct ATSProxyTests {
         try await RunningProxy.with(servers, change: { $0.isMonitoring = true }) { running in
             let result = try await Programs.run(
                 "curl",
-                ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", try servers.server("expired").url]
-            )
+                ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", try servers.server("expired").url])
             #expect(result.status == 0, "\(result.error)")
             #expect(await running.events.all.map(\.result).contains(.wouldRefuse))
         }
@@ -119,16 +109,13 @@ struct ATSProxyTests {
             let server = try servers.server("modern")
             let answer = try await RawConnection.exchange(
                 port: running.port,
-                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"
-            )
+                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(answer == "HTTP/1.1 200 Connection established\r\n\r\n")
         }
     }
 
     @Test(
-        "A handshake up to TLS 1.2 that breaks the policy is cut, though the probe complied",
-        arguments: [false, true]
-    )
+        "A handshake up to TLS 1.2 that breaks the policy is cut, though the probe complied", arguments: [false, true])
     func watchedHandshake(complies: Bool) async throws {
         let servers = try #require(LoopbackServers.shared)
         try await RunningProxy.with(servers) { running in
@@ -152,21 +139,15 @@ struct ATSProxyTests {
         try await RunningProxy.with(servers) { running in
             let place = target == "self" ? "127.0.0.1:\(running.port)" : target
             let answer = try await RawConnection.exchange(
-                port: running.port,
-                send: "CONNECT \(place) HTTP/1.1\r\nConnection: close\r\n\r\n"
-            )
+                port: running.port, send: "CONNECT \(place) HTTP/1.1\r\nConnection: close\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(answer)")
             let plain = try await RawConnection.exchange(
-                port: running.port,
-                send: "GET http://\(place)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-            )
+                port: running.port, send: "GET http://\(place)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             #expect(plain.hasPrefix("HTTP/1.1 403 "), "\(plain)")
             #expect(answer.contains("ats.proxy.forbidden-address"), "\(answer)")
             // In cleartext the policy may have refused before the name was even resolved.
             #expect(
-                ["ats.proxy.forbidden-address", "ats.cleartext.blocked"].contains { plain.contains($0) },
-                "\(plain)"
-            )
+                ["ats.proxy.forbidden-address", "ats.cleartext.blocked"].contains { plain.contains($0) }, "\(plain)")
         }
     }
 
@@ -182,9 +163,7 @@ struct ATSProxyTests {
         let servers = try #require(LoopbackServers.shared)
         try await RunningProxy.with(servers) { running in
             let answer = try await RawConnection.exchange(
-                port: running.port,
-                send: request + "Connection: close\r\n\r\n"
-            )
+                port: running.port, send: request + "Connection: close\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
         }
     }
@@ -214,10 +193,8 @@ struct ATSProxyTests {
         let port = try servers.server("modern").port
         try await RunningProxy.with(servers, os: "ios9", change: { $0.isMonitoring = isMonitoring }) { running in
             let answer = try await RawConnection.exchange(
-                port: running.port,
-                send: "CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nConnection: close\r\n\r\n",
-                limit: .seconds(2)
-            )
+                port: running.port, send: "CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nConnection: close\r\n\r\n",
+                limit: .seconds(2))
             #expect(answer.hasPrefix("HTTP/1.1 \(isMonitoring ? 200 : 403) "), "\(answer)")
             #expect(answer.contains("ats.local.blocked") == !isMonitoring)
             #expect(answer.contains("NSAllowsArbitraryLoads = true") == !isMonitoring)
@@ -242,9 +219,7 @@ struct ATSProxyTests {
                 let early = try await Programs.run("curl", common + [server.url + "/hasty"])
                 #expect(early.output == "hasty 413", "\(early)")
                 let refused = try await Programs.run(
-                    "curl",
-                    common + ["http://\(LoopbackServers.otherHost):\(server.port)/"]
-                )
+                    "curl", common + ["http://\(LoopbackServers.otherHost):\(server.port)/"])
                 #expect(refused.output.contains("ats.cleartext.blocked"), "\(refused)")
                 #expect(refused.output.hasSuffix(" 403"))
             }
@@ -259,16 +234,13 @@ struct ATSProxyTests {
                 let answer = try await RawConnection.exchange(
                     port: running.port,
                     send: "POST \(server.url)/count HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
-                        + "Expect: 100-continue\r\nConnection: close\r\n\r\n",
-                    after: ("100 Continue\r\n\r\n", "hello")
-                )
+                        + "Expect: 100-continue\r\nConnection: close\r\n\r\n", after: ("100 Continue\r\n\r\n", "hello"))
                 #expect(answer.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(answer)")
                 #expect(answer.hasSuffix("\r\n\r\n5"), "\(answer)")
                 let refused = try await RawConnection.exchange(
                     port: running.port,
                     send: "POST http://\(LoopbackServers.otherHost)/ HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
-                        + "Expect: 100-continue\r\nConnection: close\r\n\r\n"
-                )
+                        + "Expect: 100-continue\r\nConnection: close\r\n\r\n")
                 #expect(refused.hasPrefix("HTTP/1.1 403 "), "\(refused)")
             }
         }
@@ -378,15 +350,13 @@ struct ATSProxyTests {
                 #expect(big.output == "10000000", "\(big.error)")
                 let two = try await Programs.run(
                     "curl",
-                    ["-s", "-m", "30", "-x", proxy, "-w", "%{num_connects}\n", base + "/bytes/1", base + "/bytes/1"]
-                )
+                    ["-s", "-m", "30", "-x", proxy, "-w", "%{num_connects}\n", base + "/bytes/1", base + "/bytes/1"])
                 #expect(two.output.contains("1\n") && two.output.hasSuffix("0\n"), "\(two.output)")
                 let folder = try TemporaryDirectory()
                 try Data(repeating: 7, count: 10_000_000).write(to: URL(fileURLWithPath: folder.path("body")))
                 let up = try await Programs.run(
                     "curl",
-                    ["-s", "-m", "30", "-x", proxy, "--data-binary", "@" + folder.path("body"), base + "/count"]
-                )
+                    ["-s", "-m", "30", "-x", proxy, "--data-binary", "@" + folder.path("body"), base + "/count"])
                 #expect(up.output == "10000000", "\(up.error)")
                 let script =
                     "import sys,urllib.request as u;o=u.build_opener(u.ProxyHandler({'http':sys.argv[1]}));"

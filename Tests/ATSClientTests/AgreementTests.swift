@@ -50,19 +50,12 @@ struct AgreementTests {
         Dictionary(name: "allow-all", json: "{\"NSAllowsArbitraryLoads\":true}", index: 1),
         Dictionary(name: "tlsv1.3", json: exceptions("\"NSExceptionMinimumTLSVersion\":\"TLSv1.3\""), index: 2),
         Dictionary(
-            name: "tlsv1.0",
-            json: exceptions("\"NSExceptionMinimumTLSVersion\":\"TLSv1.0\""),
-            index: 5,
-            sdk: 18
-        ),
+            name: "tlsv1.0", json: exceptions("\"NSExceptionMinimumTLSVersion\":\"TLSv1.0\""), index: 5, sdk: 18),
         Dictionary(name: "nopfs", json: exceptions("\"NSExceptionRequiresForwardSecrecy\":false"), index: 6),
         // The documents' list of suites: it has the four that swift-nio-ssl cannot offer.
         Dictionary(
-            name: "published-nopfs",
-            json: exceptions("\"NSExceptionRequiresForwardSecrecy\":false"),
-            index: 6,
-            os: "published"
-        ),
+            name: "published-nopfs", json: exceptions("\"NSExceptionRequiresForwardSecrecy\":false"), index: 6,
+            os: "published"),
     ]
 
     private static func known(_ who: String, _ dictionary: String) throws -> [String] {
@@ -74,8 +67,7 @@ struct AgreementTests {
 
     /// The kinds for which `verdict` differs from what is expected.
     private static func differing(
-        _ dictionary: Dictionary,
-        _ servers: LoopbackServers,
+        _ dictionary: Dictionary, _ servers: LoopbackServers,
         _ verdict: @escaping @Sendable (LoopbackServers.Server) async -> String
     ) async -> [String] {
         await withTaskGroup(of: String?.self) { group in
@@ -127,10 +119,8 @@ struct AgreementTests {
         configuration.toleratesUncleanClose = true
         let client = ATSClient(
             policy: try Fixture.policy(dictionary.json, os: dictionary.os, sdk: dictionary.sdk),
-            trust: try Fixture.trust(servers),
-            fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
-            configuration: configuration
-        )
+            trust: try Fixture.trust(servers), fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
+            configuration: configuration)
         let found = await Self.differing(dictionary, servers) { server in
             switch await client.load(server.url).result {
             case .loaded: "P"

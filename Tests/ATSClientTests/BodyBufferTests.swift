@@ -18,9 +18,7 @@ struct BodyBufferTests {
         init() {
             let (wakes, ends) = (wakes, ends)
             buffer = BodyBuffer(
-                readOn: { wakes.withLockedValue { $0 += 1 } },
-                giveUp: { ends.withLockedValue { $0 += 1 } }
-            )
+                readOn: { wakes.withLockedValue { $0 += 1 } }, giveUp: { ends.withLockedValue { $0 += 1 } })
         }
 
         func push(_ bytes: Int) -> Bool { buffer.push(ByteBuffer(repeating: 7, count: bytes)) }

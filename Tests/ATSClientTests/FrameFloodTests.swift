@@ -57,47 +57,34 @@ import Testing
             "SETTINGS of 2,700 values",
             [
                 .endless(
-                    FrameServer.frame(.settings, stream: 0, (0..<2700).flatMap { _ in [0, 3, 0, 0, 0, 9] as [UInt8] })
-                )
+                    FrameServer.frame(.settings, stream: 0, (0..<2700).flatMap { _ in [0, 3, 0, 0, 0, 9] as [UInt8] }))
             ],
             none
         ),
         Flood("answers to SETTINGS", [.endless(FrameServer.frame(.settings, 1, stream: 0))], none),
         Flood("PING", [.endless(FrameServer.frame(.ping, stream: 0, [UInt8](repeating: 7, count: 8)))], none),
         Flood(
-            "answers to PING",
-            [.endless(FrameServer.frame(.ping, 1, stream: 0, [UInt8](repeating: 7, count: 8)))],
-            none
+            "answers to PING", [.endless(FrameServer.frame(.ping, 1, stream: 0, [UInt8](repeating: 7, count: 8)))], none
         ),
         Flood("resets of the stream", [.endless(FrameServer.frame(.reset, [0, 0, 0, 8]))], none),
         Flood(
-            "resets of a stream that is not open",
-            [.endless(FrameServer.frame(.reset, stream: 3, [0, 0, 0, 8]))],
-            none
-        ),
+            "resets of a stream that is not open", [.endless(FrameServer.frame(.reset, stream: 3, [0, 0, 0, 8]))], none),
         Flood("window updates", [.endless(FrameServer.frame(.windowUpdate, stream: 0, [0, 0, 0, 1]))], none),
         Flood("window updates of the stream", [.endless(FrameServer.frame(.windowUpdate, [0, 0, 0, 1]))], none),
         Flood("window updates of nothing", [.endless(FrameServer.frame(.windowUpdate, [0, 0, 0, 0]))], none),
         Flood(
             "window updates past the end",
-            [.endless(FrameServer.frame(.windowUpdate, stream: 0, [0x7F, 0xFF, 0xFF, 0xFF]))],
-            none
-        ),
+            [.endless(FrameServer.frame(.windowUpdate, stream: 0, [0x7F, 0xFF, 0xFF, 0xFF]))], none),
         Flood(
             "window updates during an answer",
-            [.frames(head), .endless(FrameServer.frame(.windowUpdate, [0, 0, 0, 1]))],
-            none,
-            cut
-        ),
+            [.frames(head), .endless(FrameServer.frame(.windowUpdate, [0, 0, 0, 1]))], none, cut),
         Flood("PRIORITY", [.endless(FrameServer.frame(.priority, [0, 0, 0, 0, 1]))], none),
         Flood("ALTSVC", [.endless(FrameServer.frame(.alternativeService, stream: 0, [0, 1, 97, 98]))], none),
         Flood("ORIGIN", [.endless(FrameServer.frame(.origin, stream: 0, [0, 1, 97]))], none),
         Flood("frames of no known type", [.endless(FrameServer.frame(.unknown, [1, 2, 3]))], none),
         Flood(
             "large frames of no known type",
-            [.endless(FrameServer.frame(.unknown, [UInt8](repeating: 1, count: 16_384)))],
-            none
-        ),
+            [.endless(FrameServer.frame(.unknown, [UInt8](repeating: 1, count: 16_384)))], none),
         Flood("GOAWAY", [.endless(FrameServer.frame(.goAway, stream: 0, [0, 0, 0, 1, 0, 0, 0, 0]))], none),
         Flood("PUSH_PROMISE", [.endless(FrameServer.frame(.push, endHeaders, [0, 0, 0, 2] + FrameServer.ok))], none),
         Flood("a frame of 16 MB", [.frames([0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1]), .endless([1, 2, 3, 4])], none),
@@ -108,9 +95,7 @@ import Testing
     private static let heads: [Flood] = [
         Flood(
             "empty CONTINUATIONs",
-            [.frames(FrameServer.frame(.headers, FrameServer.ok)), .endless(FrameServer.frame(.continuation))],
-            none
-        ),
+            [.frames(FrameServer.frame(.headers, FrameServer.ok)), .endless(FrameServer.frame(.continuation))], none),
         Flood(
             "CONTINUATIONs of fields",
             [
@@ -123,30 +108,21 @@ import Testing
         Flood("CONTINUATIONs without a head", [.endless(FrameServer.frame(.continuation, endHeaders, block))], none),
         Flood(
             "a head of 16 kB again and again",
-            [.endless(FrameServer.frame(.headers, endHeaders, FrameServer.ok + block))],
-            none,
-            large,
-            cut
-        ),
+            [.endless(FrameServer.frame(.headers, endHeaders, FrameServer.ok + block))], none, large, cut),
         Flood("a field that stands for 40 MB", [.frames(FrameServer.frame(.headers, endHeaders, bomb))], none, large),
         Flood(
-            "129 fields",
-            [.frames(FrameServer.frame(.headers, endHeaders | endStream, FrameServer.ok + fields(129)))],
-            large
-        ),
+            "129 fields", [.frames(FrameServer.frame(.headers, endHeaders | endStream, FrameServer.ok + fields(129)))],
+            large),
         Flood(
-            "128 fields",
-            [.frames(FrameServer.frame(.headers, endHeaders | endStream, FrameServer.ok + fields(128)))],
-            .loaded(200, 0)
-        ),
+            "128 fields", [.frames(FrameServer.frame(.headers, endHeaders | endStream, FrameServer.ok + fields(128)))],
+            .loaded(200, 0)),
         Flood("informational answers", [.endless(early)], none),
         Flood(
             "32 informational answers, and an answer",
             [
                 .frames(
                     (0..<32).flatMap { _ in early }
-                        + FrameServer.frame(.headers, endHeaders | endStream, FrameServer.ok)
-                )
+                        + FrameServer.frame(.headers, endHeaders | endStream, FrameServer.ok))
             ],
             .loaded(200, 0)
         ),
@@ -163,18 +139,13 @@ import Testing
         Flood(
             "a table of 4 GB",
             [.frames(FrameServer.frame(.headers, endHeaders, [0x3F, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F] + FrameServer.ok))],
-            none
-        ),
+            none),
         Flood(
             "a number without end",
-            [.frames(FrameServer.frame(.headers, endHeaders, [0x7F] + [UInt8](repeating: 0xFF, count: 9000)))],
-            none
-        ),
+            [.frames(FrameServer.frame(.headers, endHeaders, [0x7F] + [UInt8](repeating: 0xFF, count: 9000)))], none),
         Flood(
             "streams that nobody opened",
-            [.endless(FrameServer.frame(.headers, endHeaders, stream: 2, FrameServer.ok))],
-            none
-        ),
+            [.endless(FrameServer.frame(.headers, endHeaders, stream: 2, FrameServer.ok))], none),
         Flood("a head and silence", [.frames(head)], cut, endsEarly: false),
         Flood("silence", [], none, endsEarly: false),
         Flood("the end", [.close], none),
@@ -183,11 +154,8 @@ import Testing
     private static let bodies: [Flood] = [
         Flood("empty DATA", [.frames(head), .endless(FrameServer.frame(.data))], none, cut),
         Flood(
-            "DATA of padding",
-            [.frames(head), .endless(FrameServer.frame(.data, FrameServer.padded, [3, 0, 0, 0]))],
-            none,
-            cut
-        ),
+            "DATA of padding", [.frames(head), .endless(FrameServer.frame(.data, FrameServer.padded, [3, 0, 0, 0]))],
+            none, cut),
         Flood("DATA without a head", [.endless(FrameServer.frame(.data, [1]))], none),
         Flood(
             "DATA without end",
@@ -198,24 +166,14 @@ import Testing
             cut
         ),
         Flood(
-            "DATA of a byte without end",
-            [.frames(head), .endless(FrameServer.frame(.data, [1]))],
-            large,
-            none,
-            cut
-        ),
+            "DATA of a byte without end", [.frames(head), .endless(FrameServer.frame(.data, [1]))], large, none, cut),
         Flood(
             "DATA after the end",
             [.frames(head + FrameServer.frame(.data, endStream, [1])), .endless(FrameServer.frame(.data, [1]))],
-            .loaded(200, 1),
-            none
-        ),
+            .loaded(200, 1), none),
         Flood(
-            "DATA on a stream that nobody opened",
-            [.frames(head), .endless(FrameServer.frame(.data, stream: 7, [1]))],
-            none,
-            cut
-        ),
+            "DATA on a stream that nobody opened", [.frames(head), .endless(FrameServer.frame(.data, stream: 7, [1]))],
+            none, cut),
         Flood(
             "an answer, and window updates while the connection rests",
             [
@@ -236,10 +194,7 @@ import Testing
             configuration.totalTimeout = .seconds(25)
             configuration.toleratesUncleanClose = true
             let client = ATSClient(
-                policy: try Fixture.policy("{}"),
-                trust: try HostileTLSTests.trust(),
-                configuration: configuration
-            )
+                policy: try Fixture.policy("{}"), trust: try HostileTLSTests.trust(), configuration: configuration)
             let start = ContinuousClock.now
             let report = await client.load("https://\(FrameServer.host):\(port)/", bodyLimit: 1 << 20)
             let found: Outcome =
@@ -300,9 +255,7 @@ import Testing
         let answers = (0..<200).flatMap { _ in answer }
         for start in stride(from: 0, to: answers.count, by: 7) {
             let isWithin = other.receive(
-                bytes(answers[start..<min(start + 7, answers.count)]),
-                at: .uptimeNanoseconds(0)
-            )
+                bytes(answers[start..<min(start + 7, answers.count)]), at: .uptimeNanoseconds(0))
             #expect(isWithin)
         }
         let many = bytes((0..<15_000).flatMap { _ in FrameServer.frame(.windowUpdate, [0, 0, 0, 1]) })

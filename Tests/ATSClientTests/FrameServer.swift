@@ -36,10 +36,7 @@ final class FrameServer: ChannelInboundHandler {
         let identity = HostileIdentity.shared
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: [.certificate(try NIOSSLCertificate(bytes: identity.leaf, format: .der))],
-            privateKey: .privateKey(
-                try NIOSSLPrivateKey(bytes: Array(identity.key.derRepresentation), format: .der)
-            )
-        )
+            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.key.derRepresentation), format: .der)))
         configuration.applicationProtocols = ["h2"]
         let context = try NIOSSLContext(configuration: configuration)
         let server = try await ServerBootstrap(group: group)

@@ -71,8 +71,7 @@ struct HostileAnswerTests {
         Answer(
             "a reason of combining marks",
             [.text("HTTP/1.1 200 \(String(repeating: "\u{301}\u{316}", count: 8000))\r\nContent-Length: 2\r\n\r\nok")],
-            .loaded(200, 2)
-        ),
+            .loaded(200, 2)),
     ]
 
     private static let heads: [Answer] = [
@@ -85,14 +84,10 @@ struct HostileAnswerTests {
         Answer("127 fields and a length", [.text("\(ok)\(fields(127))Content-Length: 2\r\n\r\nok")], .loaded(200, 2)),
         Answer(
             "a field of 60 kB",
-            [.text("\(ok)X: \(String(repeating: "y", count: 60_000))\r\nContent-Length: 2\r\n\r\nok")],
-            .loaded(200, 2)
-        ),
+            [.text("\(ok)X: \(String(repeating: "y", count: 60_000))\r\nContent-Length: 2\r\n\r\nok")], .loaded(200, 2)),
         Answer(
             "a field of 70 kB",
-            [.text("\(ok)X: \(String(repeating: "y", count: 70_000))\r\nContent-Length: 2\r\n\r\nok")],
-            large
-        ),
+            [.text("\(ok)X: \(String(repeating: "y", count: 70_000))\r\nContent-Length: 2\r\n\r\nok")], large),
         Answer("a field without a colon", [.text("\(ok)nonsense\r\nContent-Length: 2\r\n\r\nok")], none),
         Answer("a field with a space before its colon", [.text("\(ok)Content-Length : 2\r\n\r\nok")], none),
         Answer("a zero in a field", [.text("\(ok)X: a\0b\r\nContent-Length: 2\r\n\r\nok")], none),
@@ -125,10 +120,8 @@ struct HostileAnswerTests {
             .failed("ats.http.redirect-blocked")
         ),
         Answer(
-            "a redirect to itself",
-            [.text("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /\r\n\r\n")],
-            .failed("ats.http.redirect-loop")
-        ),
+            "a redirect to itself", [.text("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /\r\n\r\n")],
+            .failed("ats.http.redirect-loop")),
     ]
 
     private static let lengths: [Answer] = [
@@ -144,35 +137,26 @@ struct HostileAnswerTests {
         Answer("a length beyond 64 bits", [.text("\(ok)Content-Length: 99999999999999999999\r\n\r\nok")], none),
         Answer("a length that is no number", [.text("\(ok)Content-Length: two\r\n\r\nok")], none),
         Answer(
-            "a length of 9 EB, then the end",
-            [.text("\(ok)Content-Length: 9000000000000000000\r\n\r\nok"), .close],
-            cut
+            "a length of 9 EB, then the end", [.text("\(ok)Content-Length: 9000000000000000000\r\n\r\nok"), .close], cut
         ),
         Answer(
             "length and chunks",
-            [.text("\(ok)Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")],
-            none
-        ),
+            [.text("\(ok)Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")], none),
         Answer("a body until the end", [.text("\(ok)\r\nok"), .close], .loaded(200, 2)),
         Answer("a body without end", [.text("\(ok)\r\n"), .endless("x")], large),
         Answer("a drip without end", [.text("\(ok)\r\n"), .drip("x")], none),
         Answer("204 with a body", [.text("HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok")], .loaded(204, 0)),
         Answer("304 with a body", [.text("HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nok")], .loaded(304, 0)),
         Answer(
-            "gzip that is none",
-            [.text("\(ok)Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok")],
-            .loaded(200, 2)
-        ),
+            "gzip that is none", [.text("\(ok)Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok")], .loaded(200, 2)),
         Answer("two answers for one request", [.text("\(length2)\(length2)")], .loaded(200, 2)),
     ]
 
     private static let chunks: [Answer] = [
         Answer("chunks as they should be", [.text("\(chunked)2\r\nok\r\n0\r\n\r\n")], .loaded(200, 2)),
         Answer(
-            "chunks with extensions and trailers",
-            [.text("\(chunked)2;a=b\r\nok\r\n0\r\nX: y\r\n\r\n")],
-            .loaded(200, 2)
-        ),
+            "chunks with extensions and trailers", [.text("\(chunked)2;a=b\r\nok\r\n0\r\nX: y\r\n\r\n")],
+            .loaded(200, 2)),
         Answer("a chunk that is too short", [.text("\(chunked)9\r\nok\r\n0\r\n\r\n"), .close], cut),
         Answer("a chunk that is too long", [.text("\(chunked)1\r\nok\r\n0\r\n\r\n")], none),
         Answer("a size that is none", [.text("\(chunked)xyz\r\nok\r\n0\r\n\r\n")], none),
@@ -183,32 +167,19 @@ struct HostileAnswerTests {
         Answer("endless zeros before a size", [.text(chunked), .endless("0")], cut),
         Answer("an endless extension", [.text("\(chunked)2;"), .endless("a")], cut),
         Answer(
-            "endless chunks",
-            [.text(chunked), .endless("400\r\n\(String(repeating: "a", count: 1024))\r\n")],
-            large
-        ),
+            "endless chunks", [.text(chunked), .endless("400\r\n\(String(repeating: "a", count: 1024))\r\n")], large),
         Answer("endless trailers", [.text("\(chunked)0\r\n"), .endless("X: y\r\n")], large),
         Answer("a drip of trailers", [.text("\(chunked)0\r\n"), .drip("X: y\r\n")], cut),
         Answer(
             "chunks of HTTP/1.0",
             [.text("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"), .close],
-            .loaded(200, 2)
-        ),
+            .loaded(200, 2)),
+        Answer("gzip after chunked", [.text("\(ok)Transfer-Encoding: chunked, gzip\r\n\r\nok"), .close], none),
         Answer(
-            "gzip after chunked",
-            [.text("\(ok)Transfer-Encoding: chunked, gzip\r\n\r\nok"), .close],
-            none
-        ),
-        Answer(
-            "gzip before chunked",
-            [.text("\(ok)Transfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")],
-            none
-        ),
+            "gzip before chunked", [.text("\(ok)Transfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")], none),
         Answer(
             "chunked twice",
-            [.text("\(ok)Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")],
-            none
-        ),
+            [.text("\(ok)Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")], none),
         Answer("an unknown coding", [.text("\(ok)Transfer-Encoding: xchunked\r\n\r\nok"), .close], none),
     ]
 
@@ -216,25 +187,18 @@ struct HostileAnswerTests {
         Answer(
             "100 and 103 before the answer",
             [.text("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n\(length2)")],
-            .loaded(200, 2)
-        ),
+            .loaded(200, 2)),
         Answer(
             "32 informational answers",
-            [.text("\(String(repeating: "HTTP/1.1 103 Early\r\n\r\n", count: 32))\(length2)")],
-            .loaded(200, 2)
-        ),
+            [.text("\(String(repeating: "HTTP/1.1 103 Early\r\n\r\n", count: 32))\(length2)")], .loaded(200, 2)),
         Answer(
             "33 informational answers",
-            [.text("\(String(repeating: "HTTP/1.1 103 Early\r\n\r\n", count: 33))\(length2)")],
-            none
-        ),
+            [.text("\(String(repeating: "HTTP/1.1 103 Early\r\n\r\n", count: 33))\(length2)")], none),
         Answer("endless informational answers", [.endless("HTTP/1.1 100 Continue\r\n\r\n")], none),
         Answer("a drip of informational answers", [.drip("HTTP/1.1 100 Continue\r\n\r\n")], none),
         Answer(
             "101, which nobody asked for",
-            [.text("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")],
-            none
-        ),
+            [.text("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc")], none),
     ]
 
     private static func client() throws -> ATSClient {

@@ -85,12 +85,8 @@ import Testing
         for (_, row) in Self.rows {
             var client = ClientHandshake(
                 offer: HelloOffer(
-                    suites: [.aes128GCMSHA256],
-                    serverName: HostileServer.host(0),
-                    keyShareGroups: [.x25519]
-                ),
-                secrets: .fresh()
-            )
+                    suites: [.aes128GCMSHA256], serverName: HostileServer.host(0), keyShareGroups: [.x25519]),
+                secrets: .fresh())
             var session = HostileSession(try #require(SeenHello(records: client.start())))
             var flight = ServerFlight()
             var sent = 0
@@ -135,13 +131,9 @@ import Testing
         configuration.addressOverrides = [AddressOverride(host: "*", port: place, address: "127.0.0.1")]
         let (ports, announce) = AsyncStream.makeStream(of: Int.self)
         let proxy = try ATSProxy(
-            policy: try Fixture.policy("{}"),
-            trust: try trust(),
-            fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
-            configuration: configuration,
-            onListening: { _, port in announce.yield(port) },
-            onEvent: { _ in }
-        )
+            policy: try Fixture.policy("{}"), trust: try trust(),
+            fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration,
+            onListening: { _, port in announce.yield(port) }, onEvent: { _ in })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await proxy.run() }
             var iterator = ports.makeAsyncIterator()
@@ -162,9 +154,7 @@ import Testing
             }
             .connect(host: "127.0.0.1", port: port).get()
         channel.writeAndFlush(
-            ByteBuffer(string: "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"),
-            promise: nil
-        )
+            ByteBuffer(string: "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"), promise: nil)
         let timer = loop.scheduleTask(in: .seconds(20)) { channel.close(promise: nil) }
         defer { timer.cancel() }
         return try await promise.futureResult.get()

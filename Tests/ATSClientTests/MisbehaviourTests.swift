@@ -49,11 +49,7 @@ struct MisbehaviourTests {
         try await PlainServer.with { server in
             let client = try Self.client { $0.totalTimeout = .milliseconds(500) }
             let request = HTTPRequest(
-                method: .get,
-                scheme: "http",
-                authority: "127.0.0.1:\(server.port)",
-                path: "/endless"
-            )
+                method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: "/endless")
             await #expect(throws: ATSLoadError.self) {
                 for try await _ in try await client.execute(request).body {}
             }
@@ -66,11 +62,7 @@ struct MisbehaviourTests {
         try await PlainServer.with { server in
             let client = try Self.client { $0.idleTimeout = .seconds(30) }
             let request = HTTPRequest(
-                method: .get,
-                scheme: "http",
-                authority: "127.0.0.1:\(server.port)",
-                path: "/silent"
-            )
+                method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: "/silent")
             let task = Task { try await client.execute(request) }
             let deadline = ContinuousClock.now + .seconds(5)
             while server.requests.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline { await Task.yield() }
@@ -86,11 +78,7 @@ struct MisbehaviourTests {
         try await PlainServer.with { server in
             let client = try Self.client()
             let request = HTTPRequest(
-                method: .get,
-                scheme: "http",
-                authority: "127.0.0.1:\(server.port)",
-                path: "/bytes/10000000"
-            )
+                method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: "/bytes/10000000")
             let response = try await client.execute(request)
             var count = 0
             for try await part in response.body {
@@ -108,11 +96,7 @@ struct MisbehaviourTests {
         try await PlainServer.with { server in
             let client = try Self.client()
             let request = HTTPRequest(
-                method: .post,
-                scheme: "http",
-                authority: "127.0.0.1:\(server.port)",
-                path: "/count"
-            )
+                method: .post, scheme: "http", authority: "127.0.0.1:\(server.port)", path: "/count")
             let parts = AsyncStream<ByteBuffer> { continuation in
                 for _ in 0..<3 { continuation.yield(ByteBuffer(repeating: 1, count: 100_000)) }
                 continuation.finish()
@@ -223,11 +207,7 @@ struct MisbehaviourTests {
     }
 
     private static func many(
-        _ count: Int,
-        _ client: ATSClient,
-        _ url: String,
-        _ length: Int,
-        _ fields: HTTPFields = [:]
+        _ count: Int, _ client: ATSClient, _ url: String, _ length: Int, _ fields: HTTPFields = [:]
     ) async throws {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for index in 0..<count {

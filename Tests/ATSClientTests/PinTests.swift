@@ -40,10 +40,7 @@ struct PinTests {
         Row("wrong leaf", "\"api.example.com\":{\(wrong)}", false),
         Row("right authority, wrong leaf: both must match", "\"api.example.com\":{\(wrong),\(authority)}", false),
         Row(
-            "the leaf as an authority",
-            "\"api.example.com\":{\(authority.replacing("CA\"}", with: "LEAF\"}"))}",
-            false
-        ),
+            "the leaf as an authority", "\"api.example.com\":{\(authority.replacing("CA\"}", with: "LEAF\"}"))}", false),
         Row("an empty list fails closed", "\"api.example.com\":{\"NSPinnedLeafIdentities\":[]}", false),
         Row("no identities at all is not pinned", "\"api.example.com\":{}", true),
         Row("one label below", "\"example.com\":{\"NSIncludesSubdomains\":true,\(wrong)}", false),
@@ -51,16 +48,10 @@ struct PinTests {
         Row("two labels above are too many", "\"com\":{\"NSIncludesSubdomains\":true,\(wrong)}", true),
         Row(
             "entries are united",
-            "\"example.com\":{\"NSIncludesSubdomains\":true,\(wrong)},\"api.example.com\":{\(leaf)}",
-            true
-        ),
+            "\"example.com\":{\"NSIncludesSubdomains\":true,\(wrong)},\"api.example.com\":{\(leaf)}", true),
         Row("case makes no difference", "\"API.Example.COM\":{\(wrong)}", false),
         Row(
-            "the host's trailing dot does not count",
-            "\"api.example.com\":{\(wrong)}",
-            false,
-            host: "api.example.com."
-        ),
+            "the host's trailing dot does not count", "\"api.example.com\":{\(wrong)}", false, host: "api.example.com."),
         Row("nor does it for a pin that matches", "\"api.example.com\":{\(leaf)}", true, host: "api.example.com."),
         Row("case of the host makes no difference", "\"api.example.com\":{\(wrong)}", false, host: "API.example.COM"),
         Row("another host", "\"www.example.com\":{\(wrong)}", true),

@@ -69,8 +69,7 @@ private final class PlainHandler: ChannelInboundHandler {
         case "fields":
             send(
                 context,
-                ByteBuffer(string: head.headers.map { "\($0.name.lowercased()): \($0.value)" }.joined(separator: "\n"))
-            )
+                ByteBuffer(string: head.headers.map { "\($0.name.lowercased()): \($0.value)" }.joined(separator: "\n")))
         case "redirect":
             send(context, ByteBuffer(), status: number, location: head.uri.components(separatedBy: "to=").last)
         case "stall": raw(context, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
@@ -84,10 +83,8 @@ private final class PlainHandler: ChannelInboundHandler {
         case "garbage": raw(context, "220 smtp.example.com ESMTP\r\n\r\n", close: true)
         case "headers":
             endless(
-                context,
-                "HTTP/1.1 200 OK\r\n",
-                String(repeating: "X-Field: " + String(repeating: "a", count: 1000) + "\r\n", count: 20)
-            )
+                context, "HTTP/1.1 200 OK\r\n",
+                String(repeating: "X-Field: " + String(repeating: "a", count: 1000) + "\r\n", count: 20))
         case "endless": endless(context, "HTTP/1.1 200 OK\r\n\r\n", String(repeating: "b", count: 10_000))
         case "early":
             raw(
@@ -138,10 +135,7 @@ enum RawConnection {
     ///   - after: what is sent once the answer ends with the first text.
     ///   - size: bytes of a long answer that are kept, its beginning and its end.
     static func exchange(
-        port: Int,
-        send text: String,
-        after: (String, String)? = nil,
-        limit: TimeAmount = .seconds(10),
+        port: Int, send text: String, after: (String, String)? = nil, limit: TimeAmount = .seconds(10),
         keeps size: Int = .max
     ) async throws -> String {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
@@ -217,10 +211,8 @@ enum Programs {
             let complaint = error.fileHandleForReading.readDataToEndOfFile()
             process.waitUntilExit()
             return Result(
-                status: process.terminationStatus,
-                output: String(decoding: text, as: UTF8.self),
-                error: String(decoding: complaint, as: UTF8.self)
-            )
+                status: process.terminationStatus, output: String(decoding: text, as: UTF8.self),
+                error: String(decoding: complaint, as: UTF8.self))
         }
     }
 }

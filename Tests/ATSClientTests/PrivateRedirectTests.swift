@@ -42,8 +42,7 @@ struct PrivateRedirectTests {
         let log = CountingUpstream.Log([])
         try await RawServer.with({ CountingUpstream(log) }) { inside in
             let place = target.split(separator: "PORT", omittingEmptySubsequences: false).joined(
-                separator: "\(inside.port)"
-            )
+                separator: "\(inside.port)")
             try await RawServer.with(host: "127.0.0.2", { ScriptedServer(Self.redirect(to: place)) }) { outside in
                 let client = try Self.client()
                 let start = ContinuousClock.now

@@ -52,13 +52,11 @@ struct ProxyDeadlineTests {
             $0.requestTimeout = short
         },
         Client(
-            name: "drips a body",
-            send: "POST UP/swallow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+            name: "drips a body", send: "POST UP/swallow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
             drip: "1\r\na\r\n"
         ) { $0.exchangeTimeout = short },
         Client(
-            name: "waits for a silent server",
-            send: "GET UP/silent HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            name: "waits for a silent server", send: "GET UP/silent HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         ) {
             $0.idleTimeout = short
         },
@@ -69,8 +67,7 @@ struct ProxyDeadlineTests {
             $0.answerTimeout = short
         },
         Client(
-            name: "takes no refusal",
-            send: String(repeating: "GET / HTTP/1.1\r\nHost: x\r\n\r\n", count: 100_000),
+            name: "takes no refusal", send: String(repeating: "GET / HTTP/1.1\r\nHost: x\r\n\r\n", count: 100_000),
             reads: false
         ) { $0.answerTimeout = short },
         Client(name: "connects to a server that says nothing", send: "CONNECT HELD HTTP/1.1\r\n\r\n") {
@@ -80,16 +77,14 @@ struct ProxyDeadlineTests {
             $0.decisionTimeout = short
         },
         Client(
-            name: "lives too long",
-            send: "POST UP/swallow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+            name: "lives too long", send: "POST UP/swallow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
             drip: "1\r\na\r\n"
         ) {
             $0.connectionLifetime = short
         },
         Client(
             name: "asks for another protocol",
-            send: "GET UP/answer HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
-            drip: "abc"
+            send: "GET UP/answer HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", drip: "abc"
         ) {
             $0.requestTimeout = short
         },
@@ -137,10 +132,8 @@ struct ProxyDeadlineTests {
     }
 
     @Test(
-        "A tunnel ends by its rest, its handshake and its age",
-        .enabled(if: LoopbackServers.isAvailable),
-        arguments: ["", "\u{16}", "drip"]
-    )
+        "A tunnel ends by its rest, its handshake and its age", .enabled(if: LoopbackServers.isAvailable),
+        arguments: ["", "\u{16}", "drip"])
     func tunnels(first: String) async throws {
         let servers = try #require(LoopbackServers.shared)
         let server = try servers.server("modern")
@@ -152,10 +145,8 @@ struct ProxyDeadlineTests {
             $0.connectionLifetime = first == "drip" ? .seconds(2) : .seconds(3600)
         } body: { running in
             let answer = try await RawConnection.exchange(
-                port: running.port,
-                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\n",
-                after: ("established\r\n\r\n", first == "drip" ? "\u{16}" : first)
-            )
+                port: running.port, send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\n",
+                after: ("established\r\n\r\n", first == "drip" ? "\u{16}" : first))
             #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
             #expect(await running.becomesEmpty(within: .seconds(10)))
         }

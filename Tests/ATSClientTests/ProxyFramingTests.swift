@@ -72,13 +72,10 @@ struct ProxyFramingTests {
                     #expect(isShown == (shape.method != "HEAD"), "\(shape): \(answer)")
                     #expect(answer.hasPrefix("HTTP/1.1 200 OK"), "\(shape): \(answer)")
                     #expect(
-                        answer.hasSuffix("answer to GET /second-\(index)") == shape.keepsAlive,
-                        "\(shape): \(answer)"
-                    )
+                        answer.hasSuffix("answer to GET /second-\(index)") == shape.keepsAlive, "\(shape): \(answer)")
                     let victim = try await RawConnection.exchange(
                         port: running.port,
-                        send: "GET \(base)/victim-\(index) HTTP/1.1\r\nHost: up\r\nConnection: close\r\n\r\n"
-                    )
+                        send: "GET \(base)/victim-\(index) HTTP/1.1\r\nHost: up\r\nConnection: close\r\n\r\n")
                     expected.append("GET /victim-\(index) 0")
                     #expect(victim.hasSuffix("\r\n\r\nanswer to GET /victim-\(index)"), "\(shape): \(victim)")
                     #expect(log.withLockedValue { $0 } == expected, "\(shape)")
@@ -95,9 +92,7 @@ struct ProxyFramingTests {
             try await PlainProxy.with { running in
                 let url = "http://127.0.0.1:\(server.port)/"
                 let answer = try await RawConnection.exchange(
-                    port: running.port,
-                    send: text.replacingOccurrences(of: "URL", with: url)
-                )
+                    port: running.port, send: text.replacingOccurrences(of: "URL", with: url))
                 #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
                 #expect(answer.lowercased().contains("connection: close"), "\(answer)")
                 #expect(log.withLockedValue { $0 }.isEmpty)
@@ -155,8 +150,7 @@ struct ProxyFramingTests {
         try await PlainProxy.with { running in
             let answer = try await RawConnection.exchange(
                 port: running.port,
-                send: "HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-            )
+                send: "HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             let parts = answer.components(separatedBy: "\r\n\r\n")
             #expect(parts.count == 3 && parts[1].hasPrefix("HTTP/1.1 400 "), "\(answer)")
         }
@@ -171,8 +165,7 @@ struct ProxyFramingTests {
             try await PlainProxy.with { running in
                 let answer = try await RawConnection.exchange(
                     port: running.port,
-                    send: "GET http://127.0.0.1:\(server.port)/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
-                )
+                    send: "GET http://127.0.0.1:\(server.port)/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
                 #expect(answer.hasSuffix("\r\n\r\nhello"), "\(answer)")
                 #expect(!answer.lowercased().contains("chunked"), "\(answer)")
             }
@@ -204,8 +197,7 @@ struct ProxyFramingTests {
 
     @Test(
         "After trailers that speak of framing the next request has a connection of its own, and its answer",
-        arguments: ["Transfer-Encoding: x", "Connection: close", "X: y"]
-    )
+        arguments: ["Transfer-Encoding: x", "Connection: close", "X: y"])
     func framingInTrailers(field: String) async throws {
         let answers = ScriptedServer.Script([
             .text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\(field)\r\n\r\n")
@@ -215,9 +207,7 @@ struct ProxyFramingTests {
                 let url = "http://127.0.0.1:\(server.port)/"
                 for _ in 0..<2 {
                     let answer = try await RawConnection.exchange(
-                        port: running.port,
-                        send: "GET \(url) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-                    )
+                        port: running.port, send: "GET \(url) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                     #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(answer)")
                 }
             }
@@ -251,8 +241,7 @@ struct ProxyFramingTests {
                     port: running.port,
                     send:
                         "\(method) http://127.0.0.1:\(server.port)/ HTTP/1.1\r\nHost: up\r\nMax-Forwards: \(field)\r\n"
-                        + "Connection: close\r\n\r\n"
-                )
+                        + "Connection: close\r\n\r\n")
                 #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
                 #expect(log.withLockedValue { $0 }.isEmpty == (sent == nil))
                 if let sent {
@@ -292,8 +281,7 @@ struct ProxyFramingTests {
 
     @Test(
         "A streamed body of another length than announced ends the load and its connection; the next load is whole",
-        arguments: [(3, "ats.http.request-body"), (5, ""), (9, "ats.http.request-body")]
-    )
+        arguments: [(3, "ats.http.request-body"), (5, ""), (9, "ats.http.request-body")])
     func announcedLength(length: Int, code: String) async throws {
         let log = CountingUpstream.Log([])
         try await RawServer.with({ CountingUpstream(log) }) { server in
@@ -338,11 +326,7 @@ struct ProxyFramingTests {
             let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
             for more in ["", String(repeating: "\0\0\0\u{4}\0\0\0\0\0", count: 20_000)] {
                 let answer = try await RawConnection.exchange(
-                    port: running.port,
-                    send: preface + more,
-                    limit: .seconds(20),
-                    keeps: 10_000
-                )
+                    port: running.port, send: preface + more, limit: .seconds(20), keeps: 10_000)
                 #expect(answer.isEmpty && !more.isEmpty || answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
             }
             #expect(await running.becomesEmpty(within: .seconds(10)))

@@ -15,8 +15,7 @@ struct RawServer: Sendable {
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     static func with(
-        host: String = "127.0.0.1",
-        _ handler: @escaping @Sendable () -> any ChannelHandler,
+        host: String = "127.0.0.1", _ handler: @escaping @Sendable () -> any ChannelHandler,
         _ body: @Sendable (RawServer) async throws -> Void
     ) async throws {
         let server = try await ServerBootstrap(group: RawServer.group)
@@ -41,10 +40,8 @@ struct PlainProxy: Sendable {
     let port: Int
 
     static func with(
-        fetcher: (any IntermediateFetcher)? = nil,
-        trust: TrustAnchors = TrustAnchors(),
-        _ change: (inout ATSProxy.Configuration) -> Void = { _ in },
-        body: @Sendable (PlainProxy) async throws -> Void
+        fetcher: (any IntermediateFetcher)? = nil, trust: TrustAnchors = TrustAnchors(),
+        _ change: (inout ATSProxy.Configuration) -> Void = { _ in }, body: @Sendable (PlainProxy) async throws -> Void
     ) async throws {
         var configuration = ATSProxy.Configuration()
         configuration.port = 0
@@ -52,12 +49,8 @@ struct PlainProxy: Sendable {
         change(&configuration)
         let (ports, announce) = AsyncStream.makeStream(of: Int.self)
         let proxy = try ATSProxy(
-            policy: try Fixture.policy("{}"),
-            trust: trust,
-            fetcher: fetcher,
-            configuration: configuration,
-            onListening: { _, port in announce.yield(port) }
-        )
+            policy: try Fixture.policy("{}"), trust: trust, fetcher: fetcher, configuration: configuration,
+            onListening: { _, port in announce.yield(port) })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await proxy.run() }
             var iterator = ports.makeAsyncIterator()

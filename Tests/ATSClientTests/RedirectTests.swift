@@ -57,9 +57,7 @@ struct RedirectTests {
         let report = try await Self.load("Location: //evil.example:99999/\r\n")
         let message = report.because.first?.message ?? ""
         #expect(
-            message.hasPrefix("The redirect leads to 'http://evil.example:99999/', which is not a URL: "),
-            "\(message)"
-        )
+            message.hasPrefix("The redirect leads to 'http://evil.example:99999/', which is not a URL: "), "\(message)")
         #expect(report.hops.map(\.status) == [302, nil])
     }
 
@@ -111,21 +109,12 @@ struct RedirectTests {
     {
         let channel = EmbeddedChannel()
         let handler = ExchangeHandler(
-            isMultiplexed: false,
-            keepAlive: .seconds(60),
-            loop: channel.eventLoop,
-            onIdle: { _ in }
-        )
+            isMultiplexed: false, keepAlive: .seconds(60), loop: channel.eventLoop, onIdle: { _ in })
         try channel.pipeline.syncOperations.addHandler(handler)
         channel.connect(to: try SocketAddress(ipAddress: "192.0.2.1", port: 443), promise: nil)
         let request = WireRequest(
-            head: HTTPRequestHead(version: .http1_1, method: .GET, uri: "/"),
-            body: .empty,
-            deadline: nil,
-            idleTimeout: nil,
-            bodyLimit: nil,
-            toleratesUncleanClose: true
-        )
+            head: HTTPRequestHead(version: .http1_1, method: .GET, uri: "/"), body: .empty, deadline: nil,
+            idleTimeout: nil, bodyLimit: nil, toleratesUncleanClose: true)
         handler.begin(Exchange(request), one)
         let head = HTTPResponseHead(version: .http1_1, status: .found, headers: ["content-length": "0"])
         try channel.writeInbound(HTTPClientResponsePart.head(head))
@@ -166,10 +155,7 @@ struct RedirectTests {
             configuration: .makeServerConfiguration(
                 certificateChain: [.certificate(try NIOSSLCertificate(bytes: identity.leaf, format: .der))],
                 privateKey: .privateKey(
-                    try NIOSSLPrivateKey(bytes: Array(identity.key.derRepresentation), format: .der)
-                )
-            )
-        )
+                    try NIOSSLPrivateKey(bytes: Array(identity.key.derRepresentation), format: .der))))
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -17,10 +17,7 @@ struct ServiceTests {
             let client = ATSClient(policy: try Fixture.policy("{}"), trust: TrustAnchors())
             let group = ServiceGroup(
                 configuration: ServiceGroupConfiguration(
-                    services: [client],
-                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-                )
-            )
+                    services: [client], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await group.run() }
                 // One connection is kept and idle, one is busy when the shutdown comes.

@@ -25,9 +25,7 @@ struct SlowJudgementTests {
         }
     }
 
-    @Test(
-        "While twelve judgements hold their threads, an honest tunnel is opened and a plain request is answered"
-    )
+    @Test("While twelve judgements hold their threads, an honest tunnel is opened and a plain request is answered")
     func hostileServers() async throws {
         let servers = try #require(LoopbackServers.shared)
         let honest = try servers.server("modern")
@@ -44,10 +42,8 @@ struct SlowJudgementTests {
                 let slow = names.map { name in
                     Task {
                         try await RawConnection.exchange(
-                            port: running.port,
-                            send: "CONNECT \(name):\(hostile.port) HTTP/1.1\r\n\r\n",
-                            limit: .seconds(20)
-                        )
+                            port: running.port, send: "CONNECT \(name):\(hostile.port) HTTP/1.1\r\n\r\n",
+                            limit: .seconds(20))
                     }
                 }
                 let deadline = ContinuousClock.now + .seconds(10)
@@ -57,15 +53,12 @@ struct SlowJudgementTests {
                 #expect(fetcher.running.withLockedValue { $0 } == 12)
                 let start = ContinuousClock.now
                 let tunnel = try await RawConnection.exchange(
-                    port: running.port,
-                    send: "CONNECT \(honest.host):\(honest.port) HTTP/1.1\r\n\r\n",
-                    after: ("established\r\n\r\n", "no TLS")
-                )
+                    port: running.port, send: "CONNECT \(honest.host):\(honest.port) HTTP/1.1\r\n\r\n",
+                    after: ("established\r\n\r\n", "no TLS"))
                 #expect(tunnel.hasPrefix("HTTP/1.1 200 "), "\(tunnel)")
                 let answer = try await RawConnection.exchange(
                     port: running.port,
-                    send: "GET http://127.0.0.1:\(plain.port)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-                )
+                    send: "GET http://127.0.0.1:\(plain.port)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 #expect(answer.hasSuffix("answer to GET /"), "\(answer)")
                 #expect(ContinuousClock.now - start < .seconds(5))
                 fetcher.isReleased.withLockedValue { $0 = true }

@@ -16,9 +16,7 @@ struct TunnelTests {
         try await RunningProxy.with(servers) { running in
             let script = LoopbackServers.repository + "/Tests/Vectors/tunnel/tunnel_check.py"
             let result = try await Programs.run(
-                "timeout",
-                ["60", "python3", script, String(running.port), servers.folder, servers.authority]
-            )
+                "timeout", ["60", "python3", script, String(running.port), servers.folder, servers.authority])
             let lines = result.output.split(separator: "\n").map(String.init)
             let all = [
                 "10 MB down", "10 MB up", "kept alive", "urllib", "curl 10 MB down", "curl 10 MB up", "curl kept alive",
@@ -30,8 +28,7 @@ struct TunnelTests {
 
     @Test(
         "2,000 tunnels leave descriptors and memory as they were",
-        .enabled(if: ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1")
-    )
+        .enabled(if: ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"))
     func manyTunnels() async throws {
         let servers = try #require(LoopbackServers.shared)
         let server = try servers.server("modern")
@@ -42,9 +39,7 @@ struct TunnelTests {
                         if index >= 16 { #expect(await group.next() == "200") }
                         group.addTask {
                             await RawConnection.status(
-                                port: running.port,
-                                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\n"
-                            )
+                                port: running.port, send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\n")
                         }
                     }
                 }
@@ -111,9 +106,7 @@ struct TunnelTests {
             let curl = try await Programs.run("curl", ["-sv", "-m", "20", "-x", proxy, server.url])
             #expect(curl.status == 56 && curl.error.contains(code), "\(curl)")
             let plain = try await RawConnection.exchange(
-                port: running.port,
-                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n"
-            )
+                port: running.port, send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n")
             let body = plain.components(separatedBy: "\r\n\r\n").last ?? ""
             #expect(plain.hasPrefix("HTTP/1.1 \(status) ") && body.contains(code), "\(plain)")
         }

@@ -16,8 +16,7 @@ import Testing
 
     /// Opens the file and reads what is in it.
     static func open(
-        _ path: String,
-        _ conditions: [CheckJournal.Condition] = conditions
+        _ path: String, _ conditions: [CheckJournal.Condition] = conditions
     ) throws -> (journal: CheckJournal, records: [CheckJournal.Record]) {
         var records: [CheckJournal.Record] = []
         let journal = try CheckJournal(path, conditions: conditions)
@@ -27,12 +26,8 @@ import Testing
 
     static func summary(_ cause: String?) -> TargetSummary {
         TargetSummary(
-            verdict: cause == nil ? .pass : .fail,
-            cause: cause,
-            certificate: "01 ab",
-            notAfter: 1_800_000_000,
-            group: "X25519"
-        )
+            verdict: cause == nil ? .pass : .fail, cause: cause, certificate: "01 ab", notAfter: 1_800_000_000,
+            group: "X25519")
     }
 
     static func write(_ places: [Int], to journal: CheckJournal) throws {
@@ -261,9 +256,7 @@ import Testing
             #expect(fault.reason.contains(words))
         }
         try FileManager.default.createSymbolicLink(
-            atPath: folder.path("link"),
-            withDestinationPath: folder.path("there")
-        )
+            atPath: folder.path("link"), withDestinationPath: folder.path("there"))
         #expect(throws: InputFault.self) { _ = try Self.open(folder.path("link")) }
     }
 }

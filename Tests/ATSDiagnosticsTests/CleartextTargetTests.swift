@@ -12,10 +12,7 @@ import Testing
 /// An `http` URL is judged as the app would load it.
 @Suite struct CleartextTargetTests {
     private static func report(
-        _ url: String,
-        os: String = "macos26",
-        app: ATSDictionary? = nil,
-        server: ModelServer = ModelServer(),
+        _ url: String, os: String = "macos26", app: ATSDictionary? = nil, server: ModelServer = ModelServer(),
         end: LoadTrace.End = .loaded
     ) async throws -> TargetReport {
         let load = LoadTrace(places: [try CheckTarget(url).url], end: end)
@@ -87,10 +84,8 @@ import Testing
             dictionary.arbitraryLoadsInWebContent = [nil, nil, true].randomElement(using: &random) ?? nil
             for host in hosts where Int.random(in: 0..<4, using: &random) == 0 {
                 dictionary.exceptions[host] = ExceptionEntry(
-                    includesSubdomains: .random(using: &random),
-                    allowsInsecureHTTPLoads: .random(using: &random),
-                    minimumTLSVersion: TLSVersionName.allCases.randomElement(using: &random)
-                )
+                    includesSubdomains: .random(using: &random), allowsInsecureHTTPLoads: .random(using: &random),
+                    minimumTLSVersion: TLSVersionName.allCases.randomElement(using: &random))
             }
             let profile = OSProfile.all.randomElement(using: &random) ?? .standard
             let scheme = Bool.random(using: &random) ? "http" : "https"

@@ -70,9 +70,7 @@ import Testing
         configuration.targetTimeout = .seconds(5)
         let loopback = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
         let session = try CheckSession(
-            configuration,
-            resolver: NameResolver(threads: .shared) { _, _ in .addresses([loopback]) }
-        )
+            configuration, resolver: NameResolver(threads: .shared) { _, _ in .addresses([loopback]) })
         for scheme in ["https", "http"] {
             var target = try CheckTarget("\(scheme)://evil.example:1/")
             target.isNamedInPublic = true
@@ -98,9 +96,7 @@ import Testing
     @Test("A server whose address is not known is not asked")
     func noAddresses() async throws {
         let session = try CheckSession(
-            .init(),
-            resolver: NameResolver(threads: .shared) { _, _ in .failed(.nameNotFound("no such name")) }
-        )
+            .init(), resolver: NameResolver(threads: .shared) { _, _ in .failed(.nameNotFound("no such name")) })
         let fault = await session.objection(to: [try CheckTarget("evil.example")], isPrivatePlace: false)
         #expect(fault?.reason == "the answer names evil.example, which has no address now")
         #expect(fault?.isUndetermined == true)

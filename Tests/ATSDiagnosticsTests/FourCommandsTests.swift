@@ -70,13 +70,8 @@ import Testing
         func chain(bits: Int = 2048, days: Double = 60) -> ChainFacts {
             ModelServer.chain(
                 leaf: ModelServer.certificate(
-                    "CN=\(host)",
-                    issuer: "CN=Root",
-                    names: [host.hasSuffix(".") ? String(host.dropLast()) : host],
-                    bits: bits,
-                    notAfter: ModelServer.instant.addingTimeInterval(86_400 * days)
-                )
-            )
+                    "CN=\(host)", issuer: "CN=Root", names: [host.hasSuffix(".") ? String(host.dropLast()) : host],
+                    bits: bits, notAfter: ModelServer.instant.addingTimeInterval(86_400 * days)))
         }
         return switch number {
         case 0: ModelServer(chain: chain())
@@ -173,19 +168,13 @@ import Testing
         if isRefused { evidence.explanation = widest(server) }
         evidence.chains[PresentedChain(server.chain.presented.map(\.der))] = server.chain
         let judge = ConfigurationJudge(
-            target: url,
-            profile: profile,
-            evidence: [Endpoint(url): evidence],
-            instant: ModelServer.instant
-        )
+            target: url, profile: profile, evidence: [Endpoint(url): evidence], instant: ModelServer.instant)
         return Known(judge: judge, minimal: DictionarySearch([(target, judge)]).minimal())
     }
 
     /// What the client does with a decision: it refuses, or connects and judges.
     private static func fetch(
-        _ url: LoadURL,
-        _ decision: URLDecision,
-        _ server: ModelServer
+        _ url: LoadURL, _ decision: URLDecision, _ server: ModelServer
     ) -> (result: ConfigurationResult.Result, error: URLLoadError?, because: [Cause]) {
         if decision.verdict == .blocked, let error = decision.error {
             let fault = LoadFaults.blocked(decision, error: error, isRedirect: false)
@@ -195,11 +184,7 @@ import Testing
         let outcome = server.answer(Offer(decision.requirements))
         guard case .negotiated(let handshake) = outcome else {
             let fault = LoadFaults.translate(
-                ConnectFailure(outcome: outcome),
-                url: url,
-                decision: decision,
-                widest: widest(server)
-            )
+                ConnectFailure(outcome: outcome), url: url, decision: decision, widest: widest(server))
             return (fault.outcome == .refused ? .fail : .undetermined, fault.error, fault.causes)
         }
         let facts = ConnectionFacts(handshake: handshake, chain: server.chain, staple: nil)
@@ -213,11 +198,7 @@ import Testing
             let suite = version == .tls13 ? CipherSuite.aes128GCMSHA256 : server.suites.first
         else { return nil }
         return HandshakeObservation(
-            version: version,
-            suite: suite,
-            group: suite.hasForwardSecrecy ? .x25519 : nil,
-            certificates: server.chain.presented.map(\.der),
-            keyPossession: .proven
-        )
+            version: version, suite: suite, group: suite.hasForwardSecrecy ? .x25519 : nil,
+            certificates: server.chain.presented.map(\.der), keyPossession: .proven)
     }
 }

@@ -14,9 +14,7 @@ import Testing
 @Suite struct MinimalDictionaryTests {
     /// - Parameter sdk: 18 by default, so that there is more than one exception about versions.
     private static func judges(
-        _ servers: [(String, ModelServer)],
-        app: ATSDictionary? = nil,
-        sdk: Int = 18
+        _ servers: [(String, ModelServer)], app: ATSDictionary? = nil, sdk: Int = 18
     ) async throws -> DictionarySearch {
         let profile = OSProfile.standard.linked(on: try #require(LinkedSDK(number: sdk)))
         var judges: [(target: CheckTarget, judge: ConfigurationJudge)] = []
@@ -24,14 +22,9 @@ import Testing
             let target = try CheckTarget(host)
             var server = server
             server.chain = ModelServer.chain(
-                leaf: ModelServer.certificate("CN=\(host)", issuer: "CN=Root", names: [host])
-            )
+                leaf: ModelServer.certificate("CN=\(host)", issuer: "CN=Root", names: [host]))
             let diagnosis = TargetDiagnosis(
-                profile: profile,
-                appDictionary: app,
-                probing: server,
-                instant: ModelServer.instant
-            )
+                profile: profile, appDictionary: app, probing: server, instant: ModelServer.instant)
             judges.append((target, await diagnosis.evidence(of: target)))
         }
         return DictionarySearch(judges)
@@ -84,8 +77,7 @@ import Testing
             ])
         )
         let result = try await Self.judges([("a.example", Self.good), ("old.example", Self.old)], app: app).minimal(
-            app: app
-        )
+            app: app)
         let prefix = "NSAppTransportSecurity."
         #expect(
             Set(result.dead.map(\.keyPath)) == [
@@ -132,9 +124,7 @@ import Testing
             ])
         )
         let search = try await Self.judges(
-            [("api.down.example", Self.silent), ("down.example", Self.silent), ("no.example", Self.hopeless)],
-            app: app
-        )
+            [("api.down.example", Self.silent), ("down.example", Self.silent), ("no.example", Self.hopeless)], app: app)
         let dead = search.minimal(app: app).dead
         let prefix = "NSAppTransportSecurity.NSExceptionDomains."
         #expect(
@@ -206,10 +196,7 @@ import Testing
         app.arbitraryLoads = true
         for number in 0..<count {
             app.exceptions["h\(number).example"] = ExceptionEntry(
-                includesSubdomains: true,
-                allowsInsecureHTTPLoads: true,
-                requiresForwardSecrecy: false
-            )
+                includesSubdomains: true, allowsInsecureHTTPLoads: true, requiresForwardSecrecy: false)
             app.exceptions["unused\(number).example"] = ExceptionEntry(allowsInsecureHTTPLoads: true)
         }
         let result = try await Self.judges(servers, app: app).minimal(app: app)
@@ -220,9 +207,7 @@ import Testing
 
     /// What the search is compared with: each key is tried with every target, under the whole dictionary.
     private static func plainly(
-        _ search: DictionarySearch,
-        _ result: MinimalDictionary,
-        _ app: ATSDictionary
+        _ search: DictionarySearch, _ result: MinimalDictionary, _ app: ATSDictionary
     ) -> (needed: [String], dead: [String]) {
         let impossible = Set(result.impossible.map(\.target))
         let possible = search.judges.filter { !impossible.contains($0.target.url.text) }
@@ -265,8 +250,7 @@ import Testing
                     includesSubdomains: Bool.random(using: &generator),
                     allowsInsecureHTTPLoads: Bool.random(using: &generator),
                     minimumTLSVersion: Bool.random(using: &generator) ? .tls10 : nil,
-                    requiresForwardSecrecy: Bool.random(using: &generator)
-                )
+                    requiresForwardSecrecy: Bool.random(using: &generator))
             }
             let search = try await Self.judges(servers, app: app)
             let result = search.minimal(app: app)

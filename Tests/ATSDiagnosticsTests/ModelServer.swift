@@ -23,13 +23,8 @@ struct ModelServer: ServerProbing {
         guard let suite = own.first(where: offer.suites.contains) else { return .alert(level: 2, description: 40) }
         return .negotiated(
             HandshakeObservation(
-                version: version,
-                suite: suite,
-                group: suite.hasForwardSecrecy ? .secp256r1 : nil,
-                certificates: chain.presented.map(\.der),
-                keyPossession: .proven
-            )
-        )
+                version: version, suite: suite, group: suite.hasForwardSecrecy ? .secp256r1 : nil,
+                certificates: chain.presented.map(\.der), keyPossession: .proven))
     }
 
     func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
@@ -51,33 +46,21 @@ struct ModelServer: ServerProbing {
     static func chain(leaf: CertificateFacts) -> ChainFacts {
         let root = certificate("CN=Root", issuer: "CN=Root", names: nil)
         return ChainFacts(
-            presented: [leaf],
-            path: .anchored([leaf], AnchorFacts(certificate: root, kind: .installed, store: "test"))
-        )
+            presented: [leaf], path: .anchored([leaf], AnchorFacts(certificate: root, kind: .installed, store: "test")))
     }
 
     static func certificate(
-        _ subject: String,
-        issuer: String,
-        names: [String]? = [host],
-        bits: Int = 2048,
-        hash: SignatureFacts.Hash = .sha256,
-        notAfter: Date = instant.addingTimeInterval(86_400 * 60)
+        _ subject: String, issuer: String, names: [String]? = [host], bits: Int = 2048,
+        hash: SignatureFacts.Hash = .sha256, notAfter: Date = instant.addingTimeInterval(86_400 * 60)
     ) -> CertificateFacts {
         CertificateFacts(
-            der: Array("\(subject)\(bits)\(hash)\(notAfter)".utf8),
-            subject: subject,
-            issuer: issuer,
-            subjectDER: Array(subject.utf8),
-            issuerDER: Array(issuer.utf8),
-            serialNumber: "01",
-            notBefore: instant.addingTimeInterval(-86_400),
-            notAfter: notAfter,
+            der: Array("\(subject)\(bits)\(hash)\(notAfter)".utf8), subject: subject, issuer: issuer,
+            subjectDER: Array(subject.utf8), issuerDER: Array(issuer.utf8), serialNumber: "01",
+            notBefore: instant.addingTimeInterval(-86_400), notAfter: notAfter,
             publicKey: PublicKeyFacts(kind: .rsa(bits: bits), sha256: [UInt8](repeating: 7, count: 32), der: []),
             signature: SignatureFacts(algorithm: "1.2.840.113549.1.1.11", hash: hash),
             alternativeNames: names.map { AlternativeNames(dnsNames: $0, addresses: []) },
-            extendedKeyUsages: ["1.3.6.1.5.5.7.3.1"]
-        )
+            extendedKeyUsages: ["1.3.6.1.5.5.7.3.1"])
     }
 }
 
@@ -92,24 +75,14 @@ struct ModelLoad: TargetLoading {
 extension TargetDiagnosis {
     /// The report of one model server under a profile.
     static func of(
-        _ server: ModelServer,
-        os: String = "macos26",
-        sdk: Int? = nil,
-        target: String = ModelServer.host,
-        app: ATSDictionary? = nil,
-        appSDK: Int? = nil,
-        load: LoadTrace? = nil
+        _ server: ModelServer, os: String = "macos26", sdk: Int? = nil, target: String = ModelServer.host,
+        app: ATSDictionary? = nil, appSDK: Int? = nil, load: LoadTrace? = nil
     ) async throws -> TargetReport {
         let system = OSProfile.named(os) ?? .standard
         let profile = sdk.flatMap { LinkedSDK(number: $0) }.map(system.linked) ?? system
         let diagnosis = TargetDiagnosis(
-            profile: profile,
-            appDictionary: app,
-            appSDK: appSDK.flatMap { LinkedSDK(number: $0) },
-            probing: server,
-            loading: load.map(ModelLoad.init),
-            instant: ModelServer.instant
-        )
+            profile: profile, appDictionary: app, appSDK: appSDK.flatMap { LinkedSDK(number: $0) }, probing: server,
+            loading: load.map(ModelLoad.init), instant: ModelServer.instant)
         return await diagnosis.diagnose(try CheckTarget(target))
     }
 }

@@ -21,9 +21,7 @@ import Testing
         let server = ModelServer(
             versions: [.tls12],
             chain: ModelServer.chain(
-                leaf: ModelServer.certificate("CN=a", issuer: "CN=Root", names: ["www.aliyun.com"])
-            )
-        )
+                leaf: ModelServer.certificate("CN=a", issuer: "CN=Root", names: ["www.aliyun.com"])))
         let report = try await TargetDiagnosis.of(server, os: "macos10.11", target: "https://www.aliyun.com")
         let text = NSCurlText.render(report, url: "https://www.aliyun.com", verbose: true)
         #expect(text == stored)
@@ -31,10 +29,7 @@ import Testing
 
     @Test func quietTextHasTheHintAndNoDictionaries() async throws {
         let report = try await TargetDiagnosis.of(
-            ModelServer(suites: [.rsaWithAES128GCMSHA256]),
-            os: "macos10.11",
-            target: "https://apple.example"
-        )
+            ModelServer(suites: [.rsaWithAES128GCMSHA256]), os: "macos10.11", target: "https://apple.example")
         let text = NSCurlText.render(report, url: "https://apple.example", verbose: false)
         let head = """
             Starting ATS Diagnostics
@@ -64,8 +59,7 @@ import Testing
 
     @Test func verboseFailureHasTheErrorLineOfNSCurl() async throws {
         let chain = ModelServer.chain(
-            leaf: ModelServer.certificate("CN=a248.e.example", issuer: "CN=Root", names: ["a248.e.example"])
-        )
+            leaf: ModelServer.certificate("CN=a248.e.example", issuer: "CN=Root", names: ["a248.e.example"]))
         let report = try await TargetDiagnosis.of(ModelServer(chain: chain))
         let text = NSCurlText.render(report, url: "https://api.example.com", verbose: true)
         let wanted =
@@ -93,7 +87,6 @@ import Testing
         let value = PropertyListValue.dictionary(["b": .dictionary([:]), "a": .array([.integer(1), .string("x y")])])
         #expect(
             value.oldStyleDescription
-                == "{\n    a =     (\n        1,\n        \"x y\"\n    );\n    b =     {\n    };\n}"
-        )
+                == "{\n    a =     (\n        1,\n        \"x y\"\n    );\n    b =     {\n    };\n}")
     }
 }

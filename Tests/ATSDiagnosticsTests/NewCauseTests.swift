@@ -17,14 +17,8 @@ import Testing
 @Suite struct NewCauseTests {
     private static let code = Code(rawValue: "ats.tls.moon-phase")
     private static let row = CauseTable.Row(
-        code,
-        at: .handshake,
-        "the server speaks TLS at full moon only",
-        .server,
-        "wait for the full moon",
-        setting: .groups,
-        exception: .insecureHTTPLoads
-    )
+        code, at: .handshake, "the server speaks TLS at full moon only", .server, "wait for the full moon",
+        setting: .groups, exception: .insecureHTTPLoads)
     private static let cause = Cause(code, "The moon is new.")
 
     private func withRow<T>(_ body: () throws -> T) rethrows -> T {
@@ -37,8 +31,7 @@ import Testing
         let row = CauseTable.Row("moon.new", at: stage, "no moon", .server, "wait")
         let refused = LoadTrace(
             places: [try LoadURL("https://api.example.com:443/")],
-            end: .handshakeRefused(.secureConnectionFailed(-9824), [Cause("moon.new", "The moon is new.")])
-        )
+            end: .handshakeRefused(.secureConnectionFailed(-9824), [Cause("moon.new", "The moon is new.")]))
         let report = try await CauseTable.$current.withValue(CauseTable(CauseTable.current.rows + [row])) {
             try await TargetDiagnosis.of(ModelServer(), load: refused)
         }
@@ -54,12 +47,7 @@ import Testing
             address: nil,
             results: [
                 ConfigurationResult(
-                    configuration: configuration,
-                    result: .fail,
-                    error: nil,
-                    because: [Self.cause],
-                    notes: []
-                )
+                    configuration: configuration, result: .fail, error: nil, because: [Self.cause], notes: [])
             ],
             smallestException: .noneHelps,
             facts: nil,
@@ -104,13 +92,7 @@ import Testing
 
     @Test func logOfADeviceNamesTheFix() {
         let finding = DeviceLogReport.Finding(
-            urlError: -1200,
-            streamError: nil,
-            sentence: nil,
-            codes: [Self.code],
-            count: 1,
-            line: 7
-        )
+            urlError: -1200, streamError: nil, sentence: nil, codes: [Self.code], count: 1, line: 7)
         let host = DeviceLogReport.Host(name: "moon.example", port: nil, isSecure: true, findings: [finding])
         let report = DeviceLogReport(lines: 7, unknown: 0, hosts: [host], beyond: 0)
         #expect(withRow { report.text }.contains("fix    wait for the full moon"))

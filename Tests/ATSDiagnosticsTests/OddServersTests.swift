@@ -24,15 +24,14 @@ struct OddCertificates: Sendable {
         let certification = certification
         let root = try certification.root("root", subject: "/CN=Odd Root")
         self.root = root
-        func authority(_ name: String, _ issuer: TestCertification.Identity, _ more: [String], path: String = "") throws
+        func authority(
+            _ name: String, _ issuer: TestCertification.Identity, _ more: [String], path: String = ""
+        ) throws
             -> TestCertification.Identity
         {
             try certification.issue(
-                name,
-                subject: "/CN=\(name)",
-                issuer: issuer,
-                extensions: ["basicConstraints=critical,CA:TRUE\(path)", "keyUsage=critical,keyCertSign"] + more
-            )
+                name, subject: "/CN=\(name)", issuer: issuer,
+                extensions: ["basicConstraints=critical,CA:TRUE\(path)", "keyUsage=critical,keyCertSign"] + more)
         }
         let permitting = try authority("permitting", root, ["nameConstraints=critical,permitted;DNS:odd.example"])
         let excluding = try authority("excluding", root, ["nameConstraints=critical,excluded;DNS:odd.example"])
@@ -52,21 +51,14 @@ struct OddCertificates: Sendable {
 
     /// A leaf with its chain, as options of `openssl s_server`.
     func options(
-        _ names: String?,
-        under authority: String,
-        key: TestCertification.Key,
-        more: [String]
+        _ names: String?, under authority: String, key: TestCertification.Key, more: [String]
     ) throws -> [String] {
         let name = UUID().uuidString
         let (issuer, chain) = try #require(authorities[authority])
         let leaf = try certification.issue(
-            name,
-            subject: "/CN=\(Self.host)",
-            key: key,
-            issuer: issuer,
+            name, subject: "/CN=\(Self.host)", key: key, issuer: issuer,
             extensions: ["basicConstraints=CA:FALSE", "extendedKeyUsage=serverAuth"]
-                + (names.map { ["subjectAltName=\($0)"] } ?? []) + more
-        )
+                + (names.map { ["subjectAltName=\($0)"] } ?? []) + more)
         let path = certification.directory.path(name + ".chain")
         try chain.map { try String(contentsOfFile: $0.certificatePath, encoding: .utf8) }.joined()
             .write(toFile: path, atomically: true, encoding: .utf8)
@@ -97,10 +89,8 @@ struct OddCertificates: Sendable {
         Case(name: "as it should be", cause: nil),
         Case(name: "no alternative name", names: nil, cause: "ats.trust.no-subject-alternative-name"),
         Case(
-            name: "only a URI and a mailbox",
-            names: "URI:https://api.odd.example/,email:a@b.c",
-            cause: "ats.trust.no-subject-alternative-name"
-        ),
+            name: "only a URI and a mailbox", names: "URI:https://api.odd.example/,email:a@b.c",
+            cause: "ats.trust.no-subject-alternative-name"),
         Case(name: "wildcard for the label", names: "DNS:*.odd.example", cause: nil),
         Case(name: "wildcard inside the label", names: "DNS:a*.odd.example", cause: "ats.trust.wrong-host"),
         Case(name: "two wildcards", names: "DNS:*.*.example", cause: "ats.trust.wrong-host"),
@@ -120,33 +110,26 @@ struct OddCertificates: Sendable {
         // As Apple's trust evaluation was measured below a root that a user installed.
         Case(name: "an authority for clients", authority: "clients", cause: nil),
         Case(
-            name: "a critical extension of nobody",
-            more: ["1.2.3.4=critical,ASN1:UTF8String:x"],
-            cause: "ats.trust.wrong-key-usage"
-        ),
+            name: "a critical extension of nobody", more: ["1.2.3.4=critical,ASN1:UTF8String:x"],
+            cause: "ats.trust.wrong-key-usage"),
         Case(
             name: "a thousand names",
             names: "DNS:\(OddCertificates.host)," + (0..<1000).map { "DNS:h\($0).odd.example" }.joined(separator: ","),
-            cause: nil
-        ),
+            cause: nil),
         Case(name: "no protocol in common", options: ["-alpn", "spdy/1"], cause: "ats.tls.handshake-failed"),
         Case(name: "P-384 by a retry request", options: ["-tls1_3", "-groups", "P-384"], cause: nil),
         Case(name: "X448 alone", options: ["-groups", "X448"], cause: "ats.tls.no-common-group", words: "x448"),
         Case(name: "an Ed25519 key", key: .ed25519, cause: "ats.tls.no-common-signature", words: "ed25519"),
         Case(
-            name: "a P-521 key",
-            key: .curve("secp521r1"),
-            cause: "ats.tls.no-common-signature",
-            words: "ecdsa_secp521r1_sha512"
-        ),
+            name: "a P-521 key", key: .curve("secp521r1"), cause: "ats.tls.no-common-signature",
+            words: "ecdsa_secp521r1_sha512"),
         Case(name: "no tickets", options: ["-num_tickets", "0"], cause: nil),
     ]
 
     @Test(arguments: cases) func oneCauseNamesTheOddity(_ item: Case) async throws {
         let odd = try #require(OddCertificates.shared)
         let server = try OpenSSLServer(
-            try odd.options(item.names, under: item.authority, key: item.key, more: item.more) + item.options
-        )
+            try odd.options(item.names, under: item.authority, key: item.key, more: item.more) + item.options)
         let target = try CheckTarget("https://\(item.host):\(server.port)/")
         var configuration = CheckSession.Configuration()
         configuration.installedRoots = [odd.root.certificatePath]
@@ -161,9 +144,7 @@ struct OddCertificates: Sendable {
             }
         )
         #expect(
-            item.words.isEmpty || first?.message.lowercased().contains(item.words) == true,
-            "\(first?.message ?? "")"
-        )
+            item.words.isEmpty || first?.message.lowercased().contains(item.words) == true, "\(first?.message ?? "")")
         if item.cause == nil { #expect(report.status == 200) }
     }
 }

@@ -16,8 +16,7 @@ import Testing
         ] as [([String], String)]
     ) func snippetsAreValidForTheCause(_ codes: [String], _ words: String) throws {
         let snippet = try #require(
-            NginxSnippet.text(for: codes.map { Cause(Code(rawValue: $0), "") }, host: "a;b", port: 443)
-        )
+            NginxSnippet.text(for: codes.map { Cause(Code(rawValue: $0), "") }, host: "a;b", port: 443))
         #expect(snippet.contains(words) && !snippet.contains("a;b"))
     }
 

@@ -16,9 +16,7 @@ import Testing
 @Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"), .serialized)
 struct ServerMatrixTests {
     private static func session(
-        _ servers: LoopbackServers,
-        os: String,
-        sdk: LinkedSDK? = nil,
+        _ servers: LoopbackServers, os: String, sdk: LinkedSDK? = nil,
         change: (inout CheckSession.Configuration) -> Void = { _ in }
     ) throws -> CheckSession {
         var configuration = CheckSession.Configuration()
@@ -31,7 +29,9 @@ struct ServerMatrixTests {
         return try CheckSession(configuration)
     }
 
-    private static func reports(_ session: CheckSession, _ servers: LoopbackServers, _ kinds: [String]) async throws
+    private static func reports(
+        _ session: CheckSession, _ servers: LoopbackServers, _ kinds: [String]
+    ) async throws
         -> [String: TargetReport]
     {
         let targets = try kinds.map { try CheckTarget(servers.server($0).url) }
@@ -76,10 +76,7 @@ struct ServerMatrixTests {
         let servers = try #require(LoopbackServers.shared)
         let kinds = ServerExpectations.all.map(\.kind)
         let adaptive = try await Self.reports(
-            Self.session(servers, os: os, sdk: sdk) { $0.loadsHTTP = false },
-            servers,
-            kinds
-        )
+            Self.session(servers, os: os, sdk: sdk) { $0.loadsHTTP = false }, servers, kinds)
         let all = try await Self.reports(
             Self.session(servers, os: os, sdk: sdk) {
                 $0.loadsHTTP = false

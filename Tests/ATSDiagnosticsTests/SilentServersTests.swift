@@ -15,7 +15,9 @@ import Testing
 
 /// Whatever stays silent below a target, the target ends when its time is over.
 @Suite("Silence below a target", .serialized) struct SilentServersTests {
-    static func configuration(seconds: Double) throws
+    static func configuration(
+        seconds: Double
+    ) throws
         -> (configuration: CheckSession.Configuration, folder: TemporaryDirectory)
     {
         let folder = try TemporaryDirectory()
@@ -31,10 +33,8 @@ import Testing
     /// A leaf under an unknown intermediate that names these places for it.
     static func leaf(_ addresses: [String]) -> [UInt8] {
         HostileIdentity.shared.certificate(
-            subject: DER.name("leaf"),
-            issuer: DER.name("Nobody"),
-            extensions: HostileIdentity.names(["*." + HostileIdentity.domain]) + HostileIdentity.issuers(addresses)
-        )
+            subject: DER.name("leaf"), issuer: DER.name("Nobody"),
+            extensions: HostileIdentity.names(["*." + HostileIdentity.domain]) + HostileIdentity.issuers(addresses))
     }
 
     static func elapsed(_ rows: [TLSMisbehaviour], seconds: Double) async throws -> (Duration, TargetReport) {
@@ -64,9 +64,7 @@ import Testing
     @Test("A server that begins a record and says nothing more")
     func halfRecord() async throws {
         let (elapsed, _) = try await Self.elapsed(
-            [TLSMisbehaviour("drip", .timeout, modern: false) { _ in [.send([22]), .stall] }],
-            seconds: 1
-        )
+            [TLSMisbehaviour("drip", .timeout, modern: false) { _ in [.send([22]), .stall] }], seconds: 1)
         #expect(elapsed < .seconds(8), "\(elapsed)")
     }
 
@@ -104,8 +102,7 @@ import Testing
 
     /// A session with so many seconds for each target, 20 for each connection, and name servers that say nothing; `body` gets what counts look-ups.
     private static func withSilentNames(
-        seconds: Double = 1,
-        _ body: (CheckSession, LookUps) async throws -> Void
+        seconds: Double = 1, _ body: (CheckSession, LookUps) async throws -> Void
     ) async throws {
         var made = try Self.configuration(seconds: seconds)
         defer { withExtendedLifetime(made.folder) {} }

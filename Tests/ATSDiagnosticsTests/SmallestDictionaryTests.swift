@@ -28,12 +28,8 @@ struct SmallestDictionaryTests {
         return ProxyJudge(
             policy: ATSPolicy(dictionary: ATSDictionary(), profile: profile),
             chains: ChainBuilder(
-                anchors: anchors,
-                fetcher: HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton)
-            ),
-            configuration: configuration,
-            guardian: AddressGuardian()
-        )
+                anchors: anchors, fetcher: HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton)),
+            configuration: configuration, guardian: AddressGuardian())
     }
 
     /// What the proxy finds for one server, or nil if no exception lets it load.

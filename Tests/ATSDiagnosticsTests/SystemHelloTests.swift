@@ -144,8 +144,7 @@ import Testing
 
     @Test(
         "Each capture of the file is compared, or has a reason why not",
-        .enabled(if: file != nil, "vectors/apple-hellos is needed")
-    )
+        .enabled(if: file != nil, "vectors/apple-hellos is needed"))
     func everyCaptureIsAccountedFor() throws {
         #expect(Set(try Self.list().map(\.name)) == Set(Self.captures.map(\.0) + Self.others.values.joined()))
     }
@@ -158,18 +157,12 @@ import Testing
 
     /// The hello of a system under a dictionary, as it goes out.
     static func sent(
-        _ id: String,
-        _ json: String,
-        name: String,
-        protocols: [String],
-        sdk: Int? = nil
+        _ id: String, _ json: String, name: String, protocols: [String], sdk: Int? = nil
     ) throws -> (hello: Structure, length: Int) {
         let system = try #require(OSProfile.named(id))
         let profile = sdk.flatMap { LinkedSDK(number: $0) }.map(system.linked) ?? system
         let policy = ATSPolicy(
-            dictionary: ATSDictionary(try PropertyListValue(json: Array(json.utf8))),
-            profile: profile
-        )
+            dictionary: ATSDictionary(try PropertyListValue(json: Array(json.utf8))), profile: profile)
         var offer = Offer(policy.decide(try LoadURL("https://\(name)/")).requirements).hello(serverName: name)
         offer.applicationProtocols = protocols
         var handshake = ClientHandshake(offer: offer, secrets: .fresh())
@@ -178,17 +171,11 @@ import Testing
 
     @Test(
         "Where ATS restricts nothing the hello is the captured one, to the byte in length",
-        .enabled(if: file != nil, "vectors/apple-hellos is needed"),
-        arguments: captures
-    )
+        .enabled(if: file != nil, "vectors/apple-hellos is needed"), arguments: captures)
     func capturedHellos(_ name: String, _ id: String) throws {
         let captured = try Self.captured(name)
         let (sent, length) = try Self.sent(
-            id,
-            #"{"NSAllowsArbitraryLoads":true}"#,
-            name: captured.serverName,
-            protocols: captured.protocols
-        )
+            id, #"{"NSAllowsArbitraryLoads":true}"#, name: captured.serverName, protocols: captured.protocols)
         #expect(sent == captured)
         #expect(length == captured.length)
     }
@@ -236,8 +223,7 @@ import Testing
             let all = Set(profile.facts.unrestrictedSuites.value)
             #expect(
                 all.isSuperset(of: profile.facts.forwardSecretSuites.value + profile.facts.rsaSuites.value),
-                "\(profile.id)"
-            )
+                "\(profile.id)")
         }
     }
 }

@@ -15,19 +15,15 @@ import Testing
 @Suite struct SystemsTests {
     static let systems = ["ios9", "macos10.14", "ios17", "ios18", "ios26", "macos27", "published"]
 
-    private static func report(_ server: ModelServer, app: ATSDictionary? = nil, appSDK: Int? = nil, days: Int? = nil)
+    private static func report(
+        _ server: ModelServer, app: ATSDictionary? = nil, appSDK: Int? = nil, days: Int? = nil
+    )
         async throws -> TargetReport
     {
         let profiles = systems.compactMap { OSProfile.named($0) }
         let diagnosis = TargetDiagnosis(
-            profile: try #require(profiles.first),
-            appDictionary: app,
-            appSDK: appSDK.flatMap { LinkedSDK(number: $0) },
-            systems: profiles,
-            probing: server,
-            instant: ModelServer.instant,
-            expiryDays: days
-        )
+            profile: try #require(profiles.first), appDictionary: app, appSDK: appSDK.flatMap { LinkedSDK(number: $0) },
+            systems: profiles, probing: server, instant: ModelServer.instant, expiryDays: days)
         return await diagnosis.diagnose(try CheckTarget(ModelServer.host))
     }
 
@@ -45,9 +41,7 @@ import Testing
             for system in report.systems {
                 let alone = try await TargetDiagnosis.of(server, os: system.profile.id, app: app, appSDK: appSDK)
                 #expect(
-                    system.results.map(\.result) == alone.results.map(\.result),
-                    "\(server) on \(system.profile.id)"
-                )
+                    system.results.map(\.result) == alone.results.map(\.result), "\(server) on \(system.profile.id)")
                 #expect(system.results.map { $0.because.map(\.code) } == alone.results.map { $0.because.map(\.code) })
                 #expect(system.results.map(\.error) == alone.results.map(\.error))
                 #expect(system.smallestException == alone.smallestException)
@@ -71,11 +65,8 @@ import Testing
         var server = ModelServer()
         server.chain = ModelServer.chain(
             leaf: ModelServer.certificate(
-                "CN=api.example.com",
-                issuer: "CN=Root",
-                notAfter: ModelServer.instant.addingTimeInterval(86_400 * 20 + 5)
-            )
-        )
+                "CN=api.example.com", issuer: "CN=Root",
+                notAfter: ModelServer.instant.addingTimeInterval(86_400 * 20 + 5)))
         for (days, noted) in [(nil, false), (20, false), (21, true), (30, true), (0, false)] as [(Int?, Bool)] {
             let report = try await Self.report(server, days: days)
             #expect(report.notes.contains { $0.code == "ats.note.expires-soon" } == noted, "\(days ?? -1)")

@@ -18,8 +18,7 @@ import Testing
 
     private static func exception(_ keys: [String: PropertyListValue]) -> SmallestException {
         .dictionary(
-            ATSDictionary(.dictionary(["NSExceptionDomains": .dictionary([ModelServer.host: .dictionary(keys)])]))
-        )
+            ATSDictionary(.dictionary(["NSExceptionDomains": .dictionary([ModelServer.host: .dictionary(keys)])])))
     }
 
     @Test func aGoodServerNeedsNoException() async throws {
@@ -31,9 +30,7 @@ import Testing
 
     @Test func oldVersionNeedsTheLowestMinimumThatTheServerHas() async throws {
         let eleven = try await TargetDiagnosis.of(
-            ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA]),
-            sdk: 18
-        )
+            ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA]), sdk: 18)
         #expect(Self.letters(eleven) == "FPFFPPFFFFPPFFPP")
         #expect(eleven.decisive?.because.first?.code == "ats.tls.version-too-low")
         #expect(eleven.smallestException == Self.exception(["NSExceptionMinimumTLSVersion": .string("TLSv1.1")]))
@@ -56,10 +53,7 @@ import Testing
     )
     func whetherAnExceptionHelpsDependsOnSystemAndSDK(_ os: String, _ sdk: Int?, _ helps: Bool) async throws {
         let report = try await TargetDiagnosis.of(
-            ModelServer(versions: [.tls10], suites: [.ecdheRSAWithAES128CBCSHA]),
-            os: os,
-            sdk: sdk
-        )
+            ModelServer(versions: [.tls10], suites: [.ecdheRSAWithAES128CBCSHA]), os: os, sdk: sdk)
         let wanted = Self.exception(["NSExceptionMinimumTLSVersion": .string("TLSv1.0")])
         #expect(report.smallestException == (helps ? wanted : .noneHelps))
         let row = try #require(report.results.first { $0.configuration.name == "TLSv1.0" })
@@ -95,10 +89,7 @@ import Testing
 
     @Test func badCertificatesHaveNoExceptionAndNeedADelegate() async throws {
         let expired = ModelServer.certificate(
-            "CN=x",
-            issuer: "CN=Root",
-            notAfter: ModelServer.instant.addingTimeInterval(-5)
-        )
+            "CN=x", issuer: "CN=Root", notAfter: ModelServer.instant.addingTimeInterval(-5))
         let report = try await TargetDiagnosis.of(ModelServer(chain: ModelServer.chain(leaf: expired)))
         #expect(report.results.allSatisfy { $0.result == .fail && $0.because.first?.code == "ats.trust.expired" })
         #expect(report.smallestException == .noneHelps)
@@ -119,8 +110,7 @@ import Testing
 
     @Test func redirectToCleartextNeedsInsecureHTTPForItsHost() async throws {
         let places = ["https://api.example.com:443/", "http://other.example/"].map { try? LoadURL($0) }.compactMap(
-            \.self
-        )
+            \.self)
         let report = try await TargetDiagnosis.of(ModelServer(), load: LoadTrace(places: places, end: .loaded))
         #expect(Self.letters(report) == "FPFFFFFFFFFFFFFF")
         #expect(report.decisive?.error?.code == -1022)
@@ -138,9 +128,7 @@ import Testing
     @Test func aLoopFailsAndSilenceAfterTLSIsUndetermined() async throws {
         let here = try LoadURL("https://api.example.com:443/")
         let loop = LoadTrace(
-            places: [here],
-            end: .refused(.connection(.timeout), [Cause("ats.http.redirect-loop", "A loop.")])
-        )
+            places: [here], end: .refused(.connection(.timeout), [Cause("ats.http.redirect-loop", "A loop.")]))
         let looped = try await TargetDiagnosis.of(ModelServer(), load: loop)
         #expect(looped.results.allSatisfy { $0.result == .fail && $0.because.first?.code == "ats.http.redirect-loop" })
         #expect(looped.smallestException == .noneHelps)
@@ -169,18 +157,17 @@ import Testing
 
     /// Redirects of a public server may not be used to look into a private network.
     @Test(arguments: [(false, false, false), (true, false, true), (false, true, true)])
-    func redirectsReachPrivateAddressesOnlyFromPrivateOnes(_ isPrivate: Bool, _ isAllowed: Bool, _ wanted: Bool)
+    func redirectsReachPrivateAddressesOnlyFromPrivateOnes(
+        _ isPrivate: Bool, _ isAllowed: Bool, _ wanted: Bool
+    )
         async throws
     {
         let places = ["https://api.example.com:443/", "https://inner.example/"].compactMap { try? LoadURL($0) }
         let seen = Seen()
         let diagnosis = TargetDiagnosis(
-            profile: .standard,
-            probing: RecordingProbe(isPrivate: isPrivate, seen: seen),
-            loading: ModelLoad(trace: LoadTrace(places: places, end: .loaded)),
-            allowsPrivate: isAllowed,
-            instant: ModelServer.instant
-        )
+            profile: .standard, probing: RecordingProbe(isPrivate: isPrivate, seen: seen),
+            loading: ModelLoad(trace: LoadTrace(places: places, end: .loaded)), allowsPrivate: isAllowed,
+            instant: ModelServer.instant)
         _ = await diagnosis.diagnose(try CheckTarget(ModelServer.host))
         #expect(await seen.permissions["api.example.com"] == true)
         #expect(await seen.permissions["inner.example"] == wanted)
@@ -194,16 +181,14 @@ import Testing
     struct RecordingProbe: ServerProbing {
         let isPrivate: Bool
         let seen: Seen
-        func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async
+        func evidence(
+            of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool
+        ) async
             -> HostEvidence
         {
             await seen.note(endpoint.host, allowsPrivate)
             return await ModelServer().evidence(
-                of: endpoint,
-                offers: offers,
-                address: address,
-                allowsPrivate: allowsPrivate
-            )
+                of: endpoint, offers: offers, address: address, allowsPrivate: allowsPrivate)
         }
         func isPrivate(_ address: String) -> Bool { isPrivate }
         func addresses(of endpoint: Endpoint) async -> [String] { [] }
@@ -219,8 +204,7 @@ import Testing
         let here = try LoadURL("https://api.example.com:443/")
         let refused = LoadTrace(
             places: [here],
-            end: .handshakeRefused(.secureConnectionFailed(-9824), [Cause("ats.tls.handshake-failed", "No.")])
-        )
+            end: .handshakeRefused(.secureConnectionFailed(-9824), [Cause("ats.tls.handshake-failed", "No.")]))
         let server = ModelServer(versions: [.tls12], suites: [suite])
         let report = try await TargetDiagnosis.of(server, os: os, load: refused)
         #expect(report.decisive?.result == (passes ? .pass : .fail))

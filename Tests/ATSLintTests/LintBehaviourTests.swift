@@ -86,8 +86,7 @@ import Testing
                 ats:
                     "<key>NSExceptionDomains</key><dict><key>a.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>\(version)</string></dict></dict>",
                 root: (sdk.map { "<key>DTSDKName</key><string>\($0)</string>" } ?? "")
-                    + "<key>MinimumOSVersion</key><string>15.0</string>"
-            )
+                    + "<key>MinimumOSVersion</key><string>15.0</string>")
             let finding = result.findings.first { ["ATS041", "ATS046"].contains($0.finding.rule) }?.finding
             #expect(finding?.severity == (isOld ? severity : nil), "\(version)")
             guard let finding else { continue }
@@ -109,8 +108,7 @@ import Testing
     func addressesAreComparedAsText(_ key: String, _ rules: [String], _ matches: Bool) throws {
         let result = try LintFixtures.lint(
             ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>"
-                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>"
-        )
+                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>")
         let findings = result.findings.map(\.finding)
         let found = findings.filter { ["ATS007", "ATS009"].contains($0.rule) }
         #expect(found.map(\.rule) == rules)
@@ -154,8 +152,7 @@ import Testing
         let result = try LintFixtures.lint(
             ats:
                 "<key>NSExceptionDomains</key><dict><key>e.example</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict>",
-            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>"
-        )
+            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>")
         let message = try #require(result.findings.first { $0.finding.rule == "ATS033" }).finding.message
         #expect(message.contains("On systems before iOS 14 and macOS 11") == isOld, "\(message)")
     }
@@ -195,14 +192,12 @@ import Testing
 
     /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
     @Test(arguments: [("iphoneos16.4", true), ("iphoneos17.0", false)]) func addressKeysNeedTheSDKOf17(
-        _ sdk: String,
-        _ fires: Bool
+        _ sdk: String, _ fires: Bool
     ) throws {
         let result = try LintFixtures.lint(
             ats:
                 "<key>NSExceptionDomains</key><dict><key>198.51.100.0/24</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict></dict>",
-            root: "<key>DTSDKName</key><string>\(sdk)</string><key>MinimumOSVersion</key><string>17.0</string>"
-        )
+            root: "<key>DTSDKName</key><string>\(sdk)</string><key>MinimumOSVersion</key><string>17.0</string>")
         let findings = result.findings.filter { $0.finding.rule == "ATS009" }
         #expect(findings.isEmpty != fires)
         #expect(findings.allSatisfy { $0.finding.message.contains("linked on SDK 16") })
@@ -217,8 +212,7 @@ import Testing
             "<key>NSPinnedDomains</key><dict><key>example.com</key><dict><key>NSPinnedCAIdentities</key><array>"
             + "<dict><key>SPKI-SHA256-BASE64</key><string>\(pin)</string></dict></array></dict></dict>"
         let subject = try LintFixtures.subject(
-            "<plist><dict><key>NSAppTransportSecurity</key><dict>\(pinned)</dict></dict></plist>"
-        )
+            "<plist><dict><key>NSAppTransportSecurity</key><dict>\(pinned)</dict></dict></plist>")
         let messages = Linter.lint(subject).findings.filter { $0.finding.rule == "ATS026" }.map(\.finding.message)
         let remarks = ATSDictionary(subject.document.root[ATSKey.dictionary]?.propertyListValue).remarks
             .map(\.cause.message)
@@ -237,8 +231,7 @@ import Testing
         let decision = ATSPolicy(dictionary: ATSDictionary(), profile: .standard).decide(url, loader: .urlsession)
         let result = try LintFixtures.lint(
             ats: "<key>NSExceptionDomains</key><dict><key>\(host)</key><dict>"
-                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>"
-        )
+                + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>")
         #expect(result.findings.contains { $0.finding.rule == "ATS023" } == decision.isLocal)
         #expect(result.findings.contains { $0.finding.rule == "ATS017" } == !decision.isLocal)
     }
@@ -258,8 +251,7 @@ import Testing
     func theOldestSystemDecides(_ minimum: String, _ rule: String, _ severity: Severity) throws {
         let result = try LintFixtures.lint(
             ats: "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowsArbitraryLoadsInWebContent</key><true/>",
-            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>"
-        )
+            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>")
         #expect(result.findings.first { $0.finding.rule == rule }?.finding.severity == severity)
         #expect(result.subject.minimumOS?.text == minimum)
     }
@@ -269,8 +261,7 @@ import Testing
         let result = try LintFixtures.lint(
             ats:
                 "<key>NSExceptionDomains</key><dict><key>198.51.100.0/24</key><dict><key>NSExceptionRequiresForwardSecrecy</key><false/></dict></dict>",
-            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>"
-        )
+            root: "<key>MinimumOSVersion</key><string>\(minimum)</string>")
         #expect(result.findings.count { $0.finding.rule == "ATS009" } == count)
     }
 
@@ -308,8 +299,7 @@ import Testing
     @Test func theBaselineIsARatchet() throws {
         let old = try LintFixtures.lint(ats: "<key>NSAllowsArbitraryLoads</key><true/>")
         let new = try LintFixtures.lint(
-            ats: "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowArbitraryLoads</key><true/>"
-        )
+            ats: "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowArbitraryLoads</key><true/>")
         let clean = try LintFixtures.lint(ats: "")
         let baseline = Baseline([old])
         #expect(try Baseline(json: Array(baseline.json().rendered().utf8)) == baseline)
@@ -405,15 +395,10 @@ import Testing
     @Test func justificationHasEachKeyOnce() throws {
         let ats = "<key>NSAllowsArbitraryLoads</key><true/><key>NSAllowsArbitraryLoadsForMedia</key><true/>"
         let draft = JustificationDraft(
-            [try LintFixtures.lint(ats: ats, root: "<key>MinimumOSVersion</key><string>9.0</string>")],
-            evidence: nil
+            [try LintFixtures.lint(ats: ats, root: "<key>MinimumOSVersion</key><string>9.0</string>")], evidence: nil
         ).text()
         #expect(draft.components(separatedBy: "### NSAllowsArbitraryLoads\n").count == 2, "\(draft)")
-        #expect(
-            draft.contains(
-                "only before iOS 10 and macOS 10.12: since then NSAllowsArbitraryLoadsForMedia"
-            )
-        )
+        #expect(draft.contains("only before iOS 10 and macOS 10.12: since then NSAllowsArbitraryLoadsForMedia"))
         #expect(draft.contains("  - the app loads media that is itself encrypted and contains nothing personal"))
     }
 
@@ -423,8 +408,7 @@ import Testing
             let result = try LintFixtures.lint(
                 ats:
                     "<key>NSExceptionDomains</key><dict><key>old.example.com</key><dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string></dict></dict>",
-                root: "<key>DTSDKName</key><string>\(sdk)</string>"
-            )
+                root: "<key>DTSDKName</key><string>\(sdk)</string>")
             let draft = JustificationDraft([result], evidence: nil).text()
             #expect(draft.contains("- Effect: none on iOS 26") == isDead, "\(draft)")
         }

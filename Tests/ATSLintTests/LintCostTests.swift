@@ -109,8 +109,7 @@ import Testing
         let hostile = try CPUTime.measure { _ = try Baseline(json: marks) }
         #expect(hostile < 5 * ordinary + 0.05)
         let wide = Array(
-            #"{"schema":"sealward.ats-baseline/1","findings":[\#(String(repeating: "0,", count: 1_000_001))0]}"#.utf8
-        )
+            #"{"schema":"sealward.ats-baseline/1","findings":[\#(String(repeating: "0,", count: 1_000_001))0]}"#.utf8)
         #expect(throws: MalformedInput(code: "malformed.baseline", reason: "")) { try Baseline(json: wide) }
         for text in ["", "[]", "{}", #"{"schema":1}"#, #"{"schema":"sealward.ats-baseline/1","findings":[{}]}"#] {
             #expect(throws: MalformedInput(code: "malformed.baseline", reason: "")) {

@@ -16,18 +16,10 @@ enum LintFixtures {
     static let vectors = root.appendingPathComponent("Tests/Vectors/ats")
 
     static func subject(
-        _ text: String,
-        path: String = "Info.plist",
-        role: LintSubject.Role = .unknown,
-        app: String? = nil,
+        _ text: String, path: String = "Info.plist", role: LintSubject.Role = .unknown, app: String? = nil,
         handler: String? = nil
     ) throws -> LintSubject {
-        var subject = LintSubject(
-            path: path,
-            document: try PlistReader.read(Array(text.utf8)),
-            role: role,
-            app: app
-        )
+        var subject = LintSubject(path: path, document: try PlistReader.read(Array(text.utf8)), role: role, app: app)
         subject.networkStack = handler.map { NetworkStack(handler: $0, source: "App.csproj:3") }
         return subject
     }
@@ -35,11 +27,8 @@ enum LintFixtures {
     /// What the rules say about an example, comparing parts of an app and versions where the example has them.
     static func results(_ example: Example) throws -> [LintResult] {
         let main = try subject(
-            example.infoPlist,
-            role: example.siblingPlist == nil ? .unknown : .app,
-            app: example.siblingPlist == nil ? nil : "A.app",
-            handler: example.handler
-        )
+            example.infoPlist, role: example.siblingPlist == nil ? .unknown : .app,
+            app: example.siblingPlist == nil ? nil : "A.app", handler: example.handler)
         if let before = example.beforePlist { return [Linter.weakenings(from: try subject(before), to: main)] }
         guard let sibling = example.siblingPlist else { return [Linter.lint(main)] }
         return Linter.lint([
@@ -53,8 +42,7 @@ enum LintFixtures {
 
     static func lint(ats: String, root: String = "") throws -> LintResult {
         Linter.lint(
-            try subject("<plist><dict>\(root)<key>NSAppTransportSecurity</key><dict>\(ats)</dict></dict></plist>")
-        )
+            try subject("<plist><dict>\(root)<key>NSAppTransportSecurity</key><dict>\(ats)</dict></dict></plist>"))
     }
 }
 

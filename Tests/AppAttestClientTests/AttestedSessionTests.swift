@@ -81,10 +81,8 @@ private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
                 configuration.scope.user = "anna"
                 configuration.userChallenge = {
                     let answer = try await network.post(
-                        "/v1/apps/shop/challenges",
-                        ["purpose": "attest", "user": "anna"],
-                        token: ServiceProcess.serverToken
-                    )
+                        "/v1/apps/shop/challenges", ["purpose": "attest", "user": "anna"],
+                        token: ServiceProcess.serverToken)
                     return try JSONDecoder().decode(AttestedSession.UserChallenge.self, from: answer.body)
                 }
             }
@@ -349,8 +347,7 @@ private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
 
 /// Runs a body many times at once.
 func inParallel<Value: Sendable>(
-    _ count: Int,
-    _ body: @escaping @Sendable (Int) async throws -> Value
+    _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value
 ) async throws -> [Value] {
     try await withThrowingTaskGroup(of: Value.self) { tasks in
         for number in 0..<count { tasks.addTask { try await body(number) } }

@@ -163,7 +163,9 @@ import Testing
         }
     }
 
-    @Test(arguments: rows(asserting: .newKeyOnce)) func aKeyThatIsGoneIsReplacedOnce(_ failure: DeviceFailure)
+    @Test(arguments: rows(asserting: .newKeyOnce)) func aKeyThatIsGoneIsReplacedOnce(
+        _ failure: DeviceFailure
+    )
         async throws
     {
         try await ServiceProcess.with { service in

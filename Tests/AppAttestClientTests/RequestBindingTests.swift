@@ -14,8 +14,7 @@ import Testing
 /// What a signature covers, and the parts that sessions are made of.
 @Suite struct RequestBindingTests {
     private static func request(
-        _ url: String = "https://api.example.com/a%2Fb/%C3%A9?x=1&y=%20",
-        _ method: String = "POST",
+        _ url: String = "https://api.example.com/a%2Fb/%C3%A9?x=1&y=%20", _ method: String = "POST",
         _ body: String? = "body"
     ) throws -> URLRequest {
         var request = URLRequest(url: try #require(URL(string: url)))
@@ -32,8 +31,7 @@ import Testing
         let empty = try RequestBinding(try Self.request("https://api.example.com", "GET", nil))
         #expect(
             empty.path == "/" && empty.query == ""
-                && empty == RequestBinding(method: "GET", path: "", query: "", body: Data())
-        )
+                && empty == RequestBinding(method: "GET", path: "", query: "", body: Data()))
     }
 
     @Test func everyPartCounts() throws {
@@ -138,8 +136,7 @@ import Testing
             pauses.append(backoff.until ?? .zero)
         }
         #expect(
-            Array(pauses.prefix(5)) == [1, 2, 4, 8, 10].map { Duration.seconds($0) } && pauses.last == .seconds(10)
-        )
+            Array(pauses.prefix(5)) == [1, 2, 4, 8, 10].map { Duration.seconds($0) } && pauses.last == .seconds(10))
         backoff.failed(at: .zero, random: 0)
         #expect(backoff.until == .seconds(5))
         backoff.failed(at: .seconds(7), random: 1, atLeast: .seconds(60))

@@ -38,10 +38,7 @@ private final class ScriptedService: HTTPTransport {
         if let retry { text += #", "retry": "\#(retry)""# }
         if let seconds { text += #", "retryAfterSeconds": \#(seconds)"# }
         return HTTPAnswer(
-            status: status,
-            headers: ["content-type": "application/problem+json"],
-            body: Data((text + "}").utf8)
-        )
+            status: status, headers: ["content-type": "application/problem+json"], body: Data((text + "}").utf8))
     }
 
     static let page = HTTPAnswer(status: 404, headers: ["Content-Type": "text/html"], body: Data("<html>".utf8))
@@ -119,17 +116,12 @@ private struct SlowTokens: HTTPTransport {
 /// Sessions against a service that answers as written.
 @Suite struct ScriptedServiceTests {
     private static func session(
-        _ service: any HTTPTransport,
-        _ clock: ManualClock = ManualClock(),
-        phone: SimulatedPhone? = nil,
-        store: any ItemStore = MemoryStore(),
-        _ change: (inout AttestedSession.Configuration) -> Void = { _ in }
+        _ service: any HTTPTransport, _ clock: ManualClock = ManualClock(), phone: SimulatedPhone? = nil,
+        store: any ItemStore = MemoryStore(), _ change: (inout AttestedSession.Configuration) -> Void = { _ in }
     ) async throws -> AttestedSession {
         let url = try #require(URL(string: "https://trust.example.com/"))
         var configuration = AttestedSession.Configuration(
-            service: url,
-            scope: KeyScope(app: "shop", environment: .production, group: "g")
-        )
+            service: url, scope: KeyScope(app: "shop", environment: .production, group: "g"))
         change(&configuration)
         let device: SimulatedPhone
         if let phone { device = phone } else { device = await SimulatedPhone() }
@@ -376,10 +368,7 @@ private struct SlowTokens: HTTPTransport {
     @Test func aKeyThatIsForgottenIsMadeAnew() async throws {
         let (phone, store) = (await SimulatedPhone(), MemoryStore())
         let session = try await Self.session(
-            ScriptedService { ScriptedService.good($0, $1) },
-            phone: phone,
-            store: store
-        )
+            ScriptedService { ScriptedService.good($0, $1) }, phone: phone, store: store)
         let first = try await session.attestedKey()
         try await session.forgetKey()
         #expect(await store.names.isEmpty)

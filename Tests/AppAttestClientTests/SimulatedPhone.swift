@@ -30,11 +30,7 @@ final class SimulatedPhone: AttestingDevice {
     let supported: Bool
 
     init(_ app: SimulatedApp = ServiceProcess.app, isSupported: Bool = true) async {
-        let device = SimulatedDevice(
-            system: .iOS("27.0"),
-            isSupported: isSupported,
-            service: ServiceProcess.authority
-        )
+        let device = SimulatedDevice(system: .iOS("27.0"), isSupported: isSupported, service: ServiceProcess.authority)
         await device.install(app)
         supported = isSupported
         state = Mutex(State(device: device, app: app))

@@ -109,9 +109,7 @@ final class TestNetwork: HTTPTransport {
             return HTTPAnswer(status: 400, headers: [:], body: Data(#"{"code": "other.request"}"#.utf8))
         }
         return try await post(
-            "/v1/apps/shop/assertions",
-            ["keyId": values[0], "assertion": values[1], "clientData": values[2]]
-        )
+            "/v1/apps/shop/assertions", ["keyId": values[0], "assertion": values[1], "clientData": values[2]])
     }
 
     // MARK: Calls of the tests themselves, which meet no fault and are not counted
@@ -179,9 +177,7 @@ struct Site {
     var configuration: AttestedSession.Configuration
 
     init(
-        _ service: String,
-        phone: SimulatedPhone? = nil,
-        store: any ItemStore = MemoryStore(),
+        _ service: String, phone: SimulatedPhone? = nil, store: any ItemStore = MemoryStore(),
         clock: ManualClock? = ManualClock()
     ) async throws {
         if let phone { self.phone = phone } else { self.phone = await SimulatedPhone() }
@@ -198,12 +194,7 @@ struct Site {
         var configuration = configuration
         change(&configuration)
         return AttestedSession(
-            configuration,
-            device: phone,
-            store: store,
-            transport: network,
-            clock: clock?.clock ?? .live
-        )
+            configuration, device: phone, store: store, transport: network, clock: clock?.clock ?? .live)
     }
 
     /// An operator revokes a key.

@@ -55,8 +55,7 @@ import Testing
         )
         #expect(
             try await verify(vector, at: Date(timeIntervalSince1970: 1_600_000_000 - 86_400 * 400)).code
-                == "attest.chain.not-yet-valid"
-        )
+                == "attest.chain.not-yet-valid")
         #expect(try await verify(vector, at: Date(timeIntervalSince1970: 1_900_000_000)).code == "attest.chain.expired")
         let hashed = try ClientDataHash(hashing: vector.hash.bytes)
         #expect(try await verify(vector, hash: hashed).code == "attest.nonce.mismatch")
@@ -69,8 +68,7 @@ import Testing
         #expect(try await verify(vector, at: leaf.notBefore).code == nil)
         #expect(try await verify(vector, at: leaf.notAfter).code == nil)
         #expect(
-            try await verify(vector, at: leaf.notBefore.addingTimeInterval(-1)).code == "attest.chain.not-yet-valid"
-        )
+            try await verify(vector, at: leaf.notBefore.addingTimeInterval(-1)).code == "attest.chain.not-yet-valid")
         #expect(try await verify(vector, at: leaf.notAfter.addingTimeInterval(1)).code == "attest.chain.expired")
     }
 
@@ -86,8 +84,7 @@ import Testing
     func anotherRootIsRefused(_ vector: AppleVector) async throws {
         let pem = try String(
             contentsOf: AppleVector.root.appending(path: "Tests/Vectors/appattest/Apple_Root_CA_G3.pem"),
-            encoding: .utf8
-        )
+            encoding: .utf8)
         #expect(try await verify(vector, roots: AttestationRoots(pem: pem)).code == "attest.chain.untrusted")
     }
 
@@ -122,10 +119,7 @@ import Testing
             let receipt = try Receipt(decoding: bytes)
             let creation = try #require(receipt.creationTime)
             var expected = ReceiptExpectations(
-                app: try vector.app,
-                publicKey: try vector.key,
-                environment: try vector.world
-            )
+                app: try vector.app, publicKey: try vector.key, environment: try vector.world)
             expected.maximumAge = 300
             func code(_ expected: ReceiptExpectations, _ instant: Date) async -> String? {
                 await verifier.verify(bytes, expected, at: instant).code
@@ -145,8 +139,7 @@ import Testing
             expected.environment = .production
             #expect(await code(expected, creation) == "receipt.environment.mismatch")
             expected.publicKey = try AttestationPublicKey(
-                x963Representation: P256.Signing.PrivateKey().publicKey.x963Representation
-            )
+                x963Representation: P256.Signing.PrivateKey().publicKey.x963Representation)
             #expect(await code(expected, creation) == "receipt.public-key.mismatch")
             expected.app = try AppIdentity("X" + vector.appId.dropFirst())
             #expect(await code(expected, creation) == "receipt.app-id.mismatch")
@@ -167,25 +160,15 @@ import Testing
     }
 
     private func verify(
-        _ vector: AppleVector,
-        app: AppIdentity? = nil,
-        environment: AttestationEnvironment? = nil,
-        keyId: KeyIdentifier? = nil,
-        hash: ClientDataHash? = nil,
-        at instant: Date? = nil,
+        _ vector: AppleVector, app: AppIdentity? = nil, environment: AttestationEnvironment? = nil,
+        keyId: KeyIdentifier? = nil, hash: ClientDataHash? = nil, at instant: Date? = nil,
         roots: AttestationRoots = .apple
     ) async throws -> AttestationVerdict {
         let verifier = AttestationVerifier(
-            apps: [try app ?? vector.app],
-            environments: [try environment ?? vector.world],
-            roots: roots,
-            receiptRoots: .apple
-        )
+            apps: [try app ?? vector.app], environments: [try environment ?? vector.world], roots: roots,
+            receiptRoots: .apple)
         return await verifier.verify(
-            try vector.bytes(vector.attestation),
-            keyId: try keyId ?? vector.keyIdentifier,
-            clientDataHash: try hash ?? vector.hash,
-            at: try instant ?? vector.instant
-        )
+            try vector.bytes(vector.attestation), keyId: try keyId ?? vector.keyIdentifier,
+            clientDataHash: try hash ?? vector.hash, at: try instant ?? vector.instant)
     }
 }

@@ -24,12 +24,8 @@ import Testing
         let stage = try Stage()
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         try await flip(
-            object,
-            verifier: try stage.verifier(),
-            keyId: try stage.attestationKey.keyId,
-            hash: stage.hash,
-            at: stage.instant
-        )
+            object, verifier: try stage.verifier(), keyId: try stage.attestationKey.keyId, hash: stage.hash,
+            at: stage.instant)
     }
 
     @Test func assertions() throws {
@@ -49,27 +45,15 @@ import Testing
 
     private func flip(_ vector: AppleVector) async throws {
         let verifier = AttestationVerifier(
-            apps: [try vector.app],
-            environments: [try vector.world],
-            roots: .apple,
-            receiptRoots: .apple
-        )
+            apps: [try vector.app], environments: [try vector.world], roots: .apple, receiptRoots: .apple)
         try await flip(
-            try vector.bytes(vector.attestation),
-            verifier: verifier,
-            keyId: try vector.keyIdentifier,
-            hash: try vector.hash,
-            at: try vector.instant,
-            receiptIsGood: vector.verification.attestationReceipt?.problems.isEmpty ?? true
-        )
+            try vector.bytes(vector.attestation), verifier: verifier, keyId: try vector.keyIdentifier,
+            hash: try vector.hash, at: try vector.instant,
+            receiptIsGood: vector.verification.attestationReceipt?.problems.isEmpty ?? true)
     }
 
     private func flip(
-        _ object: [UInt8],
-        verifier: AttestationVerifier,
-        keyId: KeyIdentifier,
-        hash: ClientDataHash,
-        at instant: Date,
+        _ object: [UInt8], verifier: AttestationVerifier, keyId: KeyIdentifier, hash: ClientDataHash, at instant: Date,
         receiptIsGood: Bool = true
     ) async throws {
         let parsed = try AttestationObject(decoding: object)

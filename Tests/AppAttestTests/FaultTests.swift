@@ -25,8 +25,7 @@ import Testing
             #expect(key.extensions?.bundleVersion == (hasExtensions ? "42" : nil))
             #expect(
                 key.extensions?.validationCategory?.rawValue
-                    == (hasExtensions ? UInt32(distribution.rawValue) : nil)
-            )
+                    == (hasExtensions ? UInt32(distribution.rawValue) : nil))
             #expect((key.leaf.accessControl != nil) == ["26.1", "27.0"].contains(system.version))
         }
     }
@@ -48,8 +47,7 @@ import Testing
         let good = try stage.authority.attest(stage.request, at: stage.instant).object
         for fault in AttestationFault.allCases {
             #expect(
-                await verifier.verify(good, keyId: keyId, clientDataHash: stage.hash, at: stage.instant).code == nil
-            )
+                await verifier.verify(good, keyId: keyId, clientDataHash: stage.hash, at: stage.instant).code == nil)
             let object = try stage.authority.attest(stage.request, at: stage.instant, fault: fault).object
             let verdict = await verifier.verify(object, keyId: keyId, clientDataHash: stage.hash, at: stage.instant)
             #expect(verdict.code == fault.expectedCode, "\(fault): \(verdict)")
@@ -104,18 +102,11 @@ import Testing
         let stage = try Stage()
         let other = try AppIdentity("ABCDE12345.com.example.other")
         let verifier = AttestationVerifier(
-            apps: [other, try stage.identity],
-            environments: [.production],
-            roots: try AttestationRoots(pem: stage.authority.attestationRootPEM),
-            receiptRoots: nil
-        )
+            apps: [other, try stage.identity], environments: [.production],
+            roots: try AttestationRoots(pem: stage.authority.attestationRootPEM), receiptRoots: nil)
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let verdict = await verifier.verify(
-            object,
-            keyId: try stage.attestationKey.keyId,
-            clientDataHash: stage.hash,
-            at: stage.instant
-        )
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
         #expect(verdict.accepted?.app == (try stage.identity))
         #expect(verdict.accepted?.receiptVerdict == nil)
     }
@@ -133,8 +124,7 @@ import Testing
         let old = try Stage(.iOS("18.5"))
         let new = try Stage()
         let beta = try Stage(
-            app: SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42", distribution: .testFlight)
-        )
+            app: SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42", distribution: .testFlight))
         let late = try Stage(app: SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "43"))
         func code(_ stage: Stage) async throws -> String? {
             try await stage.verdict(try stage.authority.attest(stage.request, at: stage.instant).object, policy).code

@@ -27,19 +27,11 @@ import Testing
     func group62ClientDataIsTakenByteByByte(_ received: String, _ code: String?) throws {
         let stage = try Stage()
         let object = try SimulatedAssertion.make(
-            key: stage.key,
-            app: stage.app,
-            system: stage.system,
-            counter: 7,
-            clientDataHash: ClientDataHash(hashing: Array(NegativeAssertionTests.signed.utf8)).bytes
-        )
+            key: stage.key, app: stage.app, system: stage.system, counter: 7,
+            clientDataHash: ClientDataHash(hashing: Array(NegativeAssertionTests.signed.utf8)).bytes)
         func verdict(_ hash: ClientDataHash) throws -> AssertionVerdict {
             AssertionVerifier(app: try stage.identity).verify(
-                object,
-                publicKey: try stage.attestationKey,
-                clientDataHash: hash,
-                previousCounter: 6
-            )
+                object, publicKey: try stage.attestationKey, clientDataHash: hash, previousCounter: 6)
         }
         #expect(try verdict(ClientDataHash(hashing: Array(received.utf8))).code == code)
         // A precomputed hash is the same as one that is made here, and the client data itself is none.
@@ -58,11 +50,8 @@ import Testing
             var changed = stage.clientData
             changed[index] ^= 1 << UInt8(index % 8)
             let verdict = AssertionVerifier(app: try stage.identity).verify(
-                object,
-                publicKey: try stage.attestationKey,
-                clientDataHash: ClientDataHash(hashing: changed),
-                previousCounter: 6
-            )
+                object, publicKey: try stage.attestationKey, clientDataHash: ClientDataHash(hashing: changed),
+                previousCounter: 6)
             #expect(verdict.code == "assert.signature.invalid")
         }
     }

@@ -36,20 +36,14 @@ import Testing
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let other = try AttestationPublicKey(x963Representation: P256.Signing.PrivateKey().publicKey.x963Representation)
         let verdict = try await stage.verifier().verify(
-            object,
-            keyId: other.keyId,
-            clientDataHash: stage.hash,
-            at: stage.instant
-        )
+            object, keyId: other.keyId, clientDataHash: stage.hash, at: stage.instant)
         #expect(verdict.code == "attest.key-id.mismatch")
         #expect(verdict.step == 5)
     }
 
     /// The object with other certificates, and where asked another format; everything else stays.
     private static func object(
-        _ vector: AppleVector,
-        chain: [[UInt8]],
-        format: String = "apple-appattest"
+        _ vector: AppleVector, chain: [[UInt8]], format: String = "apple-appattest"
     ) throws -> [UInt8] {
         let parsed = try AttestationObject(decoding: vector.bytes(vector.attestation))
         let statement = CBOR.map([
@@ -70,17 +64,11 @@ import Testing
         let others = try Receipt(decoding: parsed.receipt).certificates
         #expect(others.count == 3)
         let verifier = AttestationVerifier(
-            apps: [try vector.app],
-            environments: [try vector.world],
-            roots: .apple,
-            receiptRoots: .apple
-        )
+            apps: [try vector.app], environments: [try vector.world], roots: .apple, receiptRoots: .apple)
         func code(_ chain: [[UInt8]]) async throws -> String? {
             await verifier.verify(
-                try NegativeChainTests.object(vector, chain: chain),
-                keyId: try vector.keyIdentifier,
-                clientDataHash: try vector.hash,
-                at: try vector.instant
+                try NegativeChainTests.object(vector, chain: chain), keyId: try vector.keyIdentifier,
+                clientDataHash: try vector.hash, at: try vector.instant
             ).code
         }
         #expect(try await code(own) == nil)
@@ -98,15 +86,10 @@ import Testing
         let authority = SimulatorKey.p384(P384.Signing.PrivateKey())
         func name(_ text: String) -> [UInt8] { SimulatedAuthority.name("SIMULATED WebAuthn " + text) }
         var recipe = CertificateRecipe(
-            serialNumber: [1],
-            issuer: name("Root CA"),
-            subject: name("CA 1"),
-            notBefore: stage.authority.validity.lowerBound,
-            notAfter: stage.authority.validity.upperBound,
+            serialNumber: [1], issuer: name("Root CA"), subject: name("CA 1"),
+            notBefore: stage.authority.validity.lowerBound, notAfter: stage.authority.validity.upperBound,
             keyInfo: authority.keyInfo,
-            extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)],
-            usesSHA384: true
-        )
+            extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)], usesSHA384: true)
         let intermediate = try recipe.signed(by: root)
         recipe.subject = name("Root CA")
         recipe.keyInfo = root.keyInfo
@@ -121,17 +104,10 @@ import Testing
         #expect(try await stage.verdict(object).code == code)
         // Below its own root the chain is good, so it is the root that refuses it.
         let verifier = AttestationVerifier(
-            apps: [try stage.identity],
-            environments: [stage.environment],
-            roots: try AttestationRoots(pem: SimulatedAuthority.pem(anchor)),
-            receiptRoots: nil
-        )
+            apps: [try stage.identity], environments: [stage.environment],
+            roots: try AttestationRoots(pem: SimulatedAuthority.pem(anchor)), receiptRoots: nil)
         let own = await verifier.verify(
-            object,
-            keyId: try stage.attestationKey.keyId,
-            clientDataHash: stage.hash,
-            at: stage.instant
-        )
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
         #expect(own.code == (format == "apple" ? code : nil))
     }
 
@@ -142,17 +118,12 @@ import Testing
         let authority = try SimulatedAuthority(random: &random, validity: start...start.addingTimeInterval(86_400))
         let stage = try Stage()
         let verifier = AttestationVerifier(
-            apps: [try stage.identity],
-            environments: [.production],
-            roots: try AttestationRoots(pem: authority.attestationRootPEM),
-            receiptRoots: nil
-        )
+            apps: [try stage.identity], environments: [.production],
+            roots: try AttestationRoots(pem: authority.attestationRootPEM), receiptRoots: nil)
         let object = try authority.attest(stage.request, at: start.addingTimeInterval(3600)).object
         func code(_ offset: TimeInterval) async throws -> String? {
             await verifier.verify(
-                object,
-                keyId: try stage.attestationKey.keyId,
-                clientDataHash: stage.hash,
+                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash,
                 at: start.addingTimeInterval(offset)
             ).code
         }
@@ -170,11 +141,7 @@ import Testing
         let object = try stage.authority.attest(stage.request, at: stage.instant, fault: .foreignChain).object
         for _ in 0..<3 {
             let verdict = await verifier.verify(
-                object,
-                keyId: try stage.attestationKey.keyId,
-                clientDataHash: stage.hash,
-                at: stage.instant
-            )
+                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
             #expect(verdict.code == "attest.chain.untrusted")
         }
     }
@@ -184,11 +151,8 @@ import Testing
         let stage = try Stage()
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let verdict = try await stage.verifier().verify(
-            object,
-            keyId: try stage.attestationKey.keyId,
-            clientDataHash: try ClientDataHash(precomputed: stage.clientData),
-            at: stage.instant
-        )
+            object, keyId: try stage.attestationKey.keyId,
+            clientDataHash: try ClientDataHash(precomputed: stage.clientData), at: stage.instant)
         #expect(verdict.code == "attest.nonce.mismatch")
         #expect(verdict.step == 4)
     }

@@ -29,9 +29,7 @@ import Testing
         for case .test(let file, let function, let texts) in group.witnesses {
             let source = try String(contentsOf: NegativeGroupTests.tests.appending(path: file), encoding: .utf8)
             let body = try #require(
-                NegativeGroupTests.body(of: function, in: source),
-                "group \(number): \(file) has no test \(function)"
-            )
+                NegativeGroupTests.body(of: function, in: source), "group \(number): \(file) has no test \(function)")
             for text in texts { #expect(body.contains(text), "group \(number): \(function) lacks \(text)") }
         }
     }
@@ -92,11 +90,7 @@ import Testing
     private static func body(of function: String, in source: String) -> String? {
         guard let start = source.range(of: "func \(function)(") else { return nil }
         let isContract = source.contains("extension StoreContract {")
-        let attribute = source.range(
-            of: "@Test",
-            options: .backwards,
-            range: source.startIndex..<start.lowerBound
-        )
+        let attribute = source.range(of: "@Test", options: .backwards, range: source.startIndex..<start.lowerBound)
         guard let first = isContract ? start : attribute else { return nil }
         let next = isContract ? "\n    static func " : "\n    @Test"
         let end = source.range(of: next, range: start.upperBound..<source.endIndex)?.lowerBound

@@ -47,10 +47,8 @@ extension NegativeGroup {
             "truncated at every byte",
             [
                 .test(
-                    "AppAttestTests/NegativeCBORTests.swift",
-                    "group2EveryTruncation",
-                    ["malformedCBOR", "malformedReceipt"]
-                )
+                    "AppAttestTests/NegativeCBORTests.swift", "group2EveryTruncation",
+                    ["malformedCBOR", "malformedReceipt"])
             ]
         ),
         .init(3, "a byte after the map", [.table, .attestation(.trailingByte)]),
@@ -70,10 +68,7 @@ extension NegativeGroup {
         .init(17, "a key that is not UTF-8", [.table]),
         .init(18, "more than 64 KiB", [.table]),
         .init(
-            19,
-            "other forms of base64",
-            [.test("AppAttestTests/NegativeCBORTests.swift", "group19Base64", ["false"])]
-        ),
+            19, "other forms of base64", [.test("AppAttestTests/NegativeCBORTests.swift", "group19Base64", ["false"])]),
     ]
 
     private static let certificates: [NegativeGroup] = [
@@ -83,20 +78,14 @@ extension NegativeGroup {
         .init(23, "a chain of the same names", [.attestation(.foreignChain)]),
         .init(24, "a leaf as issuer", [.attestation(.leafAsIssuer), .attestation(.leafIsAuthority)]),
         .init(
-            25,
-            "another authority of Apple's as intermediate",
-            [.table, .test(chain, "group25AnotherAuthorityOfApples", ["attest.chain.untrusted"])]
-        ),
+            25, "another authority of Apple's as intermediate",
+            [.table, .test(chain, "group25AnotherAuthorityOfApples", ["attest.chain.untrusted"])]),
         .init(
-            26,
-            "a WebAuthn leaf under a WebAuthn root",
-            [.table, .test(chain, "group26WebAuthn", ["attest.format.unknown", "attest.chain.untrusted"])]
-        ),
+            26, "a WebAuthn leaf under a WebAuthn root",
+            [.table, .test(chain, "group26WebAuthn", ["attest.format.unknown", "attest.chain.untrusted"])]),
         .init(
-            27,
-            "a leaf before and after its validity",
-            [.table, .attestation(.expiredLeaf), .attestation(.leafNotYetValid)]
-        ),
+            27, "a leaf before and after its validity",
+            [.table, .attestation(.expiredLeaf), .attestation(.leafNotYetValid)]),
         .init(
             28,
             "an expired intermediate",
@@ -158,17 +147,12 @@ extension NegativeGroup {
                 .attestation(.unknownExtensionKey), .attestation(.mapWithoutExtensionFlag),
                 .attestation(.extensionFlagAndMap),
                 .test(
-                    access,
-                    "group47Policies",
-                    ["attest.policy.validation-category", "attest.policy.bundle-version"]
-                ),
+                    access, "group47Policies", ["attest.policy.validation-category", "attest.policy.bundle-version"]),
             ]
         ),
         .init(
-            48,
-            "a Mac's access control absent or another",
-            [.test(access, "group48MacAccessControl", ["attest.policy.access-control"])]
-        ),
+            48, "a Mac's access control absent or another",
+            [.test(access, "group48MacAccessControl", ["attest.policy.access-control"])]),
     ]
 
     private static let bindings: [NegativeGroup] = [
@@ -189,15 +173,10 @@ extension NegativeGroup {
             ]
         ),
         .init(
-            51,
-            "an expired challenge",
-            [.test(attacks, "challengesServeWhatTheyWereMadeFor", ["challenge.expired"])]
-        ),
+            51, "an expired challenge", [.test(attacks, "challengesServeWhatTheyWereMadeFor", ["challenge.expired"])]),
         .init(
-            52,
-            "the challenge of another session or user",
-            [.test(attacks, "challengesServeWhatTheyWereMadeFor", ["challenge.binding"])]
-        ),
+            52, "the challenge of another session or user",
+            [.test(attacks, "challengesServeWhatTheyWereMadeFor", ["challenge.binding"])]),
         .init(
             53,
             "a key that is another user's",
@@ -206,11 +185,7 @@ extension NegativeGroup {
                 .test(keys, "conflicts", ["refused"]),
             ]
         ),
-        .init(
-            54,
-            "the same key again for the same user",
-            [.test(keys, "conflicts", ["refused"])]
-        ),
+        .init(54, "the same key again for the same user", [.test(keys, "conflicts", ["refused"])]),
     ]
 
     private static let assertionGroups: [NegativeGroup] = [
@@ -252,19 +227,15 @@ extension NegativeGroup {
             ]
         ),
         .init(
-            63,
-            "a development key at the production app",
-            [.test(identities, "anAssertionByADevelopmentKeyIsRefusedAtTheProductionApp", ["key.unknown"])]
-        ),
+            63, "a development key at the production app",
+            [.test(identities, "anAssertionByADevelopmentKeyIsRefusedAtTheProductionApp", ["key.unknown"])]),
         .init(
             64,
             "an attestation as assertion, and the reverse",
             [
                 .table,
                 .test(
-                    "AppAttestTests/NegativeCBORTests.swift",
-                    "group64AnAttestationAsAssertion",
-                    ["malformed.assertion"]
+                    "AppAttestTests/NegativeCBORTests.swift", "group64AnAttestationAsAssertion", ["malformed.assertion"]
                 ),
                 .test(attacks, "anAttestationIsNoAssertion", ["malformed."]),
             ]
@@ -304,15 +275,11 @@ extension NegativeGroup {
         .init(73, "SHA-1; another digest", [.receipt(.sha1Signer), .receipt(.otherDigestInAttributes)]),
         .init(74, "certificates in a circle; 1000", [.table, .receipt(.thousandCertificates)]),
         .init(
-            75,
-            "another app",
-            [.receipt(.otherApp), .test(receipts, "groups75And76OtherExpectations", ["receipt.app-id.mismatch"])]
-        ),
+            75, "another app",
+            [.receipt(.otherApp), .test(receipts, "groups75And76OtherExpectations", ["receipt.app-id.mismatch"])]),
         .init(
-            76,
-            "another key",
-            [.receipt(.otherKey), .test(receipts, "groups75And76OtherExpectations", ["receipt.public-key.mismatch"])]
-        ),
+            76, "another key",
+            [.receipt(.otherKey), .test(receipts, "groups75And76OtherExpectations", ["receipt.public-key.mismatch"])]),
         .init(
             77,
             "too old; of the future",
@@ -331,10 +298,7 @@ extension NegativeGroup {
             ]
         ),
         .init(
-            80,
-            "a metric in the first; another type inside an attestation",
-            [.table, .attestation(.otherReceiptType)]
-        ),
+            80, "a metric in the first; another type inside an attestation", [.table, .attestation(.otherReceiptType)]),
         .init(81, "the other environment", [.table, .attestation(.otherReceiptEnvironment)]),
         .init(82, "BER that lies", [.table, .receipt(.nestingBomb), .receipt(.truncated)]),
         .init(
@@ -342,15 +306,11 @@ extension NegativeGroup {
             "refreshing",
             [
                 .test(
-                    "AppleServicesTests/ReceiptRefreshClientTests.swift",
-                    "everyStatusOfAppleHasItsOutcome",
-                    ["notModified", "throttled", "noData"]
-                ),
+                    "AppleServicesTests/ReceiptRefreshClientTests.swift", "everyStatusOfAppleHasItsOutcome",
+                    ["notModified", "throttled", "noData"]),
                 .test(
-                    "AppleServicesTests/ReceiptRefreshClientTests.swift",
-                    "whatAppleDoesNotDocumentIsUnusable",
-                    ["<html>", "302", "65_540"]
-                ),
+                    "AppleServicesTests/ReceiptRefreshClientTests.swift", "whatAppleDoesNotDocumentIsUnusable",
+                    ["<html>", "302", "65_540"]),
                 .test("../Sources/TrustStoreContract/StoreContract+Receipts.swift", "replacing", ["older"]),
             ]
         ),

@@ -18,17 +18,10 @@ import Testing
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         for environment in AttestationEnvironment.allCases {
             let verifier = AttestationVerifier(
-                apps: [try stage.identity],
-                environments: [environment],
-                roots: try AttestationRoots(pem: stage.authority.attestationRootPEM),
-                receiptRoots: nil
-            )
+                apps: [try stage.identity], environments: [environment],
+                roots: try AttestationRoots(pem: stage.authority.attestationRootPEM), receiptRoots: nil)
             let verdict = await verifier.verify(
-                object,
-                keyId: try stage.attestationKey.keyId,
-                clientDataHash: stage.hash,
-                at: stage.instant
-            )
+                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
             #expect(verdict.code == (environment == stage.environment ? nil : "attest.environment.mismatch"))
             #expect(verdict.step == (environment == stage.environment ? nil : 8))
         }
@@ -40,17 +33,12 @@ import Testing
         let app = SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42", distribution: distribution)
         let stage = try Stage(app: app)
         let verifier = AttestationVerifier(
-            apps: [try stage.identity],
-            environments: [.production, .development],
+            apps: [try stage.identity], environments: [.production, .development],
             roots: try AttestationRoots(pem: stage.authority.attestationRootPEM),
-            receiptRoots: try ReceiptRoots(pem: stage.authority.receiptRootPEM)
-        )
+            receiptRoots: try ReceiptRoots(pem: stage.authority.receiptRootPEM))
         let verdict = await verifier.verify(
-            try stage.authority.attest(stage.request, at: stage.instant).object,
-            keyId: try stage.attestationKey.keyId,
-            clientDataHash: stage.hash,
-            at: stage.instant
-        )
+            try stage.authority.attest(stage.request, at: stage.instant).object, keyId: try stage.attestationKey.keyId,
+            clientDataHash: stage.hash, at: stage.instant)
         let key = try #require(verdict.accepted, "\(verdict)")
         #expect(key.environment == stage.environment)
         #expect(key.receiptVerdict?.code == nil)
@@ -63,11 +51,7 @@ import Testing
         ] as [(AttestationFault, String?)] {
             let object = try stage.authority.attest(stage.request, at: stage.instant, fault: fault).object
             let verdict = await verifier.verify(
-                object,
-                keyId: try stage.attestationKey.keyId,
-                clientDataHash: stage.hash,
-                at: stage.instant
-            )
+                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
             #expect(verdict.code == code, "\(fault): \(verdict)")
         }
     }
@@ -85,48 +69,24 @@ import Testing
     @Test(arguments: [
         Policy(testDescription: "as wanted", category: 4, version: "42", acceptsAbsence: false, code: nil),
         Policy(
-            testDescription: "category 3 at a production policy",
-            category: 3,
-            version: "42",
-            acceptsAbsence: false,
-            code: "attest.policy.validation-category"
-        ),
+            testDescription: "category 3 at a production policy", category: 3, version: "42", acceptsAbsence: false,
+            code: "attest.policy.validation-category"),
         Policy(
-            testDescription: "category 99",
-            category: 99,
-            version: "42",
-            acceptsAbsence: true,
-            code: "attest.policy.validation-category"
-        ),
+            testDescription: "category 99", category: 99, version: "42", acceptsAbsence: true,
+            code: "attest.policy.validation-category"),
         Policy(
-            testDescription: "another version",
-            category: 4,
-            version: "41",
-            acceptsAbsence: true,
-            code: "attest.policy.bundle-version"
-        ),
+            testDescription: "another version", category: 4, version: "41", acceptsAbsence: true,
+            code: "attest.policy.bundle-version"),
         Policy(
-            testDescription: "no map",
-            category: nil,
-            version: nil,
-            acceptsAbsence: false,
-            code: "attest.policy.validation-category"
-        ),
+            testDescription: "no map", category: nil, version: nil, acceptsAbsence: false,
+            code: "attest.policy.validation-category"),
         Policy(testDescription: "no map, which may be", category: nil, version: nil, acceptsAbsence: true, code: nil),
         Policy(
-            testDescription: "a map without the category",
-            category: nil,
-            version: "42",
-            acceptsAbsence: false,
-            code: "attest.policy.validation-category"
-        ),
+            testDescription: "a map without the category", category: nil, version: "42", acceptsAbsence: false,
+            code: "attest.policy.validation-category"),
         Policy(
-            testDescription: "a map without the version",
-            category: 4,
-            version: nil,
-            acceptsAbsence: false,
-            code: "attest.policy.bundle-version"
-        ),
+            testDescription: "a map without the version", category: 4, version: nil, acceptsAbsence: false,
+            code: "attest.policy.bundle-version"),
     ])
     func group47Policies(_ item: Policy) async throws {
         var policy = AttestationPolicy()
@@ -155,11 +115,8 @@ import Testing
         assertion.flags = trailer.isEmpty ? 0x40 : 0xC0
         assertion.trailer = trailer
         let verdict = AssertionVerifier(app: try stage.identity, policy: policy).verify(
-            try assertion.object(signedBy: stage.key),
-            publicKey: try stage.attestationKey,
-            clientDataHash: stage.hash,
-            previousCounter: 6
-        )
+            try assertion.object(signedBy: stage.key), publicKey: try stage.attestationKey, clientDataHash: stage.hash,
+            previousCounter: 6)
         #expect(verdict.code == item.code?.replacing("attest.", with: "assert."))
     }
 
@@ -191,8 +148,7 @@ import Testing
             "behind another list",
             ASN1.sequence(
                 ASN1.tagged(3, ASN1.octets([0x30, 0x00])),
-                ASN1.tagged(3, ASN1.octets(AttestationPolicy.macFullSecurityAccessControl))
-            ),
+                ASN1.tagged(3, ASN1.octets(AttestationPolicy.macFullSecurityAccessControl))),
             "attest.policy.access-control"
         ),
     ]

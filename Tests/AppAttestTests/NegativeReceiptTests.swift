@@ -56,17 +56,9 @@ import Testing
         let stage = try Stage()
         let leaf = try stage.authority.attest(stage.request, at: stage.instant).leafCertificate
         let content = SimulatedReceipt(
-            type: .receipt,
-            applicationId: stage.app.applicationId,
-            certificate: leaf,
-            clientHash: stage.hash.bytes,
-            token: "token",
-            isProduction: true,
-            creation: stage.instant,
-            riskMetric: 3,
-            refreshNotBefore: stage.instant,
-            expiration: stage.instant.addingTimeInterval(86_400)
-        )
+            type: .receipt, applicationId: stage.app.applicationId, certificate: leaf, clientHash: stage.hash.bytes,
+            token: "token", isProduction: true, creation: stage.instant, riskMetric: 3, refreshNotBefore: stage.instant,
+            expiration: stage.instant.addingTimeInterval(86_400))
         let receipt = try stage.authority.receipt(content) { try item.change(&$0, stage.authority) }
         let verdict = try await stage.receiptVerdict(receipt)
         #expect(verdict.code == item.code, "\(verdict)")
@@ -96,8 +88,7 @@ import Testing
         #expect(await verifier.verify(receipt, expected, at: stage.instant).code == "receipt.app-id.mismatch")
         expected = try stage.expectations
         expected.publicKey = try AttestationPublicKey(
-            x963Representation: P256.Signing.PrivateKey().publicKey.x963Representation
-        )
+            x963Representation: P256.Signing.PrivateKey().publicKey.x963Representation)
         #expect(await verifier.verify(receipt, expected, at: stage.instant).code == "receipt.public-key.mismatch")
     }
 
@@ -112,16 +103,9 @@ import Testing
         func code(_ root: [UInt8]) async throws -> String? {
             let leaf = try again.attest(stage.request, at: stage.instant)
             let content = SimulatedReceipt(
-                type: .receipt,
-                applicationId: stage.app.applicationId,
-                certificate: leaf.leafCertificate,
-                clientHash: stage.hash.bytes,
-                token: "token",
-                isProduction: true,
-                creation: stage.instant,
-                riskMetric: 1,
-                expiration: stage.instant.addingTimeInterval(86_400)
-            )
+                type: .receipt, applicationId: stage.app.applicationId, certificate: leaf.leafCertificate,
+                clientHash: stage.hash.bytes, token: "token", isProduction: true, creation: stage.instant,
+                riskMetric: 1, expiration: stage.instant.addingTimeInterval(86_400))
             let receipt = try again.receipt(content) { $0.adjustCertificates = { $0.prefix(2) + [root] } }
             return await first.verify(receipt, try stage.expectations, at: stage.instant).code
         }
@@ -133,15 +117,10 @@ import Testing
         #expect(try await code(stranger.receiptRoot.certificate) == "receipt.chain.untrusted")
         // The same name and key, signed by somebody else.
         var recipe = CertificateRecipe(
-            serialNumber: [0x51],
-            issuer: again.receiptRoot.subject,
-            subject: again.receiptRoot.subject,
-            notBefore: again.validity.lowerBound,
-            notAfter: again.validity.upperBound,
-            keyInfo: again.receiptRoot.key.keyInfo,
-            extensions: [.basicConstraints(authority: true), .keyUsage(0x06)],
-            usesSHA384: true
-        )
+            serialNumber: [0x51], issuer: again.receiptRoot.subject, subject: again.receiptRoot.subject,
+            notBefore: again.validity.lowerBound, notAfter: again.validity.upperBound,
+            keyInfo: again.receiptRoot.key.keyInfo, extensions: [.basicConstraints(authority: true), .keyUsage(0x06)],
+            usesSHA384: true)
         #expect(try await code(recipe.signed(by: again.receiptRoot.key)) == nil)
         #expect(try await code(recipe.signed(by: stranger.receiptRoot.key)) == "receipt.chain.untrusted")
         // The authority's own key, but no authority.
@@ -153,9 +132,7 @@ import Testing
             changed[index] ^= 1 << UInt8(index / 8 % 8)
             let found = try await code(changed)
             #expect(
-                found == "receipt.chain.untrusted" || found == "malformed.receipt",
-                "\(index): \(found ?? "accepted")"
-            )
+                found == "receipt.chain.untrusted" || found == "malformed.receipt", "\(index): \(found ?? "accepted")")
         }
     }
 
@@ -167,17 +144,9 @@ import Testing
         #expect(verdict.code == "receipt.chain.untrusted")
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let verifier = AttestationVerifier(
-            apps: [try stage.identity],
-            environments: [.production],
-            roots: .apple,
-            receiptRoots: .apple
-        )
+            apps: [try stage.identity], environments: [.production], roots: .apple, receiptRoots: .apple)
         let attestation = await verifier.verify(
-            object,
-            keyId: try stage.attestationKey.keyId,
-            clientDataHash: stage.hash,
-            at: stage.instant
-        )
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
         #expect(attestation.code == "attest.chain.untrusted")
     }
 }

@@ -19,15 +19,9 @@ import Testing
 
         private func recipe(_ subject: [UInt8], _ serial: Int, _ key: SimulatorKey, days: Double) -> CertificateRecipe {
             CertificateRecipe(
-                serialNumber: [1, UInt8(serial >> 8 & 0xFF), UInt8(serial & 0xFF)],
-                issuer: name,
-                subject: subject,
-                notBefore: start,
-                notAfter: start.addingTimeInterval(days * 86_400),
-                keyInfo: key.keyInfo,
-                extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)],
-                usesSHA384: true
-            )
+                serialNumber: [1, UInt8(serial >> 8 & 0xFF), UInt8(serial & 0xFF)], issuer: name, subject: subject,
+                notBefore: start, notAfter: start.addingTimeInterval(days * 86_400), keyInfo: key.keyInfo,
+                extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)], usesSHA384: true)
         }
 
         var anchors: TrustAnchors {

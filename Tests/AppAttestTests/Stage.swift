@@ -46,31 +46,20 @@ struct Stage: Sendable {
 
     func verifier(_ policy: AttestationPolicy = AttestationPolicy()) throws -> AttestationVerifier {
         AttestationVerifier(
-            apps: [try identity],
-            environments: [environment],
+            apps: [try identity], environments: [environment],
             roots: try AttestationRoots(pem: authority.attestationRootPEM),
-            receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM),
-            policy: policy
-        )
+            receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM), policy: policy)
     }
 
     func verdict(
-        _ object: [UInt8],
-        _ policy: AttestationPolicy = AttestationPolicy(),
-        at moment: Date? = nil
+        _ object: [UInt8], _ policy: AttestationPolicy = AttestationPolicy(), at moment: Date? = nil
     ) async throws -> AttestationVerdict {
         try await verifier(policy).verify(
-            object,
-            keyId: try attestationKey.keyId,
-            clientDataHash: hash,
-            at: moment ?? instant
-        )
+            object, keyId: try attestationKey.keyId, clientDataHash: hash, at: moment ?? instant)
     }
 
     /// The verdict on an attestation whose recipe was changed.
-    func verdict(
-        changing adjust: (inout AttestationRecipe) throws -> Void
-    ) async throws -> AttestationVerdict {
+    func verdict(changing adjust: (inout AttestationRecipe) throws -> Void) async throws -> AttestationVerdict {
         try await verdict(try authority.attest(request, at: instant, changing: adjust).object)
     }
 
@@ -81,46 +70,26 @@ struct Stage: Sendable {
 
     func assertion(counter: UInt32, fault: AssertionFault? = nil) throws -> [UInt8] {
         try SimulatedAssertion.make(
-            key: key,
-            app: app,
-            system: system,
-            counter: counter,
-            clientDataHash: hash.bytes,
-            fault: fault
-        )
+            key: key, app: app, system: system, counter: counter, clientDataHash: hash.bytes, fault: fault)
     }
 
     func assertionVerdict(_ object: [UInt8], previous: UInt32) throws -> AssertionVerdict {
         AssertionVerifier(app: try identity).verify(
-            object,
-            publicKey: try attestationKey,
-            clientDataHash: hash,
-            previousCounter: previous
-        )
+            object, publicKey: try attestationKey, clientDataHash: hash, previousCounter: previous)
     }
 
     /// A receipt of the key, given in exchange.
     func refreshedReceipt(metric: Int = 3, fault: ReceiptFault? = nil) throws -> [UInt8] {
         let attestation = try authority.attest(request, at: instant)
         return try authority.refreshedReceipt(
-            app: app,
-            publicKey: publicKey,
-            leafCertificate: attestation.leafCertificate,
-            clientDataHash: hash.bytes,
-            riskMetric: metric,
-            at: instant,
-            fault: fault
-        )
+            app: app, publicKey: publicKey, leafCertificate: attestation.leafCertificate, clientDataHash: hash.bytes,
+            riskMetric: metric, at: instant, fault: fault)
     }
 
     var expectations: ReceiptExpectations {
         get throws {
             ReceiptExpectations(
-                app: try identity,
-                publicKey: try attestationKey,
-                environment: environment,
-                maximumAge: 300
-            )
+                app: try identity, publicKey: try attestationKey, environment: environment, maximumAge: 300)
         }
     }
 

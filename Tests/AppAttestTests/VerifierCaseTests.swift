@@ -21,31 +21,18 @@ import Testing
         switch item.kind {
         case .attestation:
             let verifier = AttestationVerifier(
-                apps: [app],
-                environments: [environment],
-                roots: try AttestationRoots(pem: told.attestationRootPEM),
-                receiptRoots: nil
-            )
+                apps: [app], environments: [environment], roots: try AttestationRoots(pem: told.attestationRootPEM),
+                receiptRoots: nil)
             return await verifier.verify(
-                item.object,
-                keyId: try #require(KeyIdentifier(bytes: told.keyId)),
-                clientDataHash: hash,
-                at: instant
+                item.object, keyId: try #require(KeyIdentifier(bytes: told.keyId)), clientDataHash: hash, at: instant
             ).code
         case .assertion:
             return AssertionVerifier(app: app).verify(
-                item.object,
-                publicKey: key,
-                clientDataHash: hash,
-                previousCounter: told.previousCounter
+                item.object, publicKey: key, clientDataHash: hash, previousCounter: told.previousCounter
             ).code
         case .receipt:
             let expected = ReceiptExpectations(
-                app: app,
-                publicKey: key,
-                environment: environment,
-                maximumAge: told.maximumAge.map(TimeInterval.init)
-            )
+                app: app, publicKey: key, environment: environment, maximumAge: told.maximumAge.map(TimeInterval.init))
             return await ReceiptVerifier(roots: try ReceiptRoots(pem: told.receiptRootPEM))
                 .verify(item.object, expected, at: instant).code
         }

@@ -13,10 +13,7 @@ struct WycheproofTests {
     @Test(
         "P-256 with SHA-256: assertions and certificates",
         .enabled(
-            if: SharedVectors.wycheproof("ecdsa_secp256r1_sha256") != nil,
-            "../shared/vectors/wycheproof is not there"
-        )
-    )
+            if: SharedVectors.wycheproof("ecdsa_secp256r1_sha256") != nil, "../shared/vectors/wycheproof is not there"))
     func assertions() throws {
         let cases = try WycheproofCase.all(try #require(SharedVectors.wycheproof("ecdsa_secp256r1_sha256")))
         #expect(cases.count == 484)
@@ -29,19 +26,14 @@ struct WycheproofTests {
             #expect(isGood == (test.result == "valid"), "\(test.identifier): \(test.comment)")
             #expect(
                 SigningKey.p256(key).isValid(signature[...], for: message[...], algorithm: OID.ecdsaWithSHA256[...])
-                    == (test.result == "valid"),
-                "\(test.identifier): \(test.comment)"
-            )
+                    == (test.result == "valid"), "\(test.identifier): \(test.comment)")
         }
     }
 
     @Test(
         "P-384 with SHA-384: attestation certificates",
         .enabled(
-            if: SharedVectors.wycheproof("ecdsa_secp384r1_sha384") != nil,
-            "../shared/vectors/wycheproof is not there"
-        )
-    )
+            if: SharedVectors.wycheproof("ecdsa_secp384r1_sha384") != nil, "../shared/vectors/wycheproof is not there"))
     func certificates() throws {
         let cases = try WycheproofCase.all(try #require(SharedVectors.wycheproof("ecdsa_secp384r1_sha384")))
         #expect(cases.count == 504)
@@ -50,9 +42,7 @@ struct WycheproofTests {
             let (signature, message) = (try #require(test.bytes["sig"]), try #require(test.bytes["msg"]))
             #expect(
                 SigningKey.p384(key).isValid(signature[...], for: message[...], algorithm: OID.ecdsaWithSHA384[...])
-                    == (test.result == "valid"),
-                "\(test.identifier): \(test.comment)"
-            )
+                    == (test.result == "valid"), "\(test.identifier): \(test.comment)")
         }
     }
 }

@@ -132,16 +132,13 @@ import Testing
         for (name, text) in files {
             let url = folder.url.appendingPathComponent(name)
             try FileManager.default.createDirectory(
-                at: url.deletingLastPathComponent(),
-                withIntermediateDirectories: true
-            )
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
             try text.write(to: url, atomically: true, encoding: .utf8)
         }
         let found = try InfoPlistSearch.search(folder.url.path)
         #expect(
             Set(found.lists.compactMap { $0.document.root["CFBundleIdentifier"]?.string })
-                == ["com.example.app", "com.example.app.ext", "com.example.archived"]
-        )
+                == ["com.example.app", "com.example.app.ext", "com.example.archived"])
         #expect(found.unreadable.map(\.path) == [folder.path("Bad/Info.plist")])
     }
 
@@ -165,10 +162,7 @@ import Testing
         let folder = try TemporaryDirectory()
         let closed = folder.path("closed")
         try FileManager.default.createDirectory(
-            atPath: closed,
-            withIntermediateDirectories: false,
-            attributes: [.posixPermissions: 0]
-        )
+            atPath: closed, withIntermediateDirectories: false, attributes: [.posixPermissions: 0])
         let found = try InfoPlistSearch.search(folder.url.path)
         #expect(found.unreadable.map(\.path) == [closed])
     }
@@ -180,17 +174,12 @@ import Testing
         let project = folder.url.appendingPathComponent("A.xcodeproj")
         try FileManager.default.createDirectory(at: project, withIntermediateDirectories: true)
         try "{\n\tGENERATE_INFOPLIST_FILE = YES;\n}".write(
-            to: project.appendingPathComponent("project.pbxproj"),
-            atomically: true,
-            encoding: .utf8
-        )
+            to: project.appendingPathComponent("project.pbxproj"), atomically: true, encoding: .utf8)
         let generated = try InfoPlistSearch.search(folder.url.path)
         #expect(generated.lists.map(\.origin) == [.generated])
         #expect(
             LineIndex(generated.lists.first?.document.source ?? []).location(
-                generated.lists.first?.document.root.range.lowerBound ?? 0
-            )?.line == 2
-        )
+                generated.lists.first?.document.root.range.lowerBound ?? 0)?.line == 2)
     }
 
     @Test(arguments: [
@@ -214,10 +203,7 @@ import Testing
         let platform = folder.url.appendingPathComponent("Platforms/iOS")
         try FileManager.default.createDirectory(at: platform, withIntermediateDirectories: true)
         try Self.list("com.example.app").write(
-            to: platform.appendingPathComponent("Info.plist"),
-            atomically: true,
-            encoding: .utf8
-        )
+            to: platform.appendingPathComponent("Info.plist"), atomically: true, encoding: .utf8)
         for path in [folder.url.path, platform.appendingPathComponent("Info.plist").path] {
             let stack = try #require(try InfoPlistSearch.search(path).lists.first?.stack)
             #expect(stack.handler == handler)

@@ -33,13 +33,9 @@ enum TinyMachO {
                 0xB0,
                 DER.value(0x30, text("application-identifier") + text("TEAM123456.com.example.app"))
                     + DER.value(
-                        0x30,
-                        text("com.apple.developer.devicecheck.appattest-environment") + text("production")
-                    )
+                        0x30, text("com.apple.developer.devicecheck.appattest-environment") + text("production"))
                     + DER.value(0x30, text("get-task-allow") + DER.value(0x01, [0xFF]))
-                    + DER.value(0x30, text("groups") + DER.value(0x30, text("a") + text("b")))
-            )
-    )
+                    + DER.value(0x30, text("groups") + DER.value(0x30, text("a") + text("b")))))
 
     static func signature(list: String? = list, encoded: [UInt8]? = nil) -> [UInt8] {
         var blobs: [(type: Int, bytes: [UInt8])] = [(0, big(0xFADE_0C02) + big(12) + big(0))]

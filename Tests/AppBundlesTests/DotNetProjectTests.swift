@@ -13,10 +13,8 @@ struct DotNetProjectTests {
     /// What a project of one file says, for a configuration.
     private func stack(_ body: String, _ configuration: String = "Release") throws -> DotNetStack? {
         try DotNetProject.read(
-            Array("<Project Sdk=\"Microsoft.NET.Sdk\">\n\(body)\n</Project>".utf8),
-            name: "App.csproj",
-            configuration: configuration
-        )?.stack
+            Array("<Project Sdk=\"Microsoft.NET.Sdk\">\n\(body)\n</Project>".utf8), name: "App.csproj",
+            configuration: configuration)?.stack
     }
 
     private let ios = "<PropertyGroup><TargetFramework>net9.0-ios</TargetFramework></PropertyGroup>"
@@ -99,9 +97,7 @@ struct DotNetProjectTests {
         let found = try #require(try stack(body))
         #expect(found.handler == .nsurlsession)
         #expect(
-            found.notFollowed.count == 1 && found.notFollowed[0].hasPrefix("App.csproj:2: "),
-            "\(found.notFollowed)"
-        )
+            found.notFollowed.count == 1 && found.notFollowed[0].hasPrefix("App.csproj:2: "), "\(found.notFollowed)")
     }
 
     /// One project for several systems: the list of each has the handler of its own build.
@@ -126,10 +122,8 @@ struct DotNetProjectTests {
     @Test func importsAreFollowed() throws {
         let folder = try TemporaryDirectory()
         try Self.write(
-            folder,
-            "Directory.Build.props",
-            "<Project><PropertyGroup>\n<UseNativeHttpHandler>false</UseNativeHttpHandler></PropertyGroup></Project>"
-        )
+            folder, "Directory.Build.props",
+            "<Project><PropertyGroup>\n<UseNativeHttpHandler>false</UseNativeHttpHandler></PropertyGroup></Project>")
         try Self.write(
             folder,
             "build/Http.props",
@@ -164,21 +158,15 @@ struct DotNetProjectTests {
     @Test func filesOutsideOfTheTreeAreNotRead() throws {
         let (tree, other) = (try TemporaryDirectory(), try TemporaryDirectory())
         try Self.write(
-            other,
-            "x.props",
-            "<Project><PropertyGroup><UseNativeHttpHandler>false</UseNativeHttpHandler></PropertyGroup></Project>"
-        )
+            other, "x.props",
+            "<Project><PropertyGroup><UseNativeHttpHandler>false</UseNativeHttpHandler></PropertyGroup></Project>")
         try Self.write(tree, "Info.plist", BundleReadingTests.list("com.example.app"))
         try FileManager.default.createSymbolicLink(
-            atPath: tree.path("link.props"),
-            withDestinationPath: other.path("x.props")
-        )
+            atPath: tree.path("link.props"), withDestinationPath: other.path("x.props"))
         for target in [other.path("x.props"), "link.props"] {
             try Self.write(
-                tree,
-                "App.csproj",
-                "<Project Sdk=\"Microsoft.NET.Sdk\">\(ios)<Import Project=\"\(target)\" /></Project>"
-            )
+                tree, "App.csproj",
+                "<Project Sdk=\"Microsoft.NET.Sdk\">\(ios)<Import Project=\"\(target)\" /></Project>")
             let stack = try #require(try InfoPlistSearch.search(tree.url.path).lists.first?.stack)
             #expect(stack.handler == .nsurlsession)
             #expect(stack.notFollowed.count == 1, "\(stack.notFollowed)")
@@ -195,11 +183,9 @@ struct DotNetProjectTests {
         }
         let doubling = (0..<5_000).map { "<a>$(a)$(a)x</a><b\($0)>$(a)</b\($0)>" }.joined()
         try Self.write(
-            folder,
-            "App.csproj",
+            folder, "App.csproj",
             "<Project Sdk=\"Microsoft.NET.Sdk\">\(ios)<Import Project=\"0.props\" /><Import Project=\"App.csproj\" />"
-                + "<PropertyGroup>\(doubling)</PropertyGroup></Project>"
-        )
+                + "<PropertyGroup>\(doubling)</PropertyGroup></Project>")
         var found: FoundPlists?
         let seconds = try CPUTime.measure { found = try InfoPlistSearch.search(folder.url.path) }
         // It expands to more than a run may, and is named.
@@ -247,8 +233,7 @@ struct DotNetProjectTests {
 
     @Test(
         "Whether a path outside the tree exists is nobody's business",
-        arguments: ["/etc/passwd", "/etc/no-such-file", "/", "/no-such-folder/a", "../../../../../../../../etc/passwd"]
-    )
+        arguments: ["/etc/passwd", "/etc/no-such-file", "/", "/no-such-folder/a", "../../../../../../../../etc/passwd"])
     func pathsOutside(_ path: String) throws {
         let handler =
             "<MtouchHttpClientHandler Condition=\"Exists('\(path)')\">HttpClientHandler</MtouchHttpClientHandler>"

@@ -41,8 +41,7 @@ enum TinyZip {
 
 @Suite struct HostileArchiveTests {
     private static let list = Array(
-        "<plist><dict><key>CFBundleIdentifier</key><string>com.example.a</string></dict></plist>".utf8
-    )
+        "<plist><dict><key>CFBundleIdentifier</key><string>com.example.a</string></dict></plist>".utf8)
     private static let app = Array("Payload/A.app/Info.plist".utf8)
     private static let marks = String(repeating: "\u{301}\u{316}", count: 100)
 
@@ -77,8 +76,7 @@ enum TinyZip {
         #expect(refusal(TinyZip.archive([(composed, Self.list, nil), (decomposed, Self.list, nil)])) == nil)
         #expect(
             refusal(TinyZip.archive([(composed, Self.list, nil), (composed, Self.list, nil)]))?.contains("occurs twice")
-                == true
-        )
+                == true)
         for name in [Array(Self.marks.utf8), [UInt8](repeating: 0x61, count: 4_097)] {
             let archive = TinyZip.archive([(Self.app, Self.list, nil), (name, [], nil)])
             #expect(refusal(archive)?.contains("is a name that no file system accepts") == true)
@@ -95,15 +93,11 @@ enum TinyZip {
     }
 
     @Test func oneBudgetIsForTheWholeRun() throws {
-        let archive = TinyZip.archive(
-            (0..<20).map { (Array("Payload/A\($0).app/Info.plist".utf8), Self.list, nil) }
-        )
+        let archive = TinyZip.archive((0..<20).map { (Array("Payload/A\($0).app/Info.plist".utf8), Self.list, nil) })
         #expect(
-            refusal(archive, budget: ReadingBudget(kept: 50_000))?.contains("is not linted: with it the lists") == true
-        )
+            refusal(archive, budget: ReadingBudget(kept: 50_000))?.contains("is not linted: with it the lists") == true)
         #expect(
-            refusal(archive, budget: ReadingBudget(unfolded: 50_000))?.contains("of this run expand to more") == true
-        )
+            refusal(archive, budget: ReadingBudget(unfolded: 50_000))?.contains("of this run expand to more") == true)
         // What one path leaves is what the next one has.
         let budget = ReadingBudget(kept: 150_000)
         #expect(refusal(archive, budget: budget) == nil)
@@ -140,8 +134,7 @@ enum TinyZip {
         }
         let project = Array(
             "<Project>\n<MtouchHttpClientHandler Condition=\"'$(A)' == ''\">HttpClientHandler</MtouchHttpClientHandler>\n</Project>"
-                .utf8
-        )
+                .utf8)
         let xcode = Array("{ GENERATE_INFOPLIST_FILE = YES; }".utf8)
         for count in 0..<project.count {
             #expect(throws: MalformedInput.self) { try DotNetProject.read(Array(project[..<count]), name: "a.csproj") }
@@ -154,8 +147,7 @@ enum TinyZip {
 /// Folders with what is no file, and with links: refused by name, and nothing waits.
 @Suite(.timeLimit(.minutes(1))) struct OddFolderTests {
     private static let list = Data(
-        "<plist><dict><key>CFBundleIdentifier</key><string>com.example.a</string></dict></plist>".utf8
-    )
+        "<plist><dict><key>CFBundleIdentifier</key><string>com.example.a</string></dict></plist>".utf8)
 
     private func search(_ make: (String) throws -> Void) throws -> FoundPlists {
         let folder = try TemporaryDirectory()

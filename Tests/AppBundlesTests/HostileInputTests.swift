@@ -33,8 +33,7 @@ import Testing
     @Test func deepNesting() {
         #expect(
             refusal(Array(String(repeating: "<dict><key>a</key>", count: 200_000).utf8))?.contains("nested deeper")
-                == true
-        )
+                == true)
         #expect(refusal(Array(String(repeating: "<array>", count: 1_000_000).utf8))?.contains("nested deeper") == true)
     }
 

@@ -54,8 +54,7 @@ import Testing
     /// Two spellings of one letter are two keys for Apple's parser, and no duplicates.
     @Test func keysAreComparedByBytes() throws {
         let list = try PlistReader.read(
-            Array("<plist><dict><key>\u{E9}</key><true/><key>e\u{301}</key><false/></dict></plist>".utf8)
-        )
+            Array("<plist><dict><key>\u{E9}</key><true/><key>e\u{301}</key><false/></dict></plist>".utf8))
         #expect(list.oddities.isEmpty)
         #expect(list.root["\u{E9}"]?.propertyListValue == .boolean(true))
         // The Kelvin sign is canonically a K.
@@ -138,8 +137,7 @@ import Testing
                 PlistMember("application-identifier", PlistNode(.string(long))),
                 PlistMember(
                     "com.apple.developer.devicecheck.appattest-environment",
-                    PlistNode(.array([PlistNode](repeating: PlistNode(.string(long)), count: 100)))
-                ),
+                    PlistNode(.array([PlistNode](repeating: PlistNode(.string(long)), count: 100)))),
             ])
         )
         let claim = AttestEntitlement(entitlements: list, team: long, source: "a")

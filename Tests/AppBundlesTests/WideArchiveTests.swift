@@ -15,16 +15,11 @@ import Testing
     }
 
     private static let list = Array(
-        "<plist><dict><key>CFBundleIdentifier</key><string>com.example.wide</string></dict></plist>".utf8
-    )
+        "<plist><dict><key>CFBundleIdentifier</key><string>com.example.wide</string></dict></plist>".utf8)
 
     /// One stored entry whose sizes and place stand in the extra field, before an end record that says nothing.
     private static func archive(
-        size: Int = list.count,
-        count: Int = 1,
-        offset: Int? = nil,
-        locator: Int? = nil,
-        extra: Bool = true
+        size: Int = list.count, count: Int = 1, offset: Int? = nil, locator: Int? = nil, extra: Bool = true
     ) -> [UInt8] {
         let name = Array("Payload/A.app/Info.plist".utf8)
         let full = 0xFFFF_FFFF

@@ -8,7 +8,9 @@ import Testing
 
 /// What an app and its console show for a failed load, release by release.
 @Suite struct ConsoleLineTests {
-    private static func lines(_ error: URLLoadError, _ code: Code, _ kind: Cause.KeyKind? = nil, os: String) throws
+    private static func lines(
+        _ error: URLLoadError, _ code: Code, _ kind: Cause.KeyKind? = nil, os: String
+    ) throws
         -> [ConsoleLine]
     {
         let cause = Cause(code, "", situation: nil, keyKind: kind)
@@ -81,11 +83,8 @@ import Testing
     func theLineIsAboutWhatFailed(_ code: String, _ situation: String?, _ stream: Int, _ words: String?) throws {
         let cause = Cause(Code(rawValue: code), "", situation: situation, keyKind: .rsa)
         let lines = ConsoleLine.lines(
-            for: .secureConnectionFailed(stream),
-            causes: [cause],
-            host: "pay.bank.test",
-            on: try OSProfile.asked("macos26.4")
-        )
+            for: .secureConnectionFailed(stream), causes: [cause], host: "pay.bank.test",
+            on: try OSProfile.asked("macos26.4"))
         let own = lines.map(\.text).filter { $0.contains("[ATS") }
         #expect(own.count == (words == nil ? 0 : 1))
         #expect(words.map { own.first?.contains($0 + " server: pay.bank.test") == true } ?? true, "\(own)")
@@ -96,11 +95,8 @@ import Testing
         scene.extendedMasterSecret = false
         let verdict = try scene.verdict(#"{"NSRequiresNIAPTLSPackageVersion":"FCP_v2.1"}"#, os: "macos26.4")
         let lines = ConsoleLine.lines(
-            for: try #require(verdict.error),
-            causes: verdict.causes,
-            host: scene.host,
-            on: try OSProfile.asked("macos26.4")
-        )
+            for: try #require(verdict.error), causes: verdict.causes, host: scene.host,
+            on: try OSProfile.asked("macos26.4"))
         #expect(lines.contains { $0.text.hasPrefix("Error [ATS FCPv2.1 violation]: TLS 1.2 negotiated without") })
     }
 
@@ -111,11 +107,8 @@ import Testing
         scene.key = .ellipticCurve(curve: "P-224", bits: 224)
         let verdict = try scene.verdict(os: "ios26.4")
         let lines = ConsoleLine.lines(
-            for: try #require(verdict.error),
-            causes: verdict.causes,
-            host: scene.host,
-            on: try OSProfile.asked("ios26.4")
-        )
+            for: try #require(verdict.error), causes: verdict.causes, host: scene.host,
+            on: try OSProfile.asked("ios26.4"))
         #expect(verdict.causes.first?.code == "ats.trust.weak-key")
         #expect(lines.contains { $0.text.contains("]: ECDSA key size") })
         #expect(!lines.contains { $0.text.contains("]: RSA key size") })

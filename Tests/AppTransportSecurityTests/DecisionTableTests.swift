@@ -11,139 +11,69 @@ struct DecisionTableTests {
     static let precedence: [Row] = [
         Row("http://example.com/", "{}", required: true, .default),
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":true}"#,
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoads"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":true}"#, required: false, .global,
+            "NSAllowsArbitraryLoads"),
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":1}"#,
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoads"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":1}"#, required: false, .global, "NSAllowsArbitraryLoads"),
         Row("http://example.com/", #"{"NSAllowsArbitraryLoads":2}"#, required: true, .default),
         Row("http://example.com/", #"{"NSAllowsArbitraryLoads":"YES"}"#, required: true, .default),
         Row("http://example.com/", #"{"NSAllowsArbitraryLoads":false}"#, required: true, .default),
         // A sibling that is present switches NSAllowsArbitraryLoads off, whatever the sibling's value; a string is not present.
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":true,"NSAllowsArbitraryLoadsInWebContent":false}"#,
-            required: true,
-            .global,
-            "NSAllowsArbitraryLoadsInWebContent"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":true,"NSAllowsArbitraryLoadsInWebContent":false}"#,
+            required: true, .global, "NSAllowsArbitraryLoadsInWebContent"),
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":true,"NSAllowsArbitraryLoadsForMedia":false}"#,
-            required: true,
-            .global,
-            "NSAllowsArbitraryLoadsForMedia"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":true,"NSAllowsArbitraryLoadsForMedia":false}"#,
+            required: true, .global, "NSAllowsArbitraryLoadsForMedia"),
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":true,"NSAllowsLocalNetworking":true}"#,
-            required: true,
-            .global,
-            "NSAllowsLocalNetworking"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":true,"NSAllowsLocalNetworking":true}"#, required: true,
+            .global, "NSAllowsLocalNetworking"),
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":true,"NSAllowsLocalNetworking":"YES"}"#,
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoads"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":true,"NSAllowsLocalNetworking":"YES"}"#, required: false,
+            .global, "NSAllowsArbitraryLoads"),
         // iOS 9 and OS X 10.11 obey only NSAllowsArbitraryLoads.
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":true,"NSAllowsArbitraryLoadsInWebContent":true}"#,
-            "ios9",
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoads"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":true,"NSAllowsArbitraryLoadsInWebContent":true}"#,
+            "ios9", required: false, .global, "NSAllowsArbitraryLoads"),
         Row(
-            "http://x.com/",
-            #"{"NSAllowsArbitraryLoadsInWebContent":true}"#,
-            "ios9",
-            required: true,
-            .default,
-            loader: .web
-        ),
+            "http://x.com/", #"{"NSAllowsArbitraryLoadsInWebContent":true}"#, "ios9", required: true, .default,
+            loader: .web),
         Row(
-            "http://x.com/",
-            #"{"NSAllowsArbitraryLoads":true,"NSAllowsLocalNetworking":false}"#,
-            "macos10.11",
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoads"
-        ),
+            "http://x.com/", #"{"NSAllowsArbitraryLoads":true,"NSAllowsLocalNetworking":false}"#, "macos10.11",
+            required: false, .global, "NSAllowsArbitraryLoads"),
         // The keys for one loader.
         Row(
-            "http://x.com/",
-            #"{"NSAllowsArbitraryLoadsInWebContent":true}"#,
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoadsInWebContent",
-            loader: .web
-        ),
+            "http://x.com/", #"{"NSAllowsArbitraryLoadsInWebContent":true}"#, required: false, .global,
+            "NSAllowsArbitraryLoadsInWebContent", loader: .web),
         Row("http://x.com/", #"{"NSAllowsArbitraryLoadsInWebContent":true}"#, required: true, .default),
         Row(
-            "http://x.com/",
-            #"{"NSAllowsArbitraryLoadsForMedia":true}"#,
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoadsForMedia",
-            loader: .media
-        ),
+            "http://x.com/", #"{"NSAllowsArbitraryLoadsForMedia":true}"#, required: false, .global,
+            "NSAllowsArbitraryLoadsForMedia", loader: .media),
         Row("http://x.com/", #"{"NSAllowsArbitraryLoadsForMedia":true}"#, required: true, .default, loader: .web),
         // The first name of the media key is read by nobody.
         Row("http://x.com/", #"{"NSAllowsArbitraryLoadsInMedia":true}"#, required: true, .default, loader: .media),
         // An entry beats every global key, an empty one too.
         Row(
-            "http://example.com/",
-            #"{"NSAllowsArbitraryLoads":true,"NSExceptionDomains":{"example.com":{}}}"#,
-            required: true,
-            .exception,
-            "NSExceptionDomains.example.com"
-        ),
+            "http://example.com/", #"{"NSAllowsArbitraryLoads":true,"NSExceptionDomains":{"example.com":{}}}"#,
+            required: true, .exception, "NSExceptionDomains.example.com"),
         Row(
             "http://example.com/",
-            #"{"NSExceptionDomains":{"example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: false,
-            .exception,
-            "NSExceptionDomains.example.com"
-        ),
+            #"{"NSExceptionDomains":{"example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#, required: false,
+            .exception, "NSExceptionDomains.example.com"),
         Row(
-            "http://x.com/",
-            #"{"NSAllowsArbitraryLoadsInWebContent":true,"NSExceptionDomains":{"x.com":{}}}"#,
-            required: true,
-            .exception,
-            "NSExceptionDomains.x.com",
-            loader: .web
-        ),
+            "http://x.com/", #"{"NSAllowsArbitraryLoadsInWebContent":true,"NSExceptionDomains":{"x.com":{}}}"#,
+            required: true, .exception, "NSExceptionDomains.x.com", loader: .web),
         // Broken dictionaries have their defaults.
         Row("http://x.com/", #"{"NSExceptionDomains":[]}"#, required: true, .default),
         Row("http://x.com/", #"{"NSExceptionDomains":{"x.com":true}}"#, required: true, .default),
         Row("http://x.com/", #"[]"#, required: true, .default),
         // Legacy keys have no effect.
         Row(
-            "http://x.com/",
-            #"{"NSExceptionDomains":{"x.com":{"NSTemporaryExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: true,
-            .exception,
-            "NSExceptionDomains.x.com"
-        ),
+            "http://x.com/", #"{"NSExceptionDomains":{"x.com":{"NSTemporaryExceptionAllowsInsecureHTTPLoads":true}}}"#,
+            required: true, .exception, "NSExceptionDomains.x.com"),
         Row(
-            "http://x.com/",
-            #"{"NSExceptionDomains":{"x.com":{"NSThirdPartyExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: true,
-            .exception,
-            "NSExceptionDomains.x.com"
-        ),
+            "http://x.com/", #"{"NSExceptionDomains":{"x.com":{"NSThirdPartyExceptionAllowsInsecureHTTPLoads":true}}}"#,
+            required: true, .exception, "NSExceptionDomains.x.com"),
         // What CFNetwork does not load.
         Row("http://x.com/", "{}", required: false, .notCovered, loader: .lowLevel),
         Row("http://x.com/", "{}", required: false, .notCovered, loader: .dotnetManaged),
@@ -162,10 +92,8 @@ struct DecisionTableTests {
         Row("http://example.com./", insecureParent, required: true, .default),
         Row(
             "http://a.example.com/",
-            #"{"NSExceptionDomains":{"example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: true,
-            .default
-        ),
+            #"{"NSExceptionDomains":{"example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#, required: true,
+            .default),
         // An ancestor without subdomains is skipped, not a stopper.
         Row(
             "http://c.b.example.com/",
@@ -191,37 +119,25 @@ struct DecisionTableTests {
         // Keys that never match: upper case, a port, a wildcard, a URL.
         Row(
             "http://example.com/",
-            #"{"NSExceptionDomains":{"Example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: true,
-            .default
-        ),
+            #"{"NSExceptionDomains":{"Example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#, required: true,
+            .default),
         Row(
             "http://example.com:80/",
-            #"{"NSExceptionDomains":{"example.com:80":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: true,
-            .default
-        ),
+            #"{"NSExceptionDomains":{"example.com:80":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#, required: true,
+            .default),
         Row(
             "http://a.example.com/",
-            #"{"NSExceptionDomains":{"*.example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: true,
-            .default
-        ),
+            #"{"NSExceptionDomains":{"*.example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#, required: true,
+            .default),
         Row(
             "http://example.com/",
             #"{"NSExceptionDomains":{"http://example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            required: true,
-            .default
-        ),
+            required: true, .default),
         // Built-in entries, and the app's own in their place.
         Row("http://www.apple.com/", "{}", required: false, .builtIn, "NSExceptionDomains.apple.com"),
         Row(
-            "http://www.apple.com/",
-            #"{"NSExceptionDomains":{"apple.com":{"NSIncludesSubdomains":true}}}"#,
-            required: true,
-            .exception,
-            "NSExceptionDomains.apple.com"
-        ),
+            "http://www.apple.com/", #"{"NSExceptionDomains":{"apple.com":{"NSIncludesSubdomains":true}}}"#,
+            required: true, .exception, "NSExceptionDomains.apple.com"),
         Row("http://www.apple.com/", "{}", "published", required: true, .default),
     ]
 
@@ -244,36 +160,20 @@ struct DecisionTableTests {
         Row("http://localhost/", "{}", "ios9", required: true, .default),
         Row("http://127.0.0.1/", "{}", "macos10.11", required: true, .default),
         Row(
-            "http://127.0.0.1/",
-            #"{"NSAllowsArbitraryLoads":true}"#,
-            "ios9",
-            required: false,
-            .global,
-            "NSAllowsArbitraryLoads"
-        ),
+            "http://127.0.0.1/", #"{"NSAllowsArbitraryLoads":true}"#, "ios9", required: false, .global,
+            "NSAllowsArbitraryLoads"),
         Row(
-            "http://127.0.0.1/",
-            #"{"NSExceptionDomains":{"127.0.0.1":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
-            "ios9",
-            required: true,
-            .default
-        ),
+            "http://127.0.0.1/", #"{"NSExceptionDomains":{"127.0.0.1":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#,
+            "ios9", required: true, .default),
         Row(
-            "http://localhost/",
-            #"{"NSAllowsLocalNetworking":true}"#,
-            required: false,
-            .local,
-            "NSAllowsLocalNetworking"
-        ),
+            "http://localhost/", #"{"NSAllowsLocalNetworking":true}"#, required: false, .local,
+            "NSAllowsLocalNetworking"),
         Row("http://localhost/", #"{"NSAllowsLocalNetworking":false}"#, required: true, .default),
         Row("http://localhost/", #"{"NSAllowsLocalNetworking":"NO"}"#, required: false, .local),
         Row(
             "http://myhost.local/",
-            #"{"NSExceptionDomains":{"myhost.local":{"NSExceptionAllowsInsecureHTTPLoads":false}}}"#,
-            required: true,
-            .exception,
-            "NSExceptionDomains.myhost.local"
-        ),
+            #"{"NSExceptionDomains":{"myhost.local":{"NSExceptionAllowsInsecureHTTPLoads":false}}}"#, required: true,
+            .exception, "NSExceptionDomains.myhost.local"),
     ]
 
     static let ranges = #"""

@@ -22,97 +22,46 @@ struct EvaluationTests {
     static let cases: [Case] = [
         Case(name: "all is well", change: { _ in }, macos26: nil, published: nil, ios9: nil),
         Case(
-            name: "revoked",
-            change: { $0.staple = .revoked(Scene.date("2026-05-01"), reason: 1) },
-            macos26: "ats.trust.revoked",
-            published: "ats.trust.revoked",
-            ios9: "ats.trust.revoked"
-        ),
+            name: "revoked", change: { $0.staple = .revoked(Scene.date("2026-05-01"), reason: 1) },
+            macos26: "ats.trust.revoked", published: "ats.trust.revoked", ios9: "ats.trust.revoked"),
         Case(name: "stapled as good", change: { $0.staple = .good }, macos26: nil, published: nil, ios9: nil),
         Case(
-            name: "a staple that cannot be believed",
-            change: { $0.staple = .unusable("it is out of date") },
-            macos26: nil,
-            published: nil,
-            ios9: nil
-        ),
+            name: "a staple that cannot be believed", change: { $0.staple = .unusable("it is out of date") },
+            macos26: nil, published: nil, ios9: nil),
         Case(
-            name: "unknown to the responder",
-            change: { $0.staple = .unknown },
-            macos26: nil,
-            published: nil,
-            ios9: nil
-        ),
+            name: "unknown to the responder", change: { $0.staple = .unknown }, macos26: nil, published: nil, ios9: nil),
         Case(
-            name: "TLS 1.1",
-            change: { $0.version = .tls11 },
-            macos26: "ats.tls.version-too-low",
-            published: "ats.tls.version-too-low",
-            ios9: "ats.tls.version-too-low"
-        ),
+            name: "TLS 1.1", change: { $0.version = .tls11 }, macos26: "ats.tls.version-too-low",
+            published: "ats.tls.version-too-low", ios9: "ats.tls.version-too-low"),
         Case(
-            name: "RSA key exchange",
-            change: { $0.suite = .rsaWithAES128GCMSHA256 },
-            macos26: "ats.tls.no-forward-secrecy",
-            published: "ats.tls.no-forward-secrecy",
-            ios9: "ats.tls.no-forward-secrecy"
-        ),
+            name: "RSA key exchange", change: { $0.suite = .rsaWithAES128GCMSHA256 },
+            macos26: "ats.tls.no-forward-secrecy", published: "ats.tls.no-forward-secrecy",
+            ios9: "ats.tls.no-forward-secrecy"),
         Case(
-            name: "CBC with SHA-256",
-            change: { $0.suite = .ecdheRSAWithAES128CBCSHA256 },
-            macos26: "ats.tls.no-common-suite",
-            published: nil,
-            ios9: nil
-        ),
+            name: "CBC with SHA-256", change: { $0.suite = .ecdheRSAWithAES128CBCSHA256 },
+            macos26: "ats.tls.no-common-suite", published: nil, ios9: nil),
         Case(
-            name: "ChaCha20",
-            change: { $0.suite = .ecdheRSAWithChaCha20Poly1305 },
-            macos26: nil,
-            published: "ats.tls.no-common-suite",
-            ios9: "ats.tls.no-common-suite"
-        ),
+            name: "ChaCha20", change: { $0.suite = .ecdheRSAWithChaCha20Poly1305 }, macos26: nil,
+            published: "ats.tls.no-common-suite", ios9: "ats.tls.no-common-suite"),
         Case(
-            name: "RSA 1024",
-            change: { $0.key = .rsa(bits: 1024) },
-            macos26: "ats.trust.weak-key",
-            published: "ats.trust.weak-key",
-            ios9: "ats.trust.weak-key"
-        ),
+            name: "RSA 1024", change: { $0.key = .rsa(bits: 1024) }, macos26: "ats.trust.weak-key",
+            published: "ats.trust.weak-key", ios9: "ats.trust.weak-key"),
         Case(
-            name: "P-224",
-            change: { $0.key = .ellipticCurve(curve: "P-224", bits: 224) },
-            macos26: "ats.trust.weak-key",
-            published: "ats.trust.weak-key",
-            ios9: "ats.trust.weak-key"
-        ),
+            name: "P-224", change: { $0.key = .ellipticCurve(curve: "P-224", bits: 224) },
+            macos26: "ats.trust.weak-key", published: "ats.trust.weak-key", ios9: "ats.trust.weak-key"),
         Case(
-            name: "RSA 2047",
-            change: { $0.key = .rsa(bits: 2047) },
-            macos26: "ats.trust.weak-key",
-            published: "ats.trust.weak-key",
-            ios9: "ats.trust.weak-key"
-        ),
+            name: "RSA 2047", change: { $0.key = .rsa(bits: 2047) }, macos26: "ats.trust.weak-key",
+            published: "ats.trust.weak-key", ios9: "ats.trust.weak-key"),
         Case(
-            name: "SHA-1",
-            change: { $0.hash = .sha1 },
-            macos26: "ats.trust.weak-signature",
-            published: "ats.trust.weak-signature",
-            ios9: "ats.trust.weak-signature"
-        ),
+            name: "SHA-1", change: { $0.hash = .sha1 }, macos26: "ats.trust.weak-signature",
+            published: "ats.trust.weak-signature", ios9: "ats.trust.weak-signature"),
         Case(
-            name: "SHA-224",
-            change: { $0.hash = .sha224 },
-            macos26: "ats.trust.weak-signature",
-            published: "ats.trust.weak-signature",
-            ios9: "ats.trust.weak-signature"
-        ),
+            name: "SHA-224", change: { $0.hash = .sha224 }, macos26: "ats.trust.weak-signature",
+            published: "ats.trust.weak-signature", ios9: "ats.trust.weak-signature"),
         Case(
             name: "another host",
             change: { $0.names = AlternativeNames(dnsNames: ["other.example.com"], addresses: []) },
-            macos26: "ats.trust.wrong-host",
-            published: "ats.trust.wrong-host",
-            ios9: "ats.trust.wrong-host"
-        ),
+            macos26: "ats.trust.wrong-host", published: "ats.trust.wrong-host", ios9: "ats.trust.wrong-host"),
         Case(
             name: "common name only",
             change: {
@@ -124,12 +73,8 @@ struct EvaluationTests {
             ios9: nil
         ),
         Case(
-            name: "no purpose, installed root",
-            change: { $0.purposes = nil },
-            macos26: nil,
-            published: "ats.trust.wrong-key-usage",
-            ios9: nil
-        ),
+            name: "no purpose, installed root", change: { $0.purposes = nil }, macos26: nil,
+            published: "ats.trust.wrong-key-usage", ios9: nil),
         Case(
             name: "no purpose, system root",
             change: {
@@ -141,12 +86,8 @@ struct EvaluationTests {
             ios9: nil
         ),
         Case(
-            name: "826 days",
-            change: { $0.days = 826 },
-            macos26: "ats.trust.validity-too-long",
-            published: "ats.trust.validity-too-long",
-            ios9: nil
-        ),
+            name: "826 days", change: { $0.days = 826 }, macos26: "ats.trust.validity-too-long",
+            published: "ats.trust.validity-too-long", ios9: nil),
         Case(name: "825 days", change: { $0.days = 825 }, macos26: nil, published: nil, ios9: nil),
         Case(
             name: "399 days, system root",
@@ -179,12 +120,8 @@ struct EvaluationTests {
             ios9: "ats.trust.self-signed"
         ),
         Case(
-            name: "a leaf alone",
-            change: { $0.anchor = nil },
-            macos26: "ats.trust.missing-intermediate",
-            published: "ats.trust.missing-intermediate",
-            ios9: "ats.trust.missing-intermediate"
-        ),
+            name: "a leaf alone", change: { $0.anchor = nil }, macos26: "ats.trust.missing-intermediate",
+            published: "ats.trust.missing-intermediate", ios9: "ats.trust.missing-intermediate"),
         Case(
             name: "missing intermediate",
             change: {
@@ -196,26 +133,15 @@ struct EvaluationTests {
             ios9: "ats.trust.missing-intermediate"
         ),
         Case(
-            name: "a signature that does not match",
-            change: { $0.possession = .refuted },
-            macos26: "ats.tls.handshake-failed",
-            published: "ats.tls.handshake-failed",
-            ios9: "ats.tls.handshake-failed"
+            name: "a signature that does not match", change: { $0.possession = .refuted },
+            macos26: "ats.tls.handshake-failed", published: "ats.tls.handshake-failed", ios9: "ats.tls.handshake-failed"
         ),
         Case(
-            name: "expired",
-            change: { $0.days = 30 },
-            macos26: "ats.trust.expired",
-            published: "ats.trust.expired",
-            ios9: "ats.trust.expired"
-        ),
+            name: "expired", change: { $0.days = 30 }, macos26: "ats.trust.expired", published: "ats.trust.expired",
+            ios9: "ats.trust.expired"),
         Case(
-            name: "not yet valid",
-            change: { $0.issued = Scene.date("2026-07-01") },
-            macos26: "ats.trust.not-yet-valid",
-            published: "ats.trust.not-yet-valid",
-            ios9: "ats.trust.not-yet-valid"
-        ),
+            name: "not yet valid", change: { $0.issued = Scene.date("2026-07-01") }, macos26: "ats.trust.not-yet-valid",
+            published: "ats.trust.not-yet-valid", ios9: "ats.trust.not-yet-valid"),
     ]
 
     @Test("the first cause by system", arguments: EvaluationTests.cases)
@@ -335,9 +261,7 @@ struct EvaluationTests {
     )
     func pins(entry: String, passes: Bool) throws {
         let entry = entry.replacingOccurrences(of: "LEAF", with: EvaluationTests.leafPin).replacingOccurrences(
-            of: "ROOT",
-            with: EvaluationTests.rootPin
-        )
+            of: "ROOT", with: EvaluationTests.rootPin)
         for key in ["api.example.com", "API.Example.com."] {
             let verdict = try Scene().verdict(#"{"NSPinnedDomains":{"\#(key)":\#(entry)}}"#)
             #expect(verdict.passed == passes)
@@ -393,12 +317,8 @@ struct EvaluationTests {
     func handshakeCutShortAtTheGroup() throws {
         let requirements = try decide("https://api.example.com/").requirements
         var widest = HandshakeObservation(
-            version: .tls13,
-            suite: .aes128GCMSHA256,
-            group: NamedGroup(rawValue: 30),
-            keyPossession: .unproven("The key exchange cannot be done here"),
-            usedHelloRetryRequest: true
-        )
+            version: .tls13, suite: .aes128GCMSHA256, group: NamedGroup(rawValue: 30),
+            keyPossession: .unproven("The key exchange cannot be done here"), usedHelloRetryRequest: true)
         func code() -> Code? {
             let broken = HandshakeOutcome.protocolError("The server broke the protocol")
             return evaluate(requirements, failed: broken, host: "api.example.com", widest: widest).causes.first?.code
@@ -417,15 +337,10 @@ struct EvaluationTests {
         let refused = evaluate(requirements, failed: .alert(level: 2, description: 40), host: "api.example.com")
         #expect(
             refused.isDetermined && refused.causes.first?.code == "ats.tls.no-common-suite"
-                && refused.error.streamCode == -9824
-        )
+                && refused.error.streamCode == -9824)
         let old = HandshakeObservation(version: .tls10, suite: .ecdheRSAWithAES128CBCSHA, keyPossession: .proven)
         let explained = evaluate(
-            requirements,
-            failed: .alert(level: 2, description: 70),
-            host: "api.example.com",
-            widest: old
-        )
+            requirements, failed: .alert(level: 2, description: 70), host: "api.example.com", widest: old)
         #expect(explained.causes.first?.code == "ats.tls.version-too-low" && explained.error.streamCode == -9836)
         for (failure, code) in [
             (ConnectionFailure.refused, Code(rawValue: "ats.net.refused")), (.timeout, "ats.net.timeout"),

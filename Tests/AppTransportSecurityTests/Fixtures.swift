@@ -12,7 +12,9 @@ func dictionary(_ json: String) throws -> ATSDictionary {
     ATSDictionary(try PropertyListValue(json: Array(json.utf8)))
 }
 
-func decide(_ url: String, _ json: String = "{}", os: String = "macos26", sdk: Int? = nil, loader: Loader = .urlsession)
+func decide(
+    _ url: String, _ json: String = "{}", os: String = "macos26", sdk: Int? = nil, loader: Loader = .urlsession
+)
     throws -> URLDecision
 {
     let system = try #require(OSProfile.named(os))
@@ -31,13 +33,8 @@ struct Row: CustomTestStringConvertible, Sendable {
     let loader: Loader
 
     init(
-        _ url: String,
-        _ json: String,
-        _ os: String = "macos26",
-        required: Bool,
-        _ source: DecidingRule.Source,
-        _ key: String? = nil,
-        loader: Loader = .urlsession
+        _ url: String, _ json: String, _ os: String = "macos26", required: Bool, _ source: DecidingRule.Source,
+        _ key: String? = nil, loader: Loader = .urlsession
     ) {
         self.url = url
         self.json = json

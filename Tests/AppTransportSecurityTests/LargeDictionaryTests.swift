@@ -24,8 +24,7 @@ struct LargeDictionaryTests {
             )
         }
         return ATSDictionary(
-            .dictionary(["NSPinnedDomains": .dictionary(Dictionary(members, uniquingKeysWith: { $1 }))])
-        )
+            .dictionary(["NSPinnedDomains": .dictionary(Dictionary(members, uniquingKeysWith: { $1 }))]))
     }
 
     @Test func theTableOfPinsFindsWhatEveryEntrySays() {

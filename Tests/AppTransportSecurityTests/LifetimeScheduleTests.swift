@@ -18,15 +18,11 @@ import Testing
 
     static let cases = [
         Case(
-            issued: "2026-03-14",
-            days: 398,
-            words: "successor cannot be: from 2027-03-15 on, public CAs may issue for at most 100"
-        ),
+            issued: "2026-03-14", days: 398,
+            words: "successor cannot be: from 2027-03-15 on, public CAs may issue for at most 100"),
         Case(
-            issued: "2026-03-15",
-            days: 201,
-            words: "on 2026-03-15 for 201 days; since 2026-03-15 public CAs may issue for at most 200"
-        ),
+            issued: "2026-03-15", days: 201,
+            words: "on 2026-03-15 for 201 days; since 2026-03-15 public CAs may issue for at most 200"),
         Case(issued: "2026-03-15", days: 200, words: nil), Case(issued: "2026-11-01", days: 90, words: nil),
         Case(issued: "2026-11-01", days: 198, words: "from 2027-03-15 on, public CAs may issue for at most 100 days"),
         Case(issued: "2027-03-15", days: 101, words: "since 2027-03-15"),

@@ -79,8 +79,7 @@ struct LoadURLTests {
 
     @Test(
         "IPv6 in all three forms",
-        arguments: ["::", "::1", "1::", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1:2:3:4:5:6:1.2.3.4", "fe80::1"]
-    )
+        arguments: ["::", "::1", "1::", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1:2:3:4:5:6:1.2.3.4", "fe80::1"])
     func v6(text: String) { #expect(IPAddress(text)?.bytes.count == 16) }
 
     @Test(

@@ -111,8 +111,7 @@ struct MeasuredCellTests {
 
     @Test(
         .enabled(if: !MeasuredCellTests.cells.isEmpty, "the cells of ../shared/vectors/ats-cells are not there"),
-        arguments: cells
-    )
+        arguments: cells)
     func theJudgeSaysWhatWasMeasured(_ cell: Cell) throws {
         for setting in try #require(Self.settings[cell.id]) {
             let json = try setting.json.map { try PropertyListValue(json: Array($0.utf8)) } ?? cell.dictionary
@@ -134,8 +133,7 @@ struct MeasuredCellTests {
         #expect(cause?.code == "ats.ct.missing")
         #expect(
             cause?.message.contains("macOS 11 was measured") == true
-                && cause?.message.contains("does not read it") == true
-        )
+                && cause?.message.contains("does not read it") == true)
         #expect(try Scene().verdict(transparency, os: "macos12").passed)
         #expect(try Scene().verdict(transparency).passed)
         let minimum = #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionMinimumTLSVersion":"TLSv1.3"}}}"#
@@ -148,25 +146,21 @@ struct MeasuredCellTests {
     }
 
     /// A server with some versions and one suite up to TLS 1.2, whose certificate is good.
-    private static func load(_ setting: Setting, _ requirements: TransportRequirements, _ host: String) throws
+    private static func load(
+        _ setting: Setting, _ requirements: TransportRequirements, _ host: String
+    ) throws
         -> (passed: Bool, causes: [Cause], error: URLLoadError?)
     {
         func observation(_ version: TLSVersion) -> HandshakeObservation {
             HandshakeObservation(
-                version: version,
-                suite: version == .tls13 ? .aes128GCMSHA256 : setting.suite,
-                keyPossession: .proven,
-                usesExtendedMasterSecret: setting.usesExtendedMasterSecret
-            )
+                version: version, suite: version == .tls13 ? .aes128GCMSHA256 : setting.suite, keyPossession: .proven,
+                usesExtendedMasterSecret: setting.usesExtendedMasterSecret)
         }
         let own = try #require(setting.versions.max())
         let common = setting.versions.filter { requirements.effectiveMinimum <= $0 && $0 <= requirements.maximum }.max()
         guard let version = common, requirements.suites.contains(observation(version).suite) else {
             let failed = evaluate(
-                requirements,
-                failed: .alert(level: 2, description: setting.alert),
-                host: host,
-                widest: observation(own)
+                requirements, failed: .alert(level: 2, description: setting.alert), host: host, widest: observation(own)
             )
             return (false, failed.causes, failed.error)
         }

@@ -11,18 +11,11 @@ import Testing
 @Suite struct NameMatchTests {
     static func matches(_ names: [String], _ host: String) -> Bool {
         let leaf = CertificateFacts(
-            der: [],
-            subject: "",
-            issuer: "",
-            subjectDER: [],
-            issuerDER: [],
-            serialNumber: "01",
-            notBefore: .distantPast,
-            notAfter: .distantFuture,
+            der: [], subject: "", issuer: "", subjectDER: [], issuerDER: [], serialNumber: "01",
+            notBefore: .distantPast, notAfter: .distantFuture,
             publicKey: PublicKeyFacts(kind: .rsa(bits: 2048), sha256: [], der: []),
             signature: SignatureFacts(algorithm: "1.2.3", hash: .sha256),
-            alternativeNames: AlternativeNames(dnsNames: names, addresses: [[127, 0, 0, 1]])
-        )
+            alternativeNames: AlternativeNames(dnsNames: names, addresses: [[127, 0, 0, 1]]))
         if case .matches = NameMatch.judge(leaf, host: host, mayUseCommonName: false) { return true }
         return false
     }

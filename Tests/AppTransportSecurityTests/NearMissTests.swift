@@ -9,10 +9,7 @@ import Testing
 /// The entry that almost matched, and why it does not.
 @Suite struct NearMissTests {
     private static func notes(
-        _ url: String,
-        _ domains: [String: PropertyListValue],
-        os: String = "macos26",
-        sdk: Int? = nil,
+        _ url: String, _ domains: [String: PropertyListValue], os: String = "macos26", sdk: Int? = nil,
         global: [String: PropertyListValue] = [:]
     ) throws -> [String] {
         let members = global.merging(["NSExceptionDomains": .dictionary(domains)]) { $1 }
@@ -51,28 +48,23 @@ import Testing
         let notes = try Self.notes(url, [key: Self.open])
         #expect(notes.count == 1, "\(notes)")
         #expect(
-            notes.first?.contains(words) == true && notes.first?.contains("NSExceptionDomains.") == true,
-            "\(notes)"
-        )
+            notes.first?.contains(words) == true && notes.first?.contains("NSExceptionDomains.") == true, "\(notes)")
     }
 
     @Test func severalReasonsStandTogether() throws {
         let note = try #require(try Self.notes("http://a.pay.bank.test/", ["Bank.TEST:80": Self.open]).first)
         #expect(
             note.contains("letter by letter") && note.contains("no port") && note.contains("NSIncludesSubdomains"),
-            "\(note)"
-        )
+            "\(note)")
         #expect(
-            try Self.notes("http://a.bank.test/", ["Bank.test": Self.openBelow]).first?.contains("NSIncludes") == false
-        )
+            try Self.notes("http://a.bank.test/", ["Bank.test": Self.openBelow]).first?.contains("NSIncludes") == false)
     }
 
     @Test func whatMatchesOrMeansAnotherHostIsNotNamed() throws {
         #expect(try Self.notes("http://pay.bank.test/", ["pay.bank.test": Self.open]).isEmpty)
         #expect(try Self.notes("http://pay.bank.test/", ["bank.test": Self.openBelow]).isEmpty)
         #expect(
-            try Self.notes("http://pay.bank.test/", ["notbank.test": Self.open, "ay.bank.test": Self.open]).isEmpty
-        )
+            try Self.notes("http://pay.bank.test/", ["notbank.test": Self.open, "ay.bank.test": Self.open]).isEmpty)
         #expect(try Self.notes("http://m\u{FC}nchen.test/", ["xn--mnchen-3ya.test": Self.open]).isEmpty)
         // A closer entry is named beside the one that decided.
         let both: [String: PropertyListValue] = ["bank.test": Self.openBelow, "PAY.bank.test": .dictionary([:])]
@@ -85,9 +77,7 @@ import Testing
         for key in ["198.51.100.7", "198.51.100.0/24", "198.51/16"] {
             #expect(
                 try Self.notes("http://198.51.100.7/", [key: Self.open], os: "ios16").first?.contains(
-                    "iOS 16 does not read addresses"
-                ) == true
-            )
+                    "iOS 16 does not read addresses") == true)
             #expect(try Self.notes("http://198.51.100.7/", [key: Self.open], os: "ios17").isEmpty)
         }
     }
@@ -100,9 +90,7 @@ import Testing
         for os in ["ios17", "macos14", "macos26"] {
             let note = try #require(try note(os, 16))
             #expect(
-                note.contains("an app linked on SDK 16 does not read addresses") && !note.contains("OS "),
-                "\(note)"
-            )
+                note.contains("an app linked on SDK 16 does not read addresses") && !note.contains("OS "), "\(note)")
             #expect(try Self.notes("http://198.51.100.7/", ["198.51.100.7": Self.open], os: os, sdk: 17).first == nil)
         }
         #expect(try note("ios16", 15)?.contains("iOS 16 does not read addresses") == true)

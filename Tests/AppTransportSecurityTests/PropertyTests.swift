@@ -16,8 +16,7 @@ struct PropertyTests {
 
     static func value(_ random: inout SplitMix) -> PropertyListValue {
         [.boolean(true), .boolean(false), .integer(1), .integer(2), .string("YES"), .array([])].randomElement(
-            using: &random
-        ) ?? .boolean(true)
+            using: &random) ?? .boolean(true)
     }
 
     static func entry(_ random: inout SplitMix) -> PropertyListValue {
@@ -101,8 +100,7 @@ struct PropertyTests {
                 let url = try LoadURL("http://\(host)/")
                 #expect(
                     PropertyTests.summary(old.decide(url)) == PropertyTests.summary(new.decide(url)),
-                    "\(host) with \(chosen) added"
-                )
+                    "\(host) with \(chosen) added")
             }
         }
     }
@@ -129,9 +127,7 @@ struct PropertyTests {
         var random = SplitMix(state: 13)
         for _ in 0..<300 {
             let policy = ATSPolicy(
-                dictionary: ATSDictionary(.dictionary(PropertyTests.dictionary(&random))),
-                profile: .standard
-            )
+                dictionary: ATSDictionary(.dictionary(PropertyTests.dictionary(&random))), profile: .standard)
             for host in PropertyTests.hosts {
                 let clear = policy.decide(try LoadURL("http://\(host)/"))
                 #expect((clear.verdict == .blocked) == clear.tlsRequired)

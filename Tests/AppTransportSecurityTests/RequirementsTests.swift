@@ -25,10 +25,7 @@ struct RequirementsTests {
         Case(entry: #"{"NSExceptionRequiresForwardSecrecy":"NO"}"#, minimum: .tls12, suites: .ats, trust: .ats),
         Case(
             entry: #"{"NSExceptionRequiresForwardSecrecy":false,"NSExceptionAllowsInsecureHTTPLoads":true}"#,
-            minimum: .tls12,
-            suites: .system,
-            trust: .default
-        ),
+            minimum: .tls12, suites: .system, trust: .default),
         Case(entry: #"{"NSExceptionMinimumTLSVersion":"TLSv1.0"}"#, minimum: .tls10, suites: .ats, trust: .ats),
         Case(entry: #"{"NSExceptionMinimumTLSVersion":"TLSv1.1"}"#, minimum: .tls11, suites: .ats, trust: .ats),
         Case(entry: #"{"NSExceptionMinimumTLSVersion":"TLSv1.3"}"#, minimum: .tls13, suites: .ats, trust: .ats),
@@ -57,8 +54,7 @@ struct RequirementsTests {
         #expect(requirements.effectiveMinimum == .tls12)
         #expect(
             try decide("https://h.example/", #"{"NSAllowsArbitraryLoads":true}"#, sdk: 18).requirements.effectiveMinimum
-                == .tls10
-        )
+                == .tls10)
         #expect(requirements.suitePolicy == .system)
         #expect(requirements.serverTrust == .default)
     }
@@ -66,10 +62,7 @@ struct RequirementsTests {
     @Test("the documents know the NIAP packages, and ask for key sizes in every certificate")
     func publishedKeys() throws {
         let hardened = try decide(
-            "https://h.example/",
-            #"{"NSRequiresNIAPTLSPackageVersion":"FCP_v2.1"}"#,
-            os: "published"
-        )
+            "https://h.example/", #"{"NSRequiresNIAPTLSPackageVersion":"FCP_v2.1"}"#, os: "published")
         #expect(hardened.requirements.isHardened)
         let loose = #"{"NSExceptionDomains":{"h.example":{"NSExceptionRequiresForwardSecrecy":false}}}"#
         #expect(try decide("https://h.example/", loose, os: "published").requirements.judgesKeySize)
@@ -82,8 +75,7 @@ struct RequirementsTests {
         }
         #expect(
             Set(strict.map(\.rawValue))
-                == [0xC02C, 0xC02B, 0xC024, 0xC023, 0xC00A, 0xC009, 0xC030, 0xC02F, 0xC028, 0xC027, 0xC013]
-        )
+                == [0xC02C, 0xC02B, 0xC024, 0xC023, 0xC00A, 0xC009, 0xC030, 0xC02F, 0xC028, 0xC027, 0xC013])
         let json = #"{"NSExceptionDomains":{"h.example":{"NSExceptionRequiresForwardSecrecy":false}}}"#
         let loose = try decide("https://h.example/", json, os: "published").requirements.suites.filter {
             $0.keyExchange != .tls13
@@ -162,14 +154,12 @@ struct RequirementsTests {
         #expect(try !decide("https://old.example/", json, os: "macos26.4").requirements.isHardened)
         #expect(
             try decide("https://h.example/", #"{"NSRequiresNIAPTLSPackageVersion":"v9"}"#, os: "ios27").requirements
-                .isHardened == false
-        )
+                .isHardened == false)
     }
 
     @Test(
         "the hellos of the sixteen configurations: ten, or four if the network stack begins at TLS 1.2",
-        arguments: [(18, 10), (26, 4)]
-    )
+        arguments: [(18, 10), (26, 4)])
     func distinctHellos(sdk: Int, count: Int) throws {
         var hellos: Set<String> = []
         for version in ["TLSv1.3", "TLSv1.2", "TLSv1.1", "TLSv1.0"] {

@@ -35,27 +35,17 @@ struct Scene {
 
     static func certificate(_ subject: String, issuer: String, scene: Scene, isLeaf: Bool) -> CertificateFacts {
         CertificateFacts(
-            der: Array(subject.utf8),
-            subject: subject,
-            issuer: issuer,
-            subjectDER: (isLeaf ? nil : scene.rootSubject) ?? Array(subject.utf8),
-            issuerDER: Array(issuer.utf8),
-            serialNumber: "01",
-            notBefore: isLeaf ? scene.issued : date("2016-01-01"),
+            der: Array(subject.utf8), subject: subject, issuer: issuer,
+            subjectDER: (isLeaf ? nil : scene.rootSubject) ?? Array(subject.utf8), issuerDER: Array(issuer.utf8),
+            serialNumber: "01", notBefore: isLeaf ? scene.issued : date("2016-01-01"),
             notAfter: isLeaf ? scene.issued.addingTimeInterval(scene.days * 86400) : date("2046-01-01"),
             publicKey: PublicKeyFacts(
-                kind: isLeaf ? scene.key : .rsa(bits: 4096),
-                sha256: [UInt8](repeating: isLeaf ? 1 : 2, count: 32),
-                der: []
-            ),
+                kind: isLeaf ? scene.key : .rsa(bits: 4096), sha256: [UInt8](repeating: isLeaf ? 1 : 2, count: 32),
+                der: []),
             signature: SignatureFacts(algorithm: "1.2.840.113549.1.1.11", hash: isLeaf ? scene.hash : .sha256),
-            commonNames: isLeaf ? scene.commonNames : [],
-            alternativeNames: isLeaf ? scene.names : nil,
-            extendedKeyUsages: isLeaf ? scene.purposes : nil,
-            isAuthority: !isLeaf,
-            issuerAddresses: isLeaf ? scene.issuerAddresses : [],
-            embeddedTimestamps: isLeaf ? scene.timestamps : nil
-        )
+            commonNames: isLeaf ? scene.commonNames : [], alternativeNames: isLeaf ? scene.names : nil,
+            extendedKeyUsages: isLeaf ? scene.purposes : nil, isAuthority: !isLeaf,
+            issuerAddresses: isLeaf ? scene.issuerAddresses : [], embeddedTimestamps: isLeaf ? scene.timestamps : nil)
     }
 
     var facts: ConnectionFacts {
@@ -66,22 +56,13 @@ struct Scene {
             ?? .unanchored([leaf])
         return ConnectionFacts(
             handshake: HandshakeObservation(
-                version: version,
-                suite: suite,
-                keyPossession: possession,
-                stapledTimestamps: stapledTimestamps,
-                usesExtendedMasterSecret: extendedMasterSecret
-            ),
-            chain: ChainFacts(presented: [leaf], path: path),
-            staple: staple
-        )
+                version: version, suite: suite, keyPossession: possession, stapledTimestamps: stapledTimestamps,
+                usesExtendedMasterSecret: extendedMasterSecret), chain: ChainFacts(presented: [leaf], path: path),
+            staple: staple)
     }
 
     func verdict(
-        _ json: String = "{}",
-        os: String = "macos26",
-        sdk: Int? = nil,
-        at: String = "2026-06-01",
+        _ json: String = "{}", os: String = "macos26", sdk: Int? = nil, at: String = "2026-06-01",
         logs: CTLogList? = nil
     )
         throws -> TransportVerdict

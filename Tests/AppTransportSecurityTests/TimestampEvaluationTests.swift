@@ -10,18 +10,17 @@ import Testing
 /// Believes every signature but those that begin with 0xFF.
 struct AnySignature: TimestampVerifying {
     func verdict(
-        on timestamp: SignedTimestamp,
-        from source: SignedTimestamp.Source,
-        leaf: CertificateFacts,
-        issuer: CertificateFacts?,
-        logKey: [UInt8]
+        on timestamp: SignedTimestamp, from source: SignedTimestamp.Source, leaf: CertificateFacts,
+        issuer: CertificateFacts?, logKey: [UInt8]
     ) -> SignedTimestamp.SignatureVerdict { timestamp.signature.first == 0xFF ? .invalid : .valid }
 }
 
 @Suite("Judging the timestamps of Certificate Transparency")
 struct TimestampEvaluationTests {
     /// Six logs of three operators: 1 and 2 of one, 3 and 4 of the second, 5 and 6 of the third.
-    private static func logs(_ states: [Int: String] = [:], intervals: [Int: String] = [:], made: String? = nil) throws
+    private static func logs(
+        _ states: [Int: String] = [:], intervals: [Int: String] = [:], made: String? = nil
+    ) throws
         -> CTLogList
     {
         let operators = (0..<3).map { number in
@@ -37,10 +36,7 @@ struct TimestampEvaluationTests {
         return try CTLogList(
             json: Array(
                 #"{\#(made.map { #""log_list_timestamp":"\#($0)T00:00:00Z","# } ?? "")"operators":[\#(operators.joined(separator: ","))]}"#
-                    .utf8
-            ),
-            verifier: AnySignature()
-        )
+                    .utf8), verifier: AnySignature())
     }
 
     /// Timestamps of 2026-03-01; a negative log has a signature that does not verify.
@@ -91,37 +87,25 @@ struct TimestampEvaluationTests {
         Case(name: "none", words: "0 valid of 2 needed, from 0 operators"),
         Case(name: "two of two operators", embedded: [1, 3]),
         Case(
-            name: "two of one operator",
-            embedded: [1, 2],
-            words: "2 valid of 2 needed, from 1 operator, each of which counts for at most 1"
-        ),
+            name: "two of one operator", embedded: [1, 2],
+            words: "2 valid of 2 needed, from 1 operator, each of which counts for at most 1"),
         Case(name: "one twice", embedded: [1, 1], words: "1 valid of 2 needed, from 1 operator"),
         Case(name: "two for 300 days", embedded: [1, 3], days: 300, words: "2 valid of 3 needed, from 2 operators"),
         Case(name: "three of two operators", embedded: [1, 2, 3], days: 300),
         Case(
-            name: "two of one operator for 300 days",
-            embedded: [5, 6],
-            days: 300,
-            words: "2 valid of 3 needed, from 1 operator ("
-        ),
+            name: "two of one operator for 300 days", embedded: [5, 6], days: 300,
+            words: "2 valid of 3 needed, from 1 operator ("),
         Case(
-            name: "a forged one beside one",
-            embedded: [1, -3],
-            words: "the log 'log 3' does not count: it is forged"
-        ),
+            name: "a forged one beside one", embedded: [1, -3], words: "the log 'log 3' does not count: it is forged"),
         Case(name: "a forged one beside enough", embedded: [1, -3, 5]),
         Case(name: "a log of nobody", embedded: [1, 9], words: "its log is not in the list"),
         Case(
-            name: "a log retired later",
-            embedded: [1, 3],
-            states: [3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#]
-        ),
+            name: "a log retired later", embedded: [1, 3],
+            states: [3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#]),
         Case(
-            name: "a log retired before",
-            embedded: [1, 3],
+            name: "a log retired before", embedded: [1, 3],
             states: [3: #""retired":{"timestamp":"2026-02-01T00:00:00Z"}"#],
-            words: "after the log was retired on 2026-02-01"
-        ),
+            words: "after the log was retired on 2026-02-01"),
         Case(
             name: "logs that are all retired",
             embedded: [1, 3],
@@ -142,33 +126,22 @@ struct TimestampEvaluationTests {
         // 170 days from 2026-01-01 end on 2026-06-20.
         Case(name: "a log of the days around", embedded: [1, 3], intervals: [3: ("2026-06-20", "2026-06-21")]),
         Case(
-            name: "a log of the days before",
-            embedded: [1, 3],
-            intervals: [3: ("2026-01-01", "2026-06-20")],
+            name: "a log of the days before", embedded: [1, 3], intervals: [3: ("2026-01-01", "2026-06-20")],
             words:
                 "the log 'log 3' does not count: the certificate expires on 2026-06-20, and the log accepts those that expire from 2026-01-01 to before 2026-06-20"
         ),
         Case(
-            name: "a log of the days after, in the staple",
-            stapled: [1, 3],
-            intervals: [1: ("2026-06-21", "2027-01-01")],
-            words: "1 valid of 2 needed, from 1 operator"
-        ),
+            name: "a log of the days after, in the staple", stapled: [1, 3],
+            intervals: [1: ("2026-06-21", "2027-01-01")], words: "1 valid of 2 needed, from 1 operator"),
         Case(name: "a pending log", embedded: [1, 3], states: [3: #""pending":{}"#], words: "the log is pending"),
         Case(name: "of tomorrow", embedded: [1, 3], day: "2026-06-02", words: "from the future"),
         Case(name: "two in the staple", stapled: [1, 3]),
         Case(
-            name: "two of one operator in the staple",
-            stapled: [1, 2],
-            words: "2 valid of 2 needed, from 1 operator"
-        ),
+            name: "two of one operator in the staple", stapled: [1, 2], words: "2 valid of 2 needed, from 1 operator"),
         Case(name: "one in the certificate and one in the staple", embedded: [1], stapled: [3]),
         Case(
-            name: "a retired log in the staple",
-            stapled: [1, 3],
-            states: [3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#],
-            words: "1 valid of 2 needed"
-        ),
+            name: "a retired log in the staple", stapled: [1, 3],
+            states: [3: #""retired":{"timestamp":"2026-04-01T00:00:00Z"}"#], words: "1 valid of 2 needed"),
     ]
 
     @Test(arguments: cases) func timestampsAreCountedAsApplesPolicyCountsThem(_ item: Case) throws {
@@ -178,9 +151,7 @@ struct TimestampEvaluationTests {
         scene.timestamps = item.embedded.isEmpty ? nil : Self.list(item.embedded, day: item.day)
         scene.stapledTimestamps = item.stapled.isEmpty ? nil : Self.list(item.stapled, day: item.day)
         let verdict = try scene.verdict(
-            at: "2026-06-01",
-            logs: try Self.logs(item.states, intervals: item.intervals.mapValues(Self.interval))
-        )
+            at: "2026-06-01", logs: try Self.logs(item.states, intervals: item.intervals.mapValues(Self.interval)))
         #expect(verdict.causes.map(\.code) == (item.words == nil ? [] : ["ats.ct.missing"]))
         if let words = item.words {
             #expect(verdict.causes.first?.message.contains(words) == true, "\(verdict.causes)")
@@ -196,8 +167,7 @@ struct TimestampEvaluationTests {
     @Test(
         "a list of logs that is 60 days old is named, whatever the verdict",
         arguments: [("2020-01-01", true), ("2026-04-02", true), ("2026-04-03", false), (nil, false)]
-            as [(String?, Bool)]
-    )
+            as [(String?, Bool)])
     func age(made: String?, isOld: Bool) throws {
         var scene = Scene()
         scene.anchor = .system

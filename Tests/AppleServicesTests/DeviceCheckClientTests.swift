@@ -13,10 +13,8 @@ import Testing
 
     private func client(_ transport: ScriptedTransport) async throws -> DeviceCheckClient {
         DeviceCheckClient(
-            transport: transport,
-            authorization: try await team.authorization(),
-            endpoint: try #require(AppleEndpoint("https://bits.test"))
-        )
+            transport: transport, authorization: try await team.authorization(),
+            endpoint: try #require(AppleEndpoint("https://bits.test")))
     }
 
     @Test func queryIsAuthorizedAsBearer() async throws {
@@ -33,10 +31,7 @@ import Testing
     @Test func readModifyWriteKeepsTheOtherBitAndSpendsTwoTokens() async throws {
         let transport = ScriptedTransport(AppleAnswer(200, bits), AppleAnswer(200))
         let result = try await client(transport).readModifyWrite(
-            readToken: "AAAA",
-            writeToken: "BBBB",
-            transactionId: "t",
-            at: team.instant
+            readToken: "AAAA", writeToken: "BBBB", transactionId: "t", at: team.instant
         ) { state throws(DeviceCheckFault) in
             var bits = state.bits
             bits.bit1 = true
@@ -52,10 +47,7 @@ import Testing
     @Test func nothingIsWrittenWhereTheChangeSaysNo() async throws {
         let transport = ScriptedTransport(AppleAnswer(200, "Bit State Not Found"))
         let result = try await client(transport).readModifyWrite(
-            readToken: "AAAA",
-            writeToken: "BBBB",
-            transactionId: "t",
-            at: team.instant
+            readToken: "AAAA", writeToken: "BBBB", transactionId: "t", at: team.instant
         ) { _ throws(DeviceCheckFault) in nil }
         #expect(result.before == .neverSet && result.written == nil)
         #expect(await transport.sent.count == 1)

@@ -40,7 +40,9 @@ import Testing
         return try await AppleAuthorization(teamId: "SIMTEAM001", keyId: "SIMKEY0001", privateKeyPEM: pem)
     }
 
-    private func control(_ simulator: AppleSimulator, _ method: String, _ path: String, _ json: String) async throws
+    private func control(
+        _ simulator: AppleSimulator, _ method: String, _ path: String, _ json: String
+    ) async throws
         -> [String: Any]
     {
         let request = SimulatorRequest(method: method, path: path, body: Array(json.utf8))
@@ -54,10 +56,7 @@ import Testing
             let made = try await control(simulator, "POST", "/device/v1/devices/a/token", #"{"app":"SIMTEAM001.x.y"}"#)
             let token = try #require(made["deviceToken"] as? String)
             let client = DeviceCheckClient(
-                transport: transport,
-                authorization: try await authorization(),
-                endpoint: endpoint
-            )
+                transport: transport, authorization: try await authorization(), endpoint: endpoint)
             #expect(try await client.query(deviceToken: token, transactionId: "1", at: Date()) == .neverSet)
             let pair = BitPair(bit0: true, bit1: false)
             try await client.update(pair, deviceToken: token, transactionId: "2", at: Date())
@@ -78,10 +77,7 @@ import Testing
                 #"[{"call":"attestationData","kind":"\#(kind)","location":"\#(endpoint.baseURL)/v1/validate_device_token"}]"#
             _ = try await control(simulator, "PUT", "/control/faults", fault)
             let client = ReceiptRefreshClient(
-                transport: transport,
-                authorization: try await authorization(),
-                endpoint: endpoint
-            )
+                transport: transport, authorization: try await authorization(), endpoint: endpoint)
             let outcome = try await client.refresh([1, 2, 3], at: Date())
             #expect(outcome.code == "receipt.refresh.unusable")
             let state = try await control(simulator, "GET", "/control/state", "")
@@ -93,10 +89,7 @@ import Testing
     @Test func aDeadHostIsUnavailable() async throws {
         let endpoint = try #require(AppleEndpoint("http://127.0.0.1:1"))
         let client = ReceiptRefreshClient(
-            transport: LiveAppleTransport(),
-            authorization: try await authorization(),
-            endpoint: endpoint
-        )
+            transport: LiveAppleTransport(), authorization: try await authorization(), endpoint: endpoint)
         #expect(try await client.refresh([1], at: Date()) == .unavailable(status: nil, retryAfterSeconds: nil))
     }
 }

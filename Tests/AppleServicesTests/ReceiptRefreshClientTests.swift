@@ -11,10 +11,8 @@ import Testing
 
     private func refresh(_ transport: ScriptedTransport) async throws -> ReceiptRefreshOutcome {
         let client = ReceiptRefreshClient(
-            transport: transport,
-            authorization: try await team.authorization(),
-            endpoint: try #require(AppleEndpoint("https://data.test"))
-        )
+            transport: transport, authorization: try await team.authorization(),
+            endpoint: try #require(AppleEndpoint("https://data.test")))
         return try await client.refresh([1, 2, 3], at: team.instant)
     }
 

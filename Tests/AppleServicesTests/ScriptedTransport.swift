@@ -35,11 +35,7 @@ struct Team {
 
     func authorization(lifetime: Duration = .seconds(2400)) async throws -> AppleAuthorization {
         try await AppleAuthorization(
-            teamId: "TEAM123456",
-            keyId: "KEY7890123",
-            privateKeyPEM: key.pemRepresentation,
-            lifetime: lifetime
-        )
+            teamId: "TEAM123456", keyId: "KEY7890123", privateKeyPEM: key.pemRepresentation, lifetime: lifetime)
     }
 
     /// Checks the signature by the public key and gives header and claims.
@@ -49,9 +45,7 @@ struct Team {
             let claims = Team.decode(parts[1])
         else { return nil }
         let valid = key.publicKey.isValidSignature(
-            try P256.Signing.ECDSASignature(rawRepresentation: signature),
-            for: Data((parts[0] + "." + parts[1]).utf8)
-        )
+            try P256.Signing.ECDSASignature(rawRepresentation: signature), for: Data((parts[0] + "." + parts[1]).utf8))
         guard valid, let headerObject = try JSONSerialization.jsonObject(with: header) as? [String: Any],
             let claimsObject = try JSONSerialization.jsonObject(with: claims) as? [String: Any]
         else { return nil }

@@ -32,16 +32,11 @@ struct Bench {
     }
 
     func ask(
-        _ method: String,
-        _ path: String,
-        _ json: String = "",
-        authorization: String? = nil,
-        wall: Date? = nil
+        _ method: String, _ path: String, _ json: String = "", authorization: String? = nil, wall: Date? = nil
     ) async -> SimulatorAnswer {
         await simulator.answer(
             SimulatorRequest(method: method, path: path, authorization: authorization, body: Array(json.utf8)),
-            wall: wall ?? self.wall
-        )
+            wall: wall ?? self.wall)
     }
 
     /// A member of a JSON answer of a phone.
@@ -50,14 +45,13 @@ struct Bench {
         return try #require(answer.object[member] as? String, "\(answer.status) \(answer.words)")
     }
 
-    func deviceToken(_ device: String, app: String = Bench.app, environment: String = "production") async throws
+    func deviceToken(
+        _ device: String, app: String = Bench.app, environment: String = "production"
+    ) async throws
         -> String
     {
         try await phone(
-            "/\(device)/token",
-            #"{"app":"\#(app)","environment":"\#(environment)"}"#,
-            member: "deviceToken"
-        )
+            "/\(device)/token", #"{"app":"\#(app)","environment":"\#(environment)"}"#, member: "deviceToken")
     }
 
     func bits(_ token: String, _ members: String = "") -> String {

@@ -14,11 +14,7 @@ import Testing
         #expect((moved.object["now"] as? String)?.hasPrefix("2026-12") == true)
         let token = try await bench.deviceToken("a")
         let write = await bench.ask(
-            "POST",
-            "/v1/update_two_bits",
-            bench.bits(token, #","bit0":true,"bit1":true"#),
-            authorization: bearer
-        )
+            "POST", "/v1/update_two_bits", bench.bits(token, #","bit0":true,"bit1":true"#), authorization: bearer)
         #expect(write.status == 200)
         let state = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)
         #expect(state.object["last_update_time"] as? String == "2026-12")
@@ -73,7 +69,9 @@ import Testing
             ("share", 0, 1, -0.001, 1.001),
         ] as [(String, Double, Double, Double, Double)]
     )
-    func faultsHaveBounds(_ name: String, _ least: Double, _ most: Double, _ below: Double, _ above: Double)
+    func faultsHaveBounds(
+        _ name: String, _ least: Double, _ most: Double, _ below: Double, _ above: Double
+    )
         async throws
     {
         let bench = try Bench()
@@ -236,11 +234,7 @@ import Testing
         ("POST", "/device/v1/devices/a/erase", #"{"app":"x"}"#, "app", "; none is known"),
     ])
     func misspelledMembersAreRefusedByName(
-        method: String,
-        path: String,
-        body: String,
-        member: String,
-        rest: String
+        method: String, path: String, body: String, member: String, rest: String
     ) async throws {
         let bench = try Bench()
         _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")

@@ -35,11 +35,7 @@ import Testing
         let token = try await bench.deviceToken("a")
         for members in [#","bit0":true"#, #","bit1":true"#] {
             let answer = await bench.ask(
-                "POST",
-                "/v1/update_two_bits",
-                bench.bits(token, members),
-                authorization: bearer
-            )
+                "POST", "/v1/update_two_bits", bench.bits(token, members), authorization: bearer)
             #expect(answer.status == 200)
         }
         let state = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)

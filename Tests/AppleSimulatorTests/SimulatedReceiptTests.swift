@@ -11,25 +11,14 @@ import Testing
 @Suite struct SimulatedReceiptTests {
     /// A key of a device, attested; its id and its attestation.
     private func attest(
-        _ bench: Bench,
-        _ device: String,
-        environment: String = "production",
-        app: String = Bench.app,
-        wall: Date? = nil
+        _ bench: Bench, _ device: String, environment: String = "production", app: String = Bench.app, wall: Date? = nil
     ) async throws -> (keyId: String, attestation: Data) {
         let keyId = try await bench.phone(
-            "/\(device)/keys",
-            #"{"app":"\#(app)","environment":"\#(environment)"}"#,
-            member: "keyId",
-            wall: wall
-        )
+            "/\(device)/keys", #"{"app":"\#(app)","environment":"\#(environment)"}"#, member: "keyId", wall: wall)
         let hash = Data(SHA256.hash(data: Data("challenge".utf8))).base64EncodedString()
         let text = try await bench.phone(
-            "/\(device)/attest",
-            #"{"keyId":"\#(keyId)","clientDataHash":"\#(hash)"}"#,
-            member: "attestation",
-            wall: wall
-        )
+            "/\(device)/attest", #"{"keyId":"\#(keyId)","clientDataHash":"\#(hash)"}"#, member: "attestation",
+            wall: wall)
         return (keyId, try #require(Data(base64Encoded: text)))
     }
 
@@ -37,16 +26,14 @@ import Testing
         Array(try AttestationObject(decoding: attestation).receipt)
     }
 
-    private func refresh(_ bench: Bench, _ receipt: [UInt8], path: String = "/v1/attestationData", wall: Date? = nil)
+    private func refresh(
+        _ bench: Bench, _ receipt: [UInt8], path: String = "/v1/attestationData", wall: Date? = nil
+    )
         async throws -> SimulatorAnswer
     {
         await bench.ask(
-            "POST",
-            path,
-            Data(receipt).base64EncodedString(),
-            authorization: try await bench.token(at: wall ?? bench.wall),
-            wall: wall
-        )
+            "POST", path, Data(receipt).base64EncodedString(),
+            authorization: try await bench.token(at: wall ?? bench.wall), wall: wall)
     }
 
     private func metric(_ answer: SimulatorAnswer) throws -> Int? {
@@ -76,17 +63,12 @@ import Testing
         let made = try await attest(bench, "a", environment: environment)
         let app = try AppIdentity(Bench.app)
         let verifier = AttestationVerifier(
-            apps: [app],
-            environments: [environment == "production" ? .production : .development],
+            apps: [app], environments: [environment == "production" ? .production : .development],
             roots: try AttestationRoots(pem: bench.simulator.attestationRootPEM),
-            receiptRoots: try ReceiptRoots(pem: bench.simulator.receiptRootPEM)
-        )
+            receiptRoots: try ReceiptRoots(pem: bench.simulator.receiptRootPEM))
         let verdict = await verifier.verify(
-            made.attestation,
-            keyId: try #require(KeyIdentifier(base64: made.keyId)),
-            clientDataHash: ClientDataHash(hashing: Data("challenge".utf8)),
-            at: bench.wall
-        )
+            made.attestation, keyId: try #require(KeyIdentifier(base64: made.keyId)),
+            clientDataHash: ClientDataHash(hashing: Data("challenge".utf8)), at: bench.wall)
         guard case .accepted(let key) = verdict else {
             Issue.record("refused: \(verdict)")
             return
@@ -97,11 +79,8 @@ import Testing
             let wish = #"{"keyId":"\#(made.keyId)","clientDataHash":"\#(hash)"}"#
             let text = try await bench.phone("/a/assert", wish, member: "assertion")
             let assertion = AssertionVerifier(app: app).verify(
-                try #require(Data(base64Encoded: text)),
-                publicKey: key.publicKey,
-                clientDataHash: ClientDataHash(hashing: clientData),
-                previousCounter: counter - 1
-            )
+                try #require(Data(base64Encoded: text)), publicKey: key.publicKey,
+                clientDataHash: ClientDataHash(hashing: clientData), previousCounter: counter - 1)
             guard case .accepted(let verified) = assertion else {
                 Issue.record("refused: \(assertion)")
                 return
@@ -136,13 +115,11 @@ import Testing
         _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
         let first = try receipt(in: try await attest(bench, "a").attestation)
         #expect(
-            try await refresh(bench, first, path: "/development/v1/attestationData").words == "Incorrect Environment"
-        )
+            try await refresh(bench, first, path: "/development/v1/attestationData").words == "Incorrect Environment")
         #expect(try await refresh(bench, [1, 2, 3]).words == "Bad Payload")
         #expect(
             await bench.ask("POST", "/v1/attestationData", "???", authorization: try await bench.token()).words
-                == "Bad Payload"
-        )
+                == "Bad Payload")
         let foreign = try receipt(in: try await attest(bench, "a", app: "OTHERTEAM1.com.example.x").attestation)
         #expect(try await refresh(bench, foreign).status == 401)
 
@@ -193,10 +170,7 @@ import Testing
     func systemsWithoutAppAttestSaySo(platform: String, os: String, isSupported: Bool) async throws {
         let bench = try Bench()
         let device = await bench.ask(
-            "POST",
-            "/device/v1/devices",
-            #"{"device":"a","platform":"\#(platform)","os":"\#(os)"}"#
-        )
+            "POST", "/device/v1/devices", #"{"device":"a","platform":"\#(platform)","os":"\#(os)"}"#)
         #expect(device.object["supported"] as? Bool == isSupported)
         let key = await bench.ask("POST", "/device/v1/devices/a/keys", #"{"app":"\#(Bench.app)"}"#)
         #expect(key.status == (isSupported ? 201 : 403))

@@ -34,11 +34,8 @@ import Testing
         try await SimulatorOnAPort.with { (base, _) async throws -> Void in
             let team = Array(#"{"teamId":"EVIL000001","keyId":"EVIL000001"}"#.utf8)
             let refused = try await HTTPCall(
-                "POST",
-                base + "/control/teams",
-                body: team,
-                headers: ["Origin": "https://evil.example", "Content-Type": "text/plain"]
-            )
+                "POST", base + "/control/teams", body: team,
+                headers: ["Origin": "https://evil.example", "Content-Type": "text/plain"])
             #expect(refused.status == 403)
             #expect(String(decoding: refused.body, as: UTF8.self).contains("a web page may not ask this"))
             let state = try await HTTPCall("GET", base + "/control/state")

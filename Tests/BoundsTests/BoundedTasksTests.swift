@@ -28,10 +28,7 @@ import Testing
 
     /// Does some work that takes a while, for so many items.
     static func run(
-        _ concurrency: Int,
-        _ count: Int,
-        _ watch: Watch,
-        failingAt failure: Int? = nil,
+        _ concurrency: Int, _ count: Int, _ watch: Watch, failingAt failure: Int? = nil,
         each: (Int, Int) async throws -> Void
     ) async throws {
         try await BoundedTasks(width: concurrency).run(
@@ -48,8 +45,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 7, 64], [0, 1, 5, 200]) func everyItemIsDoneOnce(
-        _ concurrency: Int,
-        _ count: Int
+        _ concurrency: Int, _ count: Int
     ) async throws {
         let watch = Watch()
         var seen: [Int] = []

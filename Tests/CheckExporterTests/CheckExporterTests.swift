@@ -26,8 +26,7 @@ import Testing
             .deletingLastPathComponent()
         let rules = try String(contentsOf: root.appending(path: "packaging/sealward-ats-alerts.yml"), encoding: .utf8)
         let rule = try #require(
-            rules.components(separatedBy: "- alert: ").first { $0.hasPrefix("SealwardVerdictChanged\n") }
-        )
+            rules.components(separatedBy: "- alert: ").first { $0.hasPrefix("SealwardVerdictChanged\n") })
         for word in ["passes", "fails", "undetermined"] { #expect(rule.contains(word), "\(rule)") }
     }
 

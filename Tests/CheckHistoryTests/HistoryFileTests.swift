@@ -9,16 +9,14 @@ import Testing
 
 /// The file of `ats check --history`.
 @Suite struct HistoryFileTests {
-    static func summary(_ cause: String? = nil, certificate: String = "01 aa", expiry: Int64 = 1_800_000_000)
+    static func summary(
+        _ cause: String? = nil, certificate: String = "01 aa", expiry: Int64 = 1_800_000_000
+    )
         -> TargetSummary
     {
         TargetSummary(
-            verdict: cause == nil ? .pass : .fail,
-            cause: cause,
-            certificate: certificate,
-            notAfter: expiry,
-            group: "X25519"
-        )
+            verdict: cause == nil ? .pass : .fail, cause: cause, certificate: certificate, notAfter: expiry,
+            group: "X25519")
     }
 
     static func day(_ number: Int) -> Date { Date(timeIntervalSince1970: 1_790_000_000 + Double(number) * 86_400) }
@@ -135,8 +133,7 @@ import Testing
         #expect(try history.begin(at: Self.day(6), start: Self.day(6), asked: "macos26", token: "two") != first)
         #expect(
             try history.begin(at: Self.day(6), start: Self.day(6), asked: "macos26")
-                != history.begin(at: Self.day(6), start: Self.day(6), asked: "macos26")
-        )
+                != history.begin(at: Self.day(6), start: Self.day(6), asked: "macos26"))
     }
 
     /// Files of the first version are read as they are, and brought forward by the first run that writes.
@@ -147,11 +144,7 @@ import Testing
         try Self.change(path, "DROP INDEX runs_token; ALTER TABLE runs DROP COLUMN token; PRAGMA user_version = 1")
         #expect(try Self.courses(path)[0].changes.count == 4)
         _ = try HistoryFile(path, writes: true, creates: false).begin(
-            at: Self.day(4),
-            start: Self.day(4),
-            asked: "macos26",
-            token: "a"
-        )
+            at: Self.day(4), start: Self.day(4), asked: "macos26", token: "a")
         #expect(try HistoryFile(path, writes: false, creates: false).runs().count == 4)
     }
 
@@ -178,9 +171,7 @@ import Testing
         try Self.fill(path)
         let parts = column.split(separator: ".")
         try Self.change(
-            path,
-            "UPDATE \(parts[0]) SET \(parts[1]) = coalesce(\(parts[1]), '') || hex(zeroblob(4000000))"
-        )
+            path, "UPDATE \(parts[0]) SET \(parts[1]) = coalesce(\(parts[1]), '') || hex(zeroblob(4000000))")
         let fault = try #require(throws: HistoryFault.self) { _ = try Self.courses(path) }
         #expect(fault.reason.contains("more text than a check writes"))
     }
@@ -225,10 +216,7 @@ import Testing
         }
         func sqlite(_ name: String, _ script: String) throws { try Self.change(folder.path(name), script) }
         try "not a database, but long enough to have a header of its own".write(
-            toFile: folder.path("text"),
-            atomically: true,
-            encoding: .utf8
-        )
+            toFile: folder.path("text"), atomically: true, encoding: .utf8)
         #expect(try reason("text").contains("not an SQLite database"))
         try sqlite("other", "CREATE TABLE a (b); PRAGMA user_version = 1")
         #expect(try reason("other").contains("another program"))

@@ -23,19 +23,13 @@ import Testing
         authority = try SimulatedAuthority(random: &random)
         attestation = try authority.attest(
             SimulatedAttestationRequest(
-                publicKey: Array(key.publicKey.x963Representation),
-                app: app,
-                system: .iOS("27.0"),
-                clientDataHash: Array(SHA256.hash(data: Data(challenge.utf8)))
-            ),
-            at: now
-        )
+                publicKey: Array(key.publicKey.x963Representation), app: app, system: .iOS("27.0"),
+                clientDataHash: Array(SHA256.hash(data: Data(challenge.utf8)))), at: now)
         try write(attestation.object, "attestation")
         try write(attestation.receipt, "receipt")
         try write(
             Array(Data(attestation.object).base64EncodedString(options: .lineLength64Characters).utf8),
-            "attestation.b64"
-        )
+            "attestation.b64")
         try write(Array(authority.rootsPEM.utf8), "roots.pem")
     }
 
@@ -152,13 +146,8 @@ import Testing
     func assertions(_ fault: AssertionFault?, _ counter: String, _ status: Int32, _ code: String?) throws {
         let data = #"{"action":"buy"}"#
         let object = try SimulatedAssertion.make(
-            key: key,
-            app: app,
-            system: .iOS("27.0"),
-            counter: 7,
-            clientDataHash: Array(SHA256.hash(data: Data(data.utf8))),
-            fault: fault
-        )
+            key: key, app: app, system: .iOS("27.0"), counter: 7,
+            clientDataHash: Array(SHA256.hash(data: Data(data.utf8))), fault: fault)
         try write(object, "assertion")
         let result = try ProgramRun([
             "attest", "verify-assertion", folder.path("assertion"), "--app-id", app.applicationId, "--public-key",
@@ -186,11 +175,8 @@ import Testing
         #expect((result.json["fields"] as? [String: Any])?["2"] as? String == app.applicationId)
         #expect(
             try ProgramRun(["receipt", "verify", folder.path("receipt"), "--max-age", "300"] + options)
-                .status == 0
-        )
-        let old = try ProgramRun(
-            ["receipt", "verify", folder.path("receipt"), "--max-age", "299"] + options
-        )
+                .status == 0)
+        let old = try ProgramRun(["receipt", "verify", folder.path("receipt"), "--max-age", "299"] + options)
         #expect(old.status == 1)
         #expect(old.string("code") == "receipt.too-old")
     }
@@ -203,11 +189,7 @@ import Testing
         ] as [(String?, Int32, String, String?, String?)]
     )
     func aRefusedReceiptCountsAsAsked(
-        _ weight: String?,
-        _ status: Int32,
-        _ verdict: String,
-        _ code: String?,
-        _ receipt: String?
+        _ weight: String?, _ status: Int32, _ verdict: String, _ code: String?, _ receipt: String?
     ) throws {
         try write(Array(authority.attestationRootPEM.utf8), "attestation-root.pem")
         var changes = ["--trust-root": folder.path("attestation-root.pem")]

@@ -32,205 +32,107 @@ struct CauseTableTests {
 
     static let rows: [Row] = [
         Row(
-            code: "ats.cleartext.blocked",
-            server: "any, asked by `http://`",
-            from: .url("http://plain.example/"),
-            fix: "serve https"
-        ),
+            code: "ats.cleartext.blocked", server: "any, asked by `http://`", from: .url("http://plain.example/"),
+            fix: "serve https"),
         Row(
-            code: "ats.tls.version-too-low",
-            server: "TLS 1.1 alone",
-            from: .kind("tls11-only"),
-            fix: "enable TLS 1.2 or 1.3"
-        ),
+            code: "ats.tls.version-too-low", server: "TLS 1.1 alone", from: .kind("tls11-only"),
+            fix: "enable TLS 1.2 or 1.3"),
         Row(
-            code: "ats.tls.version-too-low",
-            server: "TLS 1.3 alone, asked by iOS 9",
-            from: .kind("tls13-only"),
-            options: ["--os", "ios9"],
-            fix: "enable TLS 1.2 on the server in addition to TLS 1.3"
-        ),
+            code: "ats.tls.version-too-low", server: "TLS 1.3 alone, asked by iOS 9", from: .kind("tls13-only"),
+            options: ["--os", "ios9"], fix: "enable TLS 1.2 on the server in addition to TLS 1.3"),
         Row(
-            code: "ats.tls.no-forward-secrecy",
-            server: "TLS 1.2 with RSA key exchange",
-            from: .kind("suite-static-aes128-gcm-sha256"),
-            fix: "enable ECDHE suites"
-        ),
+            code: "ats.tls.no-forward-secrecy", server: "TLS 1.2 with RSA key exchange",
+            from: .kind("suite-static-aes128-gcm-sha256"), fix: "enable ECDHE suites"),
         Row(
-            code: "ats.tls.no-common-suite",
-            server: "DHE suites alone",
-            from: .kind("suite-dhe-aes128-gcm-sha256"),
-            fix: "enable ECDHE suites with AES-GCM"
-        ),
+            code: "ats.tls.no-common-suite", server: "DHE suites alone", from: .kind("suite-dhe-aes128-gcm-sha256"),
+            fix: "enable ECDHE suites with AES-GCM"),
         Row(
-            code: "ats.tls.no-common-signature",
-            server: "a P-521 key, in TLS 1.3",
-            from: .kind("key-p521"),
-            fix: "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key"
-        ),
+            code: "ats.tls.no-common-signature", server: "a P-521 key, in TLS 1.3", from: .kind("key-p521"),
+            fix: "get a certificate with a plain RSA key of at least 2048 bits or a P-256 key"),
         Row(
-            code: "ats.tls.no-common-group",
-            server: "the group brainpoolP256r1 alone",
-            from: .kind("group-brainpool-only"),
-            fix: "enable X25519 or P-256"
-        ),
+            code: "ats.tls.no-common-group", server: "the group brainpoolP256r1 alone",
+            from: .kind("group-brainpool-only"), fix: "enable X25519 or P-256"),
         Row(
-            code: "ats.tls.handshake-failed",
-            server: "answers with the alert internal_error",
-            from: .kind("alert-internal-error"),
-            fix: "check the server's TLS log"
-        ),
+            code: "ats.tls.handshake-failed", server: "answers with the alert internal_error",
+            from: .kind("alert-internal-error"), fix: "check the server's TLS log"),
         Row(
-            code: "ats.tls.large-hello",
-            server: "stands behind a box that resets hellos of more than one TCP segment",
-            from: .kind("large-hello-reset"),
-            fix: "update what reads the ClientHello first"
-        ),
+            code: "ats.tls.large-hello", server: "stands behind a box that resets hellos of more than one TCP segment",
+            from: .kind("large-hello-reset"), fix: "update what reads the ClientHello first"),
         Row(
             code: "ats.tls.no-extended-master-secret",
             server: "TLS 1.2 without the extended master secret, asked as an enrollment does",
-            from: .kind("tls12-no-extended-master-secret"),
-            options: ["--for", "managed"],
-            fix: "run the server with a TLS library that supports the extended master secret"
-        ),
+            from: .kind("tls12-no-extended-master-secret"), options: ["--for", "managed"],
+            fix: "run the server with a TLS library that supports the extended master secret"),
         Row(
-            code: "ats.tls.client-certificate-required",
-            server: "demands a client certificate",
-            from: .kind("client-certificate-demanded"),
-            fix: "give the app a client certificate"
-        ),
+            code: "ats.tls.client-certificate-required", server: "demands a client certificate",
+            from: .kind("client-certificate-demanded"), fix: "give the app a client certificate"),
+        Row(
+            code: "ats.trust.unknown-root", server: "sends a chain up to a root of its own",
+            from: .kind("unknown-root"), fix: "use a certificate from a public CA"),
         Row(
             code: "ats.trust.unknown-root",
-            server: "sends a chain up to a root of its own",
-            from: .kind("unknown-root"),
-            fix: "use a certificate from a public CA"
-        ),
+            server: "sends an intermediate of the right name that did not sign its leaf", from: .chain("forged"),
+            fix: "send the certificate of the CA that signed this one"),
         Row(
-            code: "ats.trust.unknown-root",
-            server: "sends an intermediate of the right name that did not sign its leaf",
-            from: .chain("forged"),
-            fix: "send the certificate of the CA that signed this one"
-        ),
+            code: "ats.trust.self-signed", server: "has a self-signed certificate", from: .kind("self-signed"),
+            fix: "use a certificate from a public CA"),
         Row(
-            code: "ats.trust.self-signed",
-            server: "has a self-signed certificate",
-            from: .kind("self-signed"),
-            fix: "use a certificate from a public CA"
-        ),
+            code: "ats.trust.missing-intermediate", server: "sends its leaf alone", from: .kind("missing-intermediate"),
+            fix: "send the intermediate certificate after the leaf"),
         Row(
-            code: "ats.trust.missing-intermediate",
-            server: "sends its leaf alone",
-            from: .kind("missing-intermediate"),
-            fix: "send the intermediate certificate after the leaf"
-        ),
+            code: "ats.trust.expired", server: "has a leaf that expired", from: .kind("expired"),
+            fix: "renew the certificate"),
         Row(
-            code: "ats.trust.expired",
-            server: "has a leaf that expired",
-            from: .kind("expired"),
-            fix: "renew the certificate"
-        ),
+            code: "ats.trust.expired", server: "sends an intermediate that expired",
+            from: .kind("expired-intermediate"), fix: "send the CA's current intermediate"),
         Row(
-            code: "ats.trust.expired",
-            server: "sends an intermediate that expired",
-            from: .kind("expired-intermediate"),
-            fix: "send the CA's current intermediate"
-        ),
+            code: "ats.trust.not-yet-valid", server: "has a leaf of tomorrow", from: .kind("not-yet-valid"),
+            fix: "check the clocks"),
         Row(
-            code: "ats.trust.not-yet-valid",
-            server: "has a leaf of tomorrow",
-            from: .kind("not-yet-valid"),
-            fix: "check the clocks"
-        ),
+            code: "ats.trust.wrong-host", server: "has a certificate of another host", from: .kind("wrong-host"),
+            fix: "get a certificate that names this host"),
         Row(
-            code: "ats.trust.wrong-host",
-            server: "has a certificate of another host",
-            from: .kind("wrong-host"),
-            fix: "get a certificate that names this host"
-        ),
+            code: "ats.trust.no-subject-alternative-name", server: "has its name only as common name",
+            from: .kind("common-name-only"), fix: "subject alternative name"),
         Row(
-            code: "ats.trust.no-subject-alternative-name",
-            server: "has its name only as common name",
-            from: .kind("common-name-only"),
-            fix: "subject alternative name"
-        ),
+            code: "ats.trust.weak-key", server: "has an RSA key of 1024 bits", from: .kind("key-rsa1024"),
+            fix: "get a certificate with an RSA key"),
         Row(
-            code: "ats.trust.weak-key",
-            server: "has an RSA key of 1024 bits",
-            from: .kind("key-rsa1024"),
-            fix: "get a certificate with an RSA key"
-        ),
+            code: "ats.trust.weak-key", server: "has a key on P-224, with which no handshake comes about",
+            from: .chain("leaf-p224"), fix: "get a certificate with an RSA key"),
         Row(
-            code: "ats.trust.weak-key",
-            server: "has a key on P-224, with which no handshake comes about",
-            from: .chain("leaf-p224"),
-            fix: "get a certificate with an RSA key"
-        ),
+            code: "ats.trust.weak-key", server: "sends an intermediate with a key on P-224", from: .chain("below-p224"),
+            fix: "get a certificate from a CA whose intermediates"),
         Row(
-            code: "ats.trust.weak-key",
-            server: "sends an intermediate with a key on P-224",
-            from: .chain("below-p224"),
-            fix: "get a certificate from a CA whose intermediates"
-        ),
+            code: "ats.trust.weak-key", server: "sends an intermediate with a key on secp256k1",
+            from: .chain("below-k1"), fix: "get a certificate from a CA whose intermediates"),
         Row(
-            code: "ats.trust.weak-key",
-            server: "sends an intermediate with a key on secp256k1",
-            from: .chain("below-k1"),
-            fix: "get a certificate from a CA whose intermediates"
-        ),
+            code: "ats.trust.weak-signature", server: "has a leaf signed with SHA-1", from: .kind("signature-sha1"),
+            fix: "signed with SHA-256 or stronger"),
         Row(
-            code: "ats.trust.weak-signature",
-            server: "has a leaf signed with SHA-1",
-            from: .kind("signature-sha1"),
-            fix: "signed with SHA-256 or stronger"
-        ),
+            code: "ats.trust.weak-signature", server: "sends an intermediate signed with SHA-1",
+            from: .kind("signature-sha1-intermediate"), fix: "send an intermediate that is signed with SHA-256"),
         Row(
-            code: "ats.trust.weak-signature",
-            server: "sends an intermediate signed with SHA-1",
-            from: .kind("signature-sha1-intermediate"),
-            fix: "send an intermediate that is signed with SHA-256"
-        ),
+            code: "ats.trust.validity-too-long", server: "has a leaf for 1,000 days", from: .kind("days-1000"),
+            fix: "valid for a shorter time"),
         Row(
-            code: "ats.trust.validity-too-long",
-            server: "has a leaf for 1,000 days",
-            from: .kind("days-1000"),
-            fix: "valid for a shorter time"
-        ),
+            code: "ats.trust.wrong-key-usage", server: "has a leaf for clients", from: .kind("client-key-usage"),
+            fix: "get a certificate for server authentication"),
         Row(
-            code: "ats.trust.wrong-key-usage",
-            server: "has a leaf for clients",
-            from: .kind("client-key-usage"),
-            fix: "get a certificate for server authentication"
-        ),
+            code: "ats.trust.wrong-key-usage", server: "sends one intermediate more than an authority allows below it",
+            from: .chain("too-long"), fix: "send a chain with fewer intermediates"),
         Row(
-            code: "ats.trust.wrong-key-usage",
-            server: "sends one intermediate more than an authority allows below it",
-            from: .chain("too-long"),
-            fix: "send a chain with fewer intermediates"
-        ),
+            code: "ats.trust.wrong-key-usage", server: "sends a server's certificate as the issuer of its leaf",
+            from: .chain("no-authority"), fix: "have a CA issue the certificate"),
         Row(
-            code: "ats.trust.wrong-key-usage",
-            server: "sends a server's certificate as the issuer of its leaf",
-            from: .chain("no-authority"),
-            fix: "have a CA issue the certificate"
-        ),
+            code: "ats.trust.wrong-key-usage", server: "has a leaf with a critical extension of nobody",
+            from: .chain("odd"), fix: "have the CA reissue the certificate"),
         Row(
-            code: "ats.trust.wrong-key-usage",
-            server: "has a leaf with a critical extension of nobody",
-            from: .chain("odd"),
-            fix: "have the CA reissue the certificate"
-        ),
+            code: "ats.trust.name-constraints", server: "has a leaf for a name that its authority may not issue for",
+            from: .chain("constrained"), fix: "a CA that may issue for all names"),
         Row(
-            code: "ats.trust.name-constraints",
-            server: "has a leaf for a name that its authority may not issue for",
-            from: .chain("constrained"),
-            fix: "a CA that may issue for all names"
-        ),
-        Row(
-            code: "ats.trust.revoked",
-            server: "staples a response that says revoked",
-            from: .kind("staple-revoked"),
-            fix: "replace the certificate"
-        ),
+            code: "ats.trust.revoked", server: "staples a response that says revoked", from: .kind("staple-revoked"),
+            fix: "replace the certificate"),
         Row(
             code: "ats.trust.pin-mismatch",
             server: "any, with another key than the app pins",
@@ -252,43 +154,25 @@ struct CauseTableTests {
             fix: "signed certificate timestamps"
         ),
         Row(
-            code: "ats.http.redirect-blocked",
-            server: "redirects to `http://`",
-            from: .kind("redirect-http-other-host"),
-            fix: "redirect to https"
-        ),
+            code: "ats.http.redirect-blocked", server: "redirects to `http://`",
+            from: .kind("redirect-http-other-host"), fix: "redirect to https"),
         Row(
-            code: "ats.http.redirect-loop",
-            server: "redirects to itself",
-            from: .kind("redirect-loop"),
-            fix: "fix the redirect loop"
-        ),
+            code: "ats.http.redirect-loop", server: "redirects to itself", from: .kind("redirect-loop"),
+            fix: "fix the redirect loop"),
         Row(
-            code: "ats.http.redirect-needs-cookie",
-            server: "redirects to itself and sets a cookie",
-            from: .kind("redirect-loop-cookie"),
-            fix: "check the URL that the redirects lead to"
-        ),
+            code: "ats.http.redirect-needs-cookie", server: "redirects to itself and sets a cookie",
+            from: .kind("redirect-loop-cookie"), fix: "check the URL that the redirects lead to"),
         Row(
-            code: "ats.http.no-answer",
-            server: "completes TLS and says nothing",
-            from: .kind("no-answer"),
-            fix: "check the server's HTTP log"
-        ),
+            code: "ats.http.no-answer", server: "completes TLS and says nothing", from: .kind("no-answer"),
+            fix: "check the server's HTTP log"),
         Row(code: "ats.net.refused", server: "nobody listens", from: .kind("refused"), fix: "start the server"),
         Row(code: "ats.net.timeout", server: "never answers", from: .kind("silent"), fix: "check the network"),
         Row(
-            code: "ats.net.reset",
-            server: "resets the connection",
-            from: .kind("resetting"),
-            fix: "resets the connection"
-        ),
+            code: "ats.net.reset", server: "resets the connection", from: .kind("resetting"),
+            fix: "resets the connection"),
         Row(
-            code: "ats.net.closed",
-            server: "closes the connection after the ClientHello",
-            from: .kind("closing-after-hello"),
-            fix: "closes the connection"
-        ),
+            code: "ats.net.closed", server: "closes the connection after the ClientHello",
+            from: .kind("closing-after-hello"), fix: "closes the connection"),
         Row(code: "ats.net.not-tls", server: "speaks SSH", from: .kind("ssh-banner"), fix: "does not speak TLS"),
     ]
 
@@ -374,8 +258,7 @@ struct CauseTableTests {
         }
         #expect(
             (errors[0]["underlying"] as? [String: Any])?["code"] as? Int
-                == (errors[1]["underlying"] as? [String: Any])?["code"] as? Int
-        )
+                == (errors[1]["underlying"] as? [String: Any])?["code"] as? Int)
     }
 
     @Test func thePageShowsWhatTheProgramSays() throws {
@@ -443,33 +326,20 @@ private struct Chains: Sendable {
     func options(_ flaw: String) throws -> [String] {
         let mark = UUID().uuidString
         func authority(
-            _ name: String,
-            _ issuer: TestCertification.Identity,
-            key: TestCertification.Key = .curve("prime256v1"),
-            path: String = "",
-            more: [String] = []
+            _ name: String, _ issuer: TestCertification.Identity, key: TestCertification.Key = .curve("prime256v1"),
+            path: String = "", more: [String] = []
         ) throws -> TestCertification.Identity {
             try certification.issue(
-                "\(name)-\(mark)",
-                subject: "/CN=\(name)",
-                key: key,
-                issuer: issuer,
-                extensions: ["basicConstraints=critical,CA:TRUE\(path)", "keyUsage=critical,keyCertSign"] + more
-            )
+                "\(name)-\(mark)", subject: "/CN=\(name)", key: key, issuer: issuer,
+                extensions: ["basicConstraints=critical,CA:TRUE\(path)", "keyUsage=critical,keyCertSign"] + more)
         }
         func leaf(
-            _ issuer: TestCertification.Identity,
-            key: TestCertification.Key = .curve("prime256v1"),
-            more: [String] = []
+            _ issuer: TestCertification.Identity, key: TestCertification.Key = .curve("prime256v1"), more: [String] = []
         ) throws -> TestCertification.Identity {
             try certification.issue(
-                "leaf-\(mark)",
-                subject: "/CN=\(Chains.host)",
-                key: key,
-                issuer: issuer,
+                "leaf-\(mark)", subject: "/CN=\(Chains.host)", key: key, issuer: issuer,
                 extensions: TestCertification.server.filter { !$0.hasPrefix("subjectAltName") }
-                    + ["subjectAltName=DNS:\(Chains.host)"] + more
-            )
+                    + ["subjectAltName=DNS:\(Chains.host)"] + more)
         }
         switch flaw {
         case "leaf-p224": return serving(try leaf(root, key: .curve("secp224r1")))
@@ -480,11 +350,8 @@ private struct Chains: Sendable {
         case "forged":
             let real = try authority("Intermediate", root)
             let namesake = try certification.issue(
-                "namesake-\(mark)",
-                subject: "/CN=Intermediate",
-                issuer: root,
-                extensions: ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign"]
-            )
+                "namesake-\(mark)", subject: "/CN=Intermediate", issuer: root,
+                extensions: ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign"])
             let leaf = try certification.issue(
                 "leaf-\(mark)",
                 subject: "/CN=\(Chains.host)",
@@ -501,19 +368,12 @@ private struct Chains: Sendable {
             return try serving(leaf(below), below, last)
         case "no-authority":
             let server = try certification.issue(
-                "server-\(mark)",
-                subject: "/CN=Another Server",
-                issuer: root,
-                extensions: TestCertification.server
-            )
+                "server-\(mark)", subject: "/CN=Another Server", issuer: root, extensions: TestCertification.server)
             return try serving(leaf(server), server)
         case "odd": return serving(try leaf(root, more: ["1.2.3.4=critical,ASN1:UTF8String:x"]))
         case "constrained":
             let between = try authority(
-                "Constrained Intermediate",
-                root,
-                more: ["nameConstraints=critical,permitted;DNS:other.example"]
-            )
+                "Constrained Intermediate", root, more: ["nameConstraints=critical,permitted;DNS:other.example"])
             return try serving(leaf(between), between)
         default: throw OpenSSLProgram.Failure(description: "no chain \(flaw)")
         }

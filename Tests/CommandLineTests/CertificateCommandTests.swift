@@ -51,24 +51,15 @@ import Testing
         let leafKey: String
 
         init(
-            authority: [String] = TestCertification.authority,
-            server: [String] = TestCertification.server,
+            authority: [String] = TestCertification.authority, server: [String] = TestCertification.server,
             rootKey: TestCertification.Key = .curve("prime256v1")
         ) throws {
             certification = try TestCertification()
             root = try certification.root(key: rootKey)
             let intermediate = try certification.issue(
-                "intermediate",
-                subject: "/CN=Test Intermediate",
-                issuer: root,
-                extensions: authority
-            )
+                "intermediate", subject: "/CN=Test Intermediate", issuer: root, extensions: authority)
             let leaf = try certification.issue(
-                "leaf",
-                subject: "/CN=localhost",
-                issuer: intermediate,
-                extensions: server
-            )
+                "leaf", subject: "/CN=localhost", issuer: intermediate, extensions: server)
             leafKey = leaf.keyPath
             chain = certification.directory.path("chain.pem")
             let files = [leaf, root, intermediate].map(\.certificatePath)
@@ -76,20 +67,18 @@ import Testing
                 .write(toFile: chain, atomically: true, encoding: .utf8)
         }
 
-        func run(_ arguments: String..., anchor: String = "--ca-file") throws -> (
-            status: Int32, answer: Answer?, errors: String
-        ) {
+        func run(
+            _ arguments: String..., anchor: String = "--ca-file"
+        ) throws -> (status: Int32, answer: Answer?, errors: String) {
             let run = try ProgramRun(
-                ["ats", "certificate", chain, anchor, root.certificatePath, "--format", "json"] + arguments
-            )
+                ["ats", "certificate", chain, anchor, root.certificatePath, "--format", "json"] + arguments)
             let document = try? JSONDecoder().decode(Document.self, from: run.data)
             return (run.status, document?.certificates.first, run.errors)
         }
 
         func codes(_ arguments: String...) throws -> [String] {
             let run = try ProgramRun(
-                ["ats", "certificate", chain, "--ca-file", root.certificatePath, "--format", "json"] + arguments
-            )
+                ["ats", "certificate", chain, "--ca-file", root.certificatePath, "--format", "json"] + arguments)
             return try JSONDecoder().decode(Document.self, from: run.data).certificates.flatMap(\.because).map(\.code)
         }
     }
@@ -154,12 +143,7 @@ import Testing
     func serverTrust() throws {
         let certification = try TestCertification()
         let leaf = try certification.issue(
-            "leaf",
-            subject: "/CN=localhost",
-            key: .rsa(2048),
-            extensions: TestCertification.server,
-            digest: "sha224"
-        )
+            "leaf", subject: "/CN=localhost", key: .rsa(2048), extensions: TestCertification.server, digest: "sha224")
         // Its own root, so that the signature is not what is looked for.
         func codes(_ trust: String) throws -> [String] {
             let run = try ProgramRun(
@@ -177,8 +161,7 @@ import Testing
 
     @Test func nameConstraints() throws {
         let chain = try Chain(
-            authority: TestCertification.authority + ["nameConstraints=permitted;DNS:elsewhere.example"]
-        )
+            authority: TestCertification.authority + ["nameConstraints=permitted;DNS:elsewhere.example"])
         let answer = try chain.run("--host", "localhost").answer
         #expect(answer?.because.map(\.code) == ["ats.trust.name-constraints"])
         #expect(answer?.because.first?.citation != nil)
@@ -196,19 +179,14 @@ import Testing
         arguments: [
             Issued(
                 testDescription: "basicConstraints",
-                authority: ["basicConstraints=CA:TRUE", "subjectKeyIdentifier=hash"],
-                says: "basicConstraints"
-            ),
+                authority: ["basicConstraints=CA:TRUE", "subjectKeyIdentifier=hash"], says: "basicConstraints"),
             Issued(
                 testDescription: "key identifiers",
-                server: TestCertification.server + ["subjectKeyIdentifier=critical,hash"],
-                says: "subjectKeyIdentifier"
-            ),
+                server: TestCertification.server + ["subjectKeyIdentifier=critical,hash"], says: "subjectKeyIdentifier"),
             Issued(
                 testDescription: "an authority as server",
                 server: ["basicConstraints=critical,CA:TRUE", "subjectAltName=DNS:localhost"],
-                says: "could issue certificates"
-            ),
+                says: "could issue certificates"),
             Issued(
                 testDescription: "an authority that may not issue",
                 server: [
@@ -217,35 +195,25 @@ import Testing
                 says: "does not allow it"
             ),
             Issued(
-                testDescription: "keyCertSign",
-                server: ["keyUsage=keyCertSign", "subjectAltName=DNS:localhost"],
-                says: "not a CA certificate"
-            ),
+                testDescription: "keyCertSign", server: ["keyUsage=keyCertSign", "subjectAltName=DNS:localhost"],
+                says: "not a CA certificate"),
             Issued(
                 testDescription: "any purpose",
                 server: ["extendedKeyUsage=anyExtendedKeyUsage", "subjectAltName=DNS:localhost"],
-                says: "any extended key usage"
-            ),
+                says: "any extended key usage"),
             Issued(
-                testDescription: "a name with an underscore",
-                server: ["subjectAltName=DNS:localhost,DNS:a_b.example"],
-                says: "a_b.example"
-            ),
+                testDescription: "a name with an underscore", server: ["subjectAltName=DNS:localhost,DNS:a_b.example"],
+                says: "a_b.example"),
             Issued(
-                testDescription: "a critical alternative name",
-                server: ["subjectAltName=critical,DNS:localhost"],
-                says: "must not be critical"
-            ),
+                testDescription: "a critical alternative name", server: ["subjectAltName=critical,DNS:localhost"],
+                says: "must not be critical"),
             Issued(
-                testDescription: "a common name in other letters",
-                server: ["subjectAltName=DNS:LocalHost"],
-                says: "common name"
-            ),
+                testDescription: "a common name in other letters", server: ["subjectAltName=DNS:LocalHost"],
+                says: "common name"),
             Issued(
                 testDescription: "a leading dot",
                 authority: TestCertification.authority + ["nameConstraints=critical,excluded;DNS:.elsewhere.example"],
-                says: "leading dot"
-            ),
+                says: "leading dot"),
         ]
     )
     func issuance(_ issued: Issued) throws {
@@ -280,17 +248,16 @@ import Testing
         let answers = try run.data.split(separator: 0x0A).map { try JSONDecoder().decode(Answer.self, from: $0) }
         #expect(
             answers.map(\.verdict) == ["pass", "fail", "fail"] + Array(repeating: "undetermined", count: 8),
-            "\(run.output)"
-        )
+            "\(run.output)")
         #expect(answers.map(\.file?.description).prefix(4) == ["chain.pem", "chain.pem", "chain.pem", "absent.pem"])
         #expect(answers.dropFirst(3).allSatisfy { $0.because.count == 1 && $0.facts == nil })
         // Whatever is wrong with a job, its answer names its file.
         #expect(answers.suffix(4).map(\.file?.description) == Array(repeating: "chain.pem", count: 4))
         // Options of the command are what lines leave out.
         try #"{"file":"chain.pem"}"#.write(toFile: jobs, atomically: true, encoding: .utf8)
-        let defaults = try ProgramRun(
-            ["ats", "certificate", "--jobs", jobs, "--ca-file", chain.root.certificatePath, "--host", "other.example"]
-        )
+        let defaults = try ProgramRun([
+            "ats", "certificate", "--jobs", jobs, "--ca-file", chain.root.certificatePath, "--host", "other.example",
+        ])
         #expect(defaults.status == 1 && defaults.output.contains("ats.trust.wrong-host"))
         try "\n\n".write(toFile: jobs, atomically: true, encoding: .utf8)
         #expect(try ProgramRun(["ats", "certificate", "--jobs", jobs]).status == 2)
@@ -392,8 +359,7 @@ import Testing
         let place = "localhost:\(server.port)"
         let check = try ProgramRun(
             ["ats", "check", place, "--resolve", "\(place):127.0.0.1", "--roots", "-", "--systems", "ios18,ios26"],
-            input: root
-        )
+            input: root)
         #expect(check.status == 0, "\(check.output)\(check.errors)")
         let twice = try ProgramRun(["ats", "certificate", "-", "--roots", "-"], input: root)
         #expect(twice.status == 2 && twice.errors.contains("was read for another input already"), "\(twice.errors)")
@@ -404,18 +370,14 @@ import Testing
         let certification = try TestCertification()
         let root = try certification.root()
         let leaf = try certification.issue(
-            "leaf",
-            subject: "/CN=localhost",
-            issuer: root,
-            extensions: TestCertification.server
-        )
+            "leaf", subject: "/CN=localhost", issuer: root, extensions: TestCertification.server)
         let (request, index, response) = (
             certification.directory.path("request"), certification.directory.path("index"),
             certification.directory.path("response")
         )
-        try OpenSSLProgram.run(
-            ["ocsp", "-issuer", root.certificatePath, "-cert", leaf.certificatePath, "-reqout", request, "-no_nonce"]
-        )
+        try OpenSSLProgram.run([
+            "ocsp", "-issuer", root.certificatePath, "-cert", leaf.certificatePath, "-reqout", request, "-no_nonce",
+        ])
         let serial =
             try OpenSSLProgram.run(["x509", "-in", leaf.certificatePath, "-noout", "-serial"])
             .trimmingCharacters(in: .whitespacesAndNewlines).split(separator: "=").last.map(String.init) ?? ""

@@ -54,9 +54,7 @@ struct CheckMinimizeTests {
         try Data(plist.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let run = try Self.minimize(
-            ["tls10-only", "expired"],
-            ["--format", "json", "--sdk", "18", "--info-plist", file.path]
-        )
+            ["tls10-only", "expired"], ["--format", "json", "--sdk", "18", "--info-plist", file.path])
         #expect(run.status == 1)
         let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
         #expect(document["schema"] as? String == "sealward.ats-minimize/1")

@@ -12,8 +12,7 @@ struct CheckNetworkTests {
     static func targets(_ run: ProgramRun) throws -> [[String: Any]] {
         let document = try #require(
             try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any],
-            "\(run.output)\(run.errors)"
-        )
+            "\(run.output)\(run.errors)")
         return try #require(document["targets"] as? [[String: Any]])
     }
 
@@ -54,8 +53,7 @@ struct CheckNetworkTests {
         func run(_ roots: String, _ more: [String]) throws -> [String: Any] {
             let arguments = ["ats", "check", server.url, "--resolve", server.resolve, roots, servers.authority]
             return try #require(
-                try Self.targets(try ProgramRun(arguments + ["--format", "json", "--no-http"] + more)).first
-            )
+                try Self.targets(try ProgramRun(arguments + ["--format", "json", "--no-http"] + more)).first)
         }
         // As a root of the system's the authority is publicly trusted, and its certificates must be logged.
         let target = try run("--roots", ["--ct-log-list", list])
@@ -132,15 +130,11 @@ struct CheckNetworkTests {
         let certification = try TestCertification()
         let root = try certification.root()
         let leaf = try certification.issue(
-            "leaf",
-            subject: "/CN=both.example",
-            issuer: root,
-            extensions: ["subjectAltName=DNS:both.example,IP:::1,IP:127.0.0.1", "extendedKeyUsage=serverAuth"]
-        )
+            "leaf", subject: "/CN=both.example", issuer: root,
+            extensions: ["subjectAltName=DNS:both.example,IP:::1,IP:127.0.0.1", "extendedKeyUsage=serverAuth"])
         let server = try OpenSSLServer(
             ["-cert", leaf.certificatePath, "-key", leaf.keyPath],
-            address: served.contains(":") ? "[\(served)]" : served
-        )
+            address: served.contains(":") ? "[\(served)]" : served)
         func check(_ target: String, _ more: [String]) throws -> [String: Any] {
             let run = try ProgramRun(
                 [
@@ -153,9 +147,7 @@ struct CheckNetworkTests {
         for order in [[dead, served], [served, dead]] {
             let list = order.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
             let target = try check(
-                "https://both.example:\(server.port)/",
-                ["--resolve", "both.example:\(server.port):\(list)"]
-            )
+                "https://both.example:\(server.port)/", ["--resolve", "both.example:\(server.port):\(list)"])
             #expect(try Self.first(target).result == "PASS", "\(order)")
             #expect(target["address"] as? String == served)
             #expect(target["status"] as? Int == 200)

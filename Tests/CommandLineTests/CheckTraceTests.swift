@@ -38,10 +38,8 @@ import Testing
         defer { withExtendedLifetime(port) {} }
         let folder = try TemporaryDirectory()
         let exporter = try await ListeningProgram(
-            ["ats", "exporter", "--listen", "127.0.0.1:0", "--quiet"],
-            in: folder,
-            environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": collector.base]
-        )
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--quiet"], in: folder,
+            environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": collector.base])
         for _ in 0..<2 {
             let url = "\(exporter.address)/probe?target=https://127.0.0.1:\(port.port)/"
             #expect(try await HTTPCall("GET", url, headers: [:], timeout: 60).status == 200)
@@ -60,9 +58,7 @@ import Testing
     @Test(
         .enabled(
             if: PythonPackages.has("opentelemetry.proto"),
-            "opentelemetry-proto is not installed (Scripts/bootstrap test)"
-        )
-    )
+            "opentelemetry-proto is not installed (Scripts/bootstrap test)"))
     func openTelemetrysOwnDefinitionsReadTheDocument() async throws {
         let collector = try TraceCollector()
         _ = try check(collector.base)

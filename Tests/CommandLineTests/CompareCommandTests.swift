@@ -47,9 +47,7 @@ struct CompareCommandTests {
     @Test func everyDifferenceIsPrinted() throws {
         var text = try transcript("tls11-only")
         text = text.replacingOccurrences(
-            of: "Allow All Loads\n",
-            with: "Allow All Loads\nCFNetwork SSLHandshake failed (-9824)\n"
-        )
+            of: "Allow All Loads\n", with: "Allow All Loads\nCFNetwork SSLHandshake failed (-9824)\n")
         let first = try #require(text.range(of: "Result : FAIL"))
         text.replaceSubrange(first, with: "Result : PASS")
         let stream = try #require(text.range(of: "_kCFStreamErrorCodeKey=-9836", options: .backwards))
@@ -89,10 +87,8 @@ struct CompareCommandTests {
     func aServerThatIsGone() throws {
         let gone = try transcript("modern")
             .replacingOccurrences(
-                of: #"HTTPS loads to https://[^/\n]*/"#,
-                with: "HTTPS loads to https://127.0.0.1:1/",
-                options: .regularExpression
-            )
+                of: #"HTTPS loads to https://[^/\n]*/"#, with: "HTTPS loads to https://127.0.0.1:1/",
+                options: .regularExpression)
         let run = try compare(gone, "modern")
         #expect(run.status == 2 && run.output.contains("16 of 16 rows differ"), "\(run.output)\(run.errors)")
     }

@@ -26,8 +26,7 @@ import Testing
         let console = try #require(error["console"] as? [[String: Any]])
         #expect(
             (console.first?["text"] as? String)?.hasPrefix("App Transport Security has blocked a cleartext HTTP")
-                == true
-        )
+                == true)
         #expect((console.first?["citation"] as? String)?.isEmpty == false)
         let text = try ProgramRun(["ats", "explain", "http://news.example/", "--os", "ios9"]).output
         #expect(text.contains("underlying error kCFErrorDomainCFNetwork -1022"))
@@ -41,9 +40,7 @@ import Testing
             file in
             let linked = try ProgramRun(arguments + [file, "--sdk", "18"]).output
             #expect(
-                linked.contains("differs   from macOS 26, linked on 26: the oldest version is TLSv1.0"),
-                "\(linked)"
-            )
+                linked.contains("differs   from macOS 26, linked on 26: the oldest version is TLSv1.0"), "\(linked)")
             let older = try ProgramRun(arguments + [file, "--os", "ios17"]).output
             #expect(older.contains("differs   from macOS 26: the oldest version is TLSv1.0"), "\(older)")
         }
@@ -59,8 +56,7 @@ import Testing
             #expect(run.status == 0 && run.output.contains("ALLOWED"), "\(run.output)")
             #expect(run.output.contains("App Transport Security is off in an app that is linked on SDK 8"))
             #expect(
-                try ProgramRun(["ats", "fetch", "https://127.0.0.1:1/", "--os", "macos10.13"] + arguments).status == 64
-            )
+                try ProgramRun(["ats", "fetch", "https://127.0.0.1:1/", "--os", "macos10.13"] + arguments).status == 64)
         }
     }
 
@@ -132,8 +128,7 @@ import Testing
         let folder = try TemporaryDirectory()
         try FileManager.default.createDirectory(atPath: folder.path("Shop.app"), withIntermediateDirectories: true)
         try Data([0x50, 0x4B, 3, 4] + [UInt8](repeating: 0, count: 40)).write(
-            to: URL(fileURLWithPath: folder.path("Shop.ipa"))
-        )
+            to: URL(fileURLWithPath: folder.path("Shop.ipa")))
         for (name, words) in [("Shop.app", "is a folder; name a file"), ("Shop.ipa", "is an archive")] {
             let run = try ProgramRun(["ats"] + command + ["--info-plist", folder.path(name)])
             #expect(run.status == 2, "\(run.errors)")

@@ -8,10 +8,7 @@ import Testing
 /// `sealward ats exporter` as Prometheus meets it.
 @Suite("Exporter", .serialized) struct ExporterCommandTests {
     private static func get(
-        _ address: String,
-        _ path: String,
-        _ headers: [String: String] = [:],
-        method: String = "GET"
+        _ address: String, _ path: String, _ headers: [String: String] = [:], method: String = "GET"
     ) async throws -> (status: Int, text: String) {
         let call = try await HTTPCall(method, address + path, headers: headers, timeout: 60)
         return (call.status, call.text)
@@ -68,8 +65,7 @@ import Testing
         let folder = try TemporaryDirectory()
         let exporter = try await ListeningProgram(
             ["ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "a.example:443", "--allow", "[::1]", "--quiet"],
-            in: folder
-        )
+            in: folder)
         for (path, status, words) in [
             ("/probe", 400, "names no target"), ("/probe?target=https://a.example&os=ios99", 400, "iOS 99"),
             ("/probe?target=https://a.example&target=https://b.example", 400, "twice"),
@@ -93,13 +89,9 @@ import Testing
         let vectors = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let roots = folder.path("roots.pem")
         try FileManager.default.copyItem(
-            atPath: vectors.appending(path: "Vectors/appattest/Apple_Root_CA_G3.pem").path,
-            toPath: roots
-        )
+            atPath: vectors.appending(path: "Vectors/appattest/Apple_Root_CA_G3.pem").path, toPath: roots)
         let exporter = try await ListeningProgram(
-            ["ats", "exporter", "--listen", "127.0.0.1:0", "--roots", roots, "--quiet"],
-            in: folder
-        )
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--roots", roots, "--quiet"], in: folder)
         let before = try await Self.get(exporter.address, "/metrics")
         for reason in ["malformed", "not-allowed", "busy", "roots"] {
             let series = "sealward_exporter_refused_total{reason=\"\(reason)\"}"
@@ -109,8 +101,7 @@ import Testing
         for _ in 0..<3 {
             let answer = try await Self.get(exporter.address, "/probe?target=https://127.0.0.1:9")
             #expect(
-                answer.status == 503 && answer.text == "The exporter cannot read its roots; its log names the file.\n"
-            )
+                answer.status == 503 && answer.text == "The exporter cannot read its roots; its log names the file.\n")
         }
         let after = try await Self.get(exporter.address, "/metrics")
         #expect(Self.value("sealward_exporter_refused_total{reason=\"roots\"}", in: after.text) == 3, "\(after.text)")
@@ -160,7 +151,9 @@ import Testing
         #expect(exporter.stop() == 0)
     }
 
-    @Test(arguments: ["0.0.0.0:9886", "127.0.0.1.example:9886"]) func beyondLoopbackTargetsAreNamed(_ place: String)
+    @Test(arguments: ["0.0.0.0:9886", "127.0.0.1.example:9886"]) func beyondLoopbackTargetsAreNamed(
+        _ place: String
+    )
         throws
     {
         let open = try ProgramRun(["ats", "exporter", "--listen", place])

@@ -46,8 +46,7 @@ struct FetchCommandTests {
         ] {
             let run = try ProgramRun(
                 ["ats", "fetch", server.url, "--ca-file", servers.authority, "--connect-timeout", "3"]
-                    + entries.flatMap { ["--resolve", $0] }
-            )
+                    + entries.flatMap { ["--resolve", $0] })
             #expect(run.status == 0, "\(entries) \(run.errors)")
         }
         for wrong in ["nonsense", "\(place):name", "\(place):127.0.0.1,name"] {
@@ -56,16 +55,14 @@ struct FetchCommandTests {
     }
 
     @Test(
-        "Nothing needs a privilege",
-        .enabled(if: BuiltProgram.runsWithoutPrivileges, "setpriv is needed"),
-        arguments: ["check", "fetch"]
-    )
+        "Nothing needs a privilege", .enabled(if: BuiltProgram.runsWithoutPrivileges, "setpriv is needed"),
+        arguments: ["check", "fetch"])
     func anOrdinaryUser(command: String) throws {
         let servers = try #require(LoopbackServers.shared)
         let server = try servers.server("modern")
-        let (program, arguments) = BuiltProgram.unprivileged(
-            ["ats", command, server.url, "--ca-file", servers.authority, "--resolve", server.resolve]
-        )
+        let (program, arguments) = BuiltProgram.unprivileged([
+            "ats", command, server.url, "--ca-file", servers.authority, "--resolve", server.resolve,
+        ])
         let run = try ProgramRun(program, arguments)
         #expect(run.status == 0, "\(run.output)\(run.errors)")
     }
@@ -126,8 +123,7 @@ struct FetchCommandTests {
     func acceptUntrusted(permitted: Bool) throws {
         let dictionary = permitted ? Self.insecure : "{}"
         #expect(
-            try Self.fetch("self-signed", ["--accept-untrusted"], dictionary: dictionary).status == (permitted ? 0 : 1)
-        )
+            try Self.fetch("self-signed", ["--accept-untrusted"], dictionary: dictionary).status == (permitted ? 0 : 1))
         #expect(try Self.fetch("self-signed", dictionary: dictionary).status == 1)
     }
 
@@ -165,10 +161,8 @@ extension FetchCommandTests {
 
     private static func shell(_ script: String) throws -> ProgramRun {
         try ProgramRun(
-            URL(fileURLWithPath: "/bin/bash"),
-            ["-c", script.replacing("SEALWARD", with: BuiltProgram.url.path)],
-            environment: ["NO_COLOR": "1"]
-        )
+            URL(fileURLWithPath: "/bin/bash"), ["-c", script.replacing("SEALWARD", with: BuiltProgram.url.path)],
+            environment: ["NO_COLOR": "1"])
     }
 
     @Test("A large body goes through, to a pipe and to a file")
@@ -176,8 +170,7 @@ extension FetchCommandTests {
         try Self.withLargeFile { url, folder in
             #expect(try Self.shell("SEALWARD ats fetch \(url) | wc -c").output == "3000000\n")
             let run = try Self.shell(
-                "SEALWARD ats fetch \(url) --output \(folder.path("copy")); wc -c < \(folder.path("copy"))"
-            )
+                "SEALWARD ats fetch \(url) --output \(folder.path("copy")); wc -c < \(folder.path("copy"))")
             #expect(run.output == "3000000\n", "\(run.errors)")
             let report = try Self.shell("SEALWARD ats fetch \(url) --format json")
             #expect(report.output.contains("\"bodyBytes\": 3000000"), "\(report.output)")
@@ -201,14 +194,12 @@ extension FetchCommandTests {
         #expect(refused.status == 1)
         #expect(
             refused.errors.contains("tlsMinimumSupportedProtocolVersion")
-                && !refused.errors.contains("would allow this load")
-        )
+                && !refused.errors.contains("would allow this load"))
     }
 
     @Test(
         "A suite that the system has and the library of loads has not is no fault of the server",
-        arguments: ["fetch", "check"]
-    )
+        arguments: ["fetch", "check"])
     func suiteWithoutLibrary(_ command: String) throws {
         let servers = try #require(LoopbackServers.shared)
         let server = try OpenSSLServer([
@@ -219,8 +210,7 @@ extension FetchCommandTests {
         let place = "\(LoopbackServers.host):\(server.port)"
         let run = try ProgramRun(
             ["ats", command, "https://\(place)/", "--resolve", "\(place):127.0.0.1", "--ca-file", servers.authority]
-                + ["--os", "ios10"] + (command == "check" ? ["--format", "json"] : [])
-        )
+                + ["--os", "ios10"] + (command == "check" ? ["--format", "json"] : []))
         if command == "check" {
             #expect(run.status == 0 && run.output.contains("The load itself did not run"), "\(run.output)")
         } else {
@@ -239,8 +229,7 @@ extension FetchCommandTests {
             #expect(full.status == 2)
             #expect(
                 full.errors == "sealward: standard output: cannot be written (No space left on device).\n",
-                "\(full.errors)"
-            )
+                "\(full.errors)")
         }
     }
 }

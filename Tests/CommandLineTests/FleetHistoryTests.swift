@@ -30,11 +30,8 @@ import Testing
         let lines = text.output.split(separator: "\n").map(String.init)
         #expect(lines.count == 3 && lines.first == "https://127.0.0.1:\(number)/", "\(lines)")
         #expect(
-            lines.dropFirst().first?.hasPrefix("  2026-11-21T12:00:00Z  cause  ats.net.refused -> ats.net.") == true
-        )
-        #expect(
-            lines.last == "1 of 2 targets changed in 2 runs from 2026-11-20T12:00:00Z to 2026-11-21T12:00:00Z"
-        )
+            lines.dropFirst().first?.hasPrefix("  2026-11-21T12:00:00Z  cause  ats.net.refused -> ats.net.") == true)
+        #expect(lines.last == "1 of 2 targets changed in 2 runs from 2026-11-20T12:00:00Z to 2026-11-21T12:00:00Z")
         let json = try ProgramRun(["ats", "history", file, "--format", "json"])
         #expect(json.string("schema") == "sealward.ats-history/1" && json.json["runs"] as? Int == 2)
         let targets = try #require(json.json["targets"] as? [[String: Any]])
@@ -129,10 +126,7 @@ import Testing
         let folder = try TemporaryDirectory()
         func run(_ name: String) throws -> ProgramRun { try ProgramRun(["ats", "history", folder.path(name)]) }
         try "nothing of a database in this file, whatever its name says".write(
-            toFile: folder.path("text.sqlite"),
-            atomically: true,
-            encoding: .utf8
-        )
+            toFile: folder.path("text.sqlite"), atomically: true, encoding: .utf8)
         for (name, words) in [
             ("text.sqlite", "not an SQLite database"), ("absent", "there is no such file"), (".", "folder"),
         ] {
@@ -155,8 +149,7 @@ import Testing
         let refused = try ProgramRun(program, arguments)
         #expect(
             refused.status == 2 && refused.output.isEmpty && refused.errors.contains("is read-only"),
-            "\(refused.errors)"
-        )
+            "\(refused.errors)")
         let reading = BuiltProgram.unprivileged(["ats", "history", file])
         #expect(try ProgramRun(reading.program, reading.arguments).output.hasPrefix("0 of 1 targets changed in 1 run "))
     }
@@ -166,8 +159,7 @@ import Testing
         let targets = FleetStateTests.targets(80, port: port.port)
         func order(_ more: [String]) throws -> (hosts: [String], run: ProgramRun) {
             let run = try ProgramRun(
-                ["ats", "check", "--no-http", "--format", "jsonl", "--concurrency", "1"] + more + targets
-            )
+                ["ats", "check", "--no-http", "--format", "jsonl", "--concurrency", "1"] + more + targets)
             let hosts = run.data.split(separator: 0x0A).compactMap {
                 (try? JSONSerialization.jsonObject(with: $0) as? [String: Any])?["host"] as? String
             }

@@ -103,10 +103,7 @@ import Testing
         ] {
             let run = try ProgramRun(arguments + more)
             #expect(run.status == 2 && run.output.isEmpty)
-            #expect(
-                run.errors.contains("belongs to another command: ") && run.errors.contains(words),
-                "\(run.errors)"
-            )
+            #expect(run.errors.contains("belongs to another command: ") && run.errors.contains(words), "\(run.errors)")
         }
         #expect(try ProgramRun(arguments + ["--format", "html"]).status == 64)
         #expect(try ProgramRun(["ats", "check", "a.example", "--shard", "3/2"]).status == 64)
@@ -115,8 +112,7 @@ import Testing
     /// Three machines, one document.
     @Test(
         .enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"),
-        arguments: ["json", "jsonl"]
-    )
+        arguments: ["json", "jsonl"])
     func mergedShardsAreOneRun(_ format: String) throws {
         let servers = try #require(LoopbackServers.shared)
         let kinds = ["modern", "expired", "tls11-only", "refused", "tls12-only", "tls13-only", "key-rsa1024"]
@@ -165,8 +161,7 @@ import Testing
         let counts = try (1...3).map { number in
             _ = try ProgramRun(
                 ["ats", "check", "--format", format, "--shard", "\(number)/3", "--output", folder.path("\(number)")]
-                    + targets
-            )
+                    + targets)
             return try ProgramRun(["ats", "merge", "--format", "jsonl", folder.path("\(number)")])
                 .output.split(separator: "\n").count
         }
@@ -225,11 +220,7 @@ import Testing
         func run(_ count: Int) throws -> (peak: Int, written: Int) {
             let lines = ["127.0.0.1:\(silent.port)"] + Self.targets(count, port: refused.port)
             let fleet = try HostileFleetTests.check(
-                lines,
-                ports: [],
-                format: "json",
-                ["--no-http", "--no-aia", "--connect-timeout", "8", "--timeout", "9"]
-            )
+                lines, ports: [], format: "json", ["--no-http", "--no-aia", "--connect-timeout", "8", "--timeout", "9"])
             #expect(fleet.run.status == 2)
             #expect((fleet.run.json["targets"] as? [Any])?.count == count + 1)
             return (fleet.peak, fleet.run.data.count)
@@ -246,8 +237,7 @@ import Testing
         let targets = ["127.0.0.1:\(silent.port)"] + Self.targets(100, port: refused.port)
         let run = try ProgramRun(
             ["ats", "check", "--format", "json", "--no-http", "--connect-timeout", "2", "--timeout", "3"] + targets,
-            environment: ["TMPDIR": "/nowhere"]
-        )
+            environment: ["TMPDIR": "/nowhere"])
         #expect(run.status == 2 && !run.errors.contains("temporary file"), "\(run.errors)")
         let found = try #require(run.json["targets"] as? [[String: Any]])
         #expect(found.map { ($0["target"] as? String)?.contains("127.0.0.1:\(silent.port)") ?? false }.first == true)
@@ -261,11 +251,8 @@ import Testing
         let server = try #require(servers.servers["modern"])
         func peak(_ count: Int) throws -> Int {
             let fleet = try HostileFleetTests.check(
-                (0..<count).map { server.url + String($0) },
-                ports: [],
-                format: "json",
-                ["--resolve", server.resolve, "--ca-file", servers.authority]
-            )
+                (0..<count).map { server.url + String($0) }, ports: [], format: "json",
+                ["--resolve", server.resolve, "--ca-file", servers.authority])
             #expect(fleet.run.json["targets"].map { ($0 as? [Any])?.count } == count)
             return fleet.peak
         }

@@ -27,10 +27,7 @@ import Testing
 
     /// Runs `ats check --targets-from` for these `host:port` lines, all of which lead to 127.0.0.1.
     static func check(
-        _ lines: [String],
-        ports: Set<Int>,
-        format: String = "jsonl",
-        _ more: [String] = []
+        _ lines: [String], ports: Set<Int>, format: String = "jsonl", _ more: [String] = []
     ) throws -> Fleet {
         let folder = try TemporaryDirectory()
         try lines.joined(separator: "\n").write(toFile: folder.path("targets"), atomically: true, encoding: .utf8)
@@ -60,12 +57,8 @@ import Testing
         }
         let figures = run.errors.split(separator: "\n").suffix(2).compactMap { Double($0) }
         return Fleet(
-            run: run,
-            peak: Int(figures.last ?? 1e9) * 1024,
-            processor: figures.first ?? .infinity,
-            elapsed: .now - start,
-            verdicts: verdicts
-        )
+            run: run, peak: Int(figures.last ?? 1e9) * 1024, processor: figures.first ?? .infinity,
+            elapsed: .now - start, verdicts: verdicts)
     }
 
     @Test("Each hostile server gets its own verdict, and no honest one is touched")
@@ -83,17 +76,14 @@ import Testing
         }
         lines = lines.map { $0.split(separator: ".")[0].utf8.count <= 63 ? $0 : "" }
         let fleet = try Self.check(
-            lines.map { $0 + "\r" },
-            ports: [hostile.port, honest.port],
-            ["--no-http", "--no-aia", "--connect-timeout", "3", "--timeout", "9"]
-        )
+            lines.map { $0 + "\r" }, ports: [hostile.port, honest.port],
+            ["--no-http", "--no-aia", "--connect-timeout", "3", "--timeout", "9"])
         #expect(fleet.run.status == 1, "\(fleet.run.errors.suffix(500))")
         #expect(fleet.verdicts.count == lines.count { !$0.isEmpty })
         for (index, row) in rows.enumerated() {
             let verdict = try #require(
                 fleet.verdicts[lines.first { $0.hasPrefix("r\(index).") && $0.hasSuffix(":\(hostile.port)") } ?? ""],
-                "\(row)"
-            )
+                "\(row)")
             let result = row.code == nil ? "PASS" : row.isUndetermined ? "UNDETERMINED" : "FAIL"
             #expect(verdict == Verdict(result: result, code: row.code), "\(row.name)")
         }
@@ -112,11 +102,8 @@ import Testing
         func cost(_ name: String, format: String = "jsonl") throws -> Double {
             let index = try #require(rows.firstIndex { $0.name == name })
             let fleet = try Self.check(
-                ["\(HostileServer.host(index)):\(server.port)"],
-                ports: [server.port],
-                format: format,
-                ["--no-http", "--verbose", "--connect-timeout", "4", "--timeout", "12"]
-            )
+                ["\(HostileServer.host(index)):\(server.port)"], ports: [server.port], format: format,
+                ["--no-http", "--verbose", "--connect-timeout", "4", "--timeout", "12"])
             #expect(fleet.run.status < 2, "\(fleet.run.errors.suffix(300))")
             return fleet.processor
         }
@@ -138,10 +125,8 @@ import Testing
         #expect(rows.count >= 3)
         let server = try HostileServer(rows)
         let fleet = try Self.check(
-            rows.indices.map { "\(HostileServer.host($0)):\(server.port)" },
-            ports: [server.port],
-            ["--connect-timeout", "4", "--timeout", "12"]
-        )
+            rows.indices.map { "\(HostileServer.host($0)):\(server.port)" }, ports: [server.port],
+            ["--connect-timeout", "4", "--timeout", "12"])
         #expect(fleet.run.status == 1, "\(fleet.run.errors.suffix(300))")
         #expect(fleet.verdicts.values.allSatisfy { $0 == Verdict(result: "FAIL", code: "ats.tls.handshake-failed") })
         #expect(fleet.verdicts.count == rows.count)

@@ -141,9 +141,7 @@ import Testing
     private static let outcomes = Result { () throws -> [Outcome] in
         let folder = try TemporaryDirectory()
         let run = try ProgramRun(
-            URL(fileURLWithPath: "/usr/bin/env"),
-            ["python3", "-c", python, BuiltProgram.url.path, folder.url.path]
-        )
+            URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", python, BuiltProgram.url.path, folder.url.path])
         if run.status != 0 { Issue.record("\(run.errors)") }
         return try JSONDecoder().decode([Outcome].self, from: run.data)
     }
@@ -239,18 +237,13 @@ import Testing
             "$0" ats lint - < a.ipa
             """
         let run = try ProgramRun(
-            URL(fileURLWithPath: "/usr/bin/env"),
-            ["bash", "-c", script, BuiltProgram.url.path],
-            in: folder.url
-        )
+            URL(fileURLWithPath: "/usr/bin/env"), ["bash", "-c", script, BuiltProgram.url.path], in: folder.url)
         #expect(run.status == 0, "\(run.output) \(run.errors)")
         #expect(run.output.components(separatedBy: "ATS034").count == 6, "\(run.output)")
         // Without end, and yet it ends.
         let endless = try ProgramRun(
             URL(fileURLWithPath: "/usr/bin/env"),
-            ["bash", "-c", "\"$0\" ats lint - < /dev/zero", BuiltProgram.url.path],
-            in: folder.url
-        )
+            ["bash", "-c", "\"$0\" ats lint - < /dev/zero", BuiltProgram.url.path], in: folder.url)
         #expect(endless.status == 2 && endless.output.contains("is larger than 8 MiB"))
     }
 

@@ -30,9 +30,7 @@ import Testing
     func theNextThreeCommandsRunAsTheyStand(_ name: String) throws {
         let (service, apple) = (try FreePort.take(), try FreePort.take())
         let made = try ProgramRun(
-            ["init", "--listen", "127.0.0.1:\(service)", "--apple", "127.0.0.1:\(apple)", "--", name],
-            in: folder.url
-        )
+            ["init", "--listen", "127.0.0.1:\(service)", "--apple", "127.0.0.1:\(apple)", "--", name], in: folder.url)
         #expect(made.status == 0, "\(made.errors)")
         let commands = made.output.split(separator: "\n").dropFirst()
         #expect(commands.count == 3)
@@ -56,10 +54,7 @@ import Testing
         // An umask that lets everybody in changes nothing.
         let script = "umask 000; exec \"$0\" init --format json shop"
         let made = try ProgramRun(
-            URL(fileURLWithPath: "/bin/sh"),
-            ["-c", script, BuiltProgram.url.path],
-            in: folder.url
-        )
+            URL(fileURLWithPath: "/bin/sh"), ["-c", script, BuiltProgram.url.path], in: folder.url)
         #expect(made.status == 0, "\(made.errors)")
         #expect(made.string("schema") == "sealward.init/1")
         #expect(Set(made.json["files"] as? [String] ?? []) == InitCommandTests.files)
@@ -131,10 +126,7 @@ import Testing
     func aFolderThatCannotBeWrittenIsNamed() throws {
         let closed: [FileAttributeKey: Any] = [.posixPermissions: 0o500]
         try FileManager.default.createDirectory(
-            atPath: folder.path("closed"),
-            withIntermediateDirectories: true,
-            attributes: closed
-        )
+            atPath: folder.path("closed"), withIntermediateDirectories: true, attributes: closed)
         let (program, arguments) = BuiltProgram.unprivileged(["init", folder.path("closed/trust")])
         let run = try ProgramRun(program, arguments)
         #expect(run.status == 2)
@@ -146,10 +138,7 @@ import Testing
         // Files may have no byte; what the program says goes through a pipe.
         let script = "(trap '' XFSZ; ulimit -f 0; \"$0\" init trust 2>&1; echo \"status $?\") | cat"
         let run = try ProgramRun(
-            URL(fileURLWithPath: "/bin/bash"),
-            ["-c", script, BuiltProgram.url.path],
-            in: folder.url
-        )
+            URL(fileURLWithPath: "/bin/bash"), ["-c", script, BuiltProgram.url.path], in: folder.url)
         #expect(run.output.contains("cannot be written (File too large); nothing was kept."), "\(run.output)")
         #expect(run.output.contains("status 2"))
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
@@ -164,10 +153,8 @@ import Testing
         let unshare = URL(fileURLWithPath: "/usr/bin/unshare")
         guard
             let run = try? ProgramRun(
-                unshare,
-                ["--mount", "--map-root-user", "/bin/sh", "-c", script, BuiltProgram.url.path],
-                in: folder.url
-            ), run.status != 77, run.output.contains("status")
+                unshare, ["--mount", "--map-root-user", "/bin/sh", "-c", script, BuiltProgram.url.path], in: folder.url),
+            run.status != 77, run.output.contains("status")
         else { return }
         #expect(run.output == "status 2\n", "\(run.output)")
         #expect(run.errors.contains("No space left on device); nothing was kept."), "\(run.errors)")

@@ -167,24 +167,21 @@ struct LimboTests {
                               "peakMegabytes": usage.ru_maxrss // 1024, "text": text}))
             """#
         let run = try ProgramRun(
-            URL(fileURLWithPath: "/usr/bin/env"),
-            ["python3", "-c", python, BuiltProgram.url.path] + arguments
-        )
+            URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", python, BuiltProgram.url.path] + arguments)
         return try JSONDecoder().decode(Measured.self, from: run.data)
     }
 
     @Test(
         "The chains that are made to exhaust a verifier cost less than a second of processor time and 64 MB",
-        .enabled(if: !BuiltProgram.isSanitized, "a sanitizer takes memory and time of its own")
-    )
+        .enabled(if: !BuiltProgram.isSanitized, "a sanitizer takes memory and time of its own"))
     func denialOfService() throws {
         let cases = try Self.cases().filter { $0.features?.contains("denial-of-service") == true }
         #expect(cases.count == 7)
         for test in cases {
             let folder = try TemporaryDirectory()
-            let measured = try Self.measure(
-                ["ats", "certificate", "--jobs", try Self.write([test], to: folder, roots: "ca-file")]
-            )
+            let measured = try Self.measure([
+                "ats", "certificate", "--jobs", try Self.write([test], to: folder, roots: "ca-file"),
+            ])
             let what = "\(test.id): \(measured.seconds) s, \(measured.peakMegabytes) MB"
             #expect(measured.status == 1 && measured.text.contains("\"fail\""), "\(what) \(measured.text)")
             #expect(measured.seconds < 1 && measured.peakMegabytes < 64, "\(what)")

@@ -80,8 +80,7 @@ import Testing
     }
 
     @Test(arguments: [("error", 0), ("warning", 1), ("note", 1)]) func thresholdDecides(
-        _ threshold: String,
-        _ status: Int32
+        _ threshold: String, _ status: Int32
     ) throws {
         try write("Info.plist", arbitrary)
         #expect(try sealward(["lint", "Info.plist", "--fail-on", threshold]).status == status)
@@ -113,9 +112,7 @@ import Testing
 
     @Test func readsStandardInput() throws {
         let run = try sealward(
-            ["lint", "-", "--format", "json"],
-            input: plist("<key>NSAllowArbitraryLoads</key>\n<true/>")
-        )
+            ["lint", "-", "--format", "json"], input: plist("<key>NSAllowArbitraryLoads</key>\n<true/>"))
         #expect(run.rules == ["ATS001"])
         #expect(run.status == 1)
     }
@@ -193,8 +190,7 @@ import Testing
         #expect(try sealward(arguments).status == 0)
         try write(
             "Info.plist",
-            "<key>NSAllowArbitraryLoads</key>\n<true/>\n<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"
-        )
+            "<key>NSAllowArbitraryLoads</key>\n<true/>\n<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>")
         #expect(try sealward(arguments + ["--update-baseline", "--format", "json"]).rules == ["ATS010"])
         #expect(try sealward(arguments).status == 1)
         try write("Info.plist", "<key>NSAllowsLocalNetworking</key>\n<true/>")
@@ -229,8 +225,7 @@ import Testing
         #expect(run.files.count == 2)
         #expect(run.rules.sorted() == ["ATS012", "ATS030"])
         #expect(
-            run.files.compactMap { $0["path"] as? String } == ["A.app/Info.plist", "A.app/PlugIns/B.appex/Info.plist"]
-        )
+            run.files.compactMap { $0["path"] as? String } == ["A.app/Info.plist", "A.app/PlugIns/B.appex/Info.plist"])
     }
 
     @Test func theDotNetHandlerIsNamed() throws {
@@ -256,23 +251,19 @@ import Testing
         }
         try project(
             "<MtouchHttpClientHandler Condition=\"'$(Configuration)' == 'Debug'\">HttpClientHandler</MtouchHttpClientHandler>\n"
-                + "<UseNativeHttpHandler Condition=\"%(x) == 1\">false</UseNativeHttpHandler>"
-        )
+                + "<UseNativeHttpHandler Condition=\"%(x) == 1\">false</UseNativeHttpHandler>")
         let release = try sealward(["lint", "."])
         #expect(
-            release.output.contains("HttpClient uses NSUrlSessionHandler in Release: App.csproj:2; ATS applies to it.")
-        )
+            release.output.contains("HttpClient uses NSUrlSessionHandler in Release: App.csproj:2; ATS applies to it."))
         #expect(release.output.contains("App.csproj:4: the condition %(x) == 1 cannot be decided without a build."))
         let debug = try sealward(["lint", ".", "--configuration", "Debug"])
         #expect(
-            debug.output.contains("HttpClient uses HttpClientHandler (managed) in Debug: App.csproj:3; ATS does not")
-        )
+            debug.output.contains("HttpClient uses HttpClientHandler (managed) in Debug: App.csproj:3; ATS does not"))
         try project("<broken>")
         let broken = try sealward(["lint", "."])
         #expect(broken.status == 2)
         #expect(
-            broken.output.contains("App.csproj: could not be read: line 3, column 9: </PropertyGroup> closes nothing")
-        )
+            broken.output.contains("App.csproj: could not be read: line 3, column 9: </PropertyGroup> closes nothing"))
     }
 
     /// Somebody put the dictionary into a framework of the app: in the folder and in the archive, that alone is said about frameworks.
@@ -281,10 +272,8 @@ import Testing
         try write("Payload/A.app/Frameworks/Net.framework/Info.plist", arbitrary)
         try write("Payload/A.app/Art.bundle/Info.plist", "<key>NSAllowsLocalNetworking</key><true/>")
         try "<plist><dict/></plist>".write(
-            to: folder.url.appendingPathComponent("Payload/A.app/Frameworks/Other.plist"),
-            atomically: true,
-            encoding: .utf8
-        )
+            to: folder.url.appendingPathComponent("Payload/A.app/Frameworks/Other.plist"), atomically: true,
+            encoding: .utf8)
         let zip = Process()
         zip.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         zip.arguments = ["python3", "-m", "zipfile", "-c", "a.ipa", "Payload"]
@@ -306,9 +295,7 @@ import Testing
         #expect(run.status == 0)
         #expect(
             run.output.contains(
-                "Skipped, because builds and package managers write them: .build, App.dSYM, Pods, SourcePackages."
-            )
-        )
+                "Skipped, because builds and package managers write them: .build, App.dSYM, Pods, SourcePackages."))
         let json = try sealward(["lint", ".", "--format", "json"])
         #expect(json.files.count == 1)
         #expect(try sealward(["lint", "Pods", "--format", "json"]).files.count == 1)

@@ -46,8 +46,7 @@ import Testing
 
     @Test(
         "A text in UTF-16, with a byte order mark or without one, is named by its encoding",
-        arguments: commands + readers
-    )
+        arguments: commands + readers)
     func textInUTF16(_ command: [String]) throws {
         let folder = try TemporaryDirectory()
         let file = folder.path("list")
@@ -71,9 +70,7 @@ import Testing
         try (mark + Data("127.0.0.1:1\n".utf8)).write(to: URL(fileURLWithPath: file))
         let check = try ProgramRun(["ats", "check", "--format", "json", "--targets-from", file])
         #expect(
-            check.output.contains("\"https://127.0.0.1:1/\"") && check.errors.isEmpty,
-            "\(check.output)\(check.errors)"
-        )
+            check.output.contains("\"https://127.0.0.1:1/\"") && check.errors.isEmpty, "\(check.output)\(check.errors)")
         let result = folder.path("result")
         try (mark + Data(check.output.utf8)).write(to: URL(fileURLWithPath: result))
         #expect(try ProgramRun(["ats", "merge", result]).output.contains("\"https://127.0.0.1:1/\""))

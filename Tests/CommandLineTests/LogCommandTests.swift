@@ -269,9 +269,7 @@ import Testing
         for first in ["[Shop] started", "{state} started", "[]x [1]"] {
             let run = try log("\(first)\n\(Self.error)\n")
             #expect(
-                found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]],
-                "\(first): \(run.output)"
-            )
+                found(run) == ["old.example.com": ["-1200/-9836 ats.tls.version-too-low"]], "\(first): \(run.output)")
         }
         let message = try #require(String(data: JSONEncoder().encode(Self.error), encoding: .utf8))
         let header = "Filtering the log data using \"process == \\\"Shop\\\"\""
@@ -312,9 +310,7 @@ import Testing
     @Test func severalFilesAndStandardInputAreOneLog() throws {
         try Self.error.write(toFile: folder.path("a"), atomically: true, encoding: .utf8)
         let run = try ProgramRun(
-            ["ats", "log", folder.path("a"), "-", folder.path("a"), "--format", "json"],
-            input: Self.error + "\n"
-        )
+            ["ats", "log", folder.path("a"), "-", folder.path("a"), "--format", "json"], input: Self.error + "\n")
         #expect((run.json["hosts"] as? [[String: Any]])?.first?["lines"] as? Int == 3)
         let absent = try ProgramRun(["ats", "log", folder.path("absent")])
         #expect(absent.status == 2 && absent.errors.contains("there is no such file"))
@@ -338,10 +334,7 @@ import Testing
                 print(program.wait(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
             """
         let run = try ProgramRun(
-            URL(fileURLWithPath: "/usr/bin/env"),
-            ["python3", "-c", script, BuiltProgram.url.path],
-            in: folder.url
-        )
+            URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", script, BuiltProgram.url.path], in: folder.url)
         let numbers = run.output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
         #expect(numbers.first == 1, "\(run.output)\(run.errors)")
         #expect(numbers.last.map { $0 < 120_000 } == true, "kilobytes: \(run.output)")

@@ -12,8 +12,7 @@ struct ManagedCheckTests {
         let servers = try #require(LoopbackServers.shared)
         let resolves = servers.resolveEntries.flatMap { ["--resolve", $0] }
         return try ProgramRun(
-            ["ats", "check", "--for", "managed", "--ca-file", servers.authority] + resolves + more + targets
-        )
+            ["ats", "check", "--for", "managed", "--ca-file", servers.authority] + resolves + more + targets)
     }
 
     private static func url(_ kind: String) throws -> String {
@@ -58,9 +57,7 @@ struct ManagedCheckTests {
         let help = try ProgramRun(["ats", "check", "--help"]).output
         #expect(
             help.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(
-                "Apple exempts SCEP and content caching"
-            )
-        )
+                "Apple exempts SCEP and content caching"))
     }
 
     @Test("The text names the line to change, in the words of each server")
@@ -73,9 +70,7 @@ struct ManagedCheckTests {
     }
 
     @Test(
-        "A mail address and mdm:DOMAIN lead to the servers that the enrollment names",
-        arguments: ["someone@", "mdm:"]
-    )
+        "A mail address and mdm:DOMAIN lead to the servers that the enrollment names", arguments: ["someone@", "mdm:"])
     func discovery(word: String) throws {
         let servers = try #require(LoopbackServers.shared)
         let enrollment = try servers.server("enrollment")
@@ -93,8 +88,7 @@ struct ManagedCheckTests {
 
     @Test(
         "A server that names no others is checked alone, and why is said",
-        arguments: ["modern", "status-404", "tls11-only"]
-    )
+        arguments: ["modern", "status-404", "tls11-only"])
     func noDiscovery(kind: String) throws {
         let server = try #require(LoopbackServers.shared).server(kind)
         let run = try Self.check(["mdm:\(server.host):\(server.port)"], ["--format", "json"])

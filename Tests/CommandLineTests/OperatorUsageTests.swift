@@ -44,10 +44,8 @@ import Testing
         let check = try ProgramRun(["store", "check", "--store", store])
         #expect(check.status == 2, "a store is not made by looking at it")
         let service = try await ListeningProgram(
-            ["serve", "--config", folder.path("trust/sealward.json")],
-            in: folder,
-            environment: ["SEALWARD_STORE": store, "SEALWARD_LISTEN": "127.0.0.1:0"]
-        )
+            ["serve", "--config", folder.path("trust/sealward.json")], in: folder,
+            environment: ["SEALWARD_STORE": store, "SEALWARD_LISTEN": "127.0.0.1:0"])
         #expect(service.stop() == 0)
         let run = try ProgramRun(["keys", "list", "--store", store, "--after", "zzz"])
         #expect(run.status == 64 && run.errors.contains("request.malformed"), "\(run.status) \(run.errors)")

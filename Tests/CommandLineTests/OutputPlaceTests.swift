@@ -12,8 +12,7 @@ import Testing
 
     @Test(
         "A named pipe stays one: with a reader it gets the result, without one the program says so at once",
-        arguments: commands
-    )
+        arguments: commands)
     func namedPipe(words: [String]) throws {
         let folder = try TemporaryDirectory()
         let pipe = folder.url.appending(path: "pipe").path
@@ -27,10 +26,7 @@ import Testing
             #"exec 3<>"$1" 4<"$1"; cat <&4 3>&- >"$1.read" & shift; "$@" --output "$pipe" 3>&- 4<&-; exec 3>&-; wait"#
         let shell = URL(fileURLWithPath: "/bin/bash")
         let read = try ProgramRun(
-            shell,
-            ["-c", script, "bash", pipe, BuiltProgram.url.path] + words,
-            environment: ["pipe": pipe]
-        )
+            shell, ["-c", script, "bash", pipe, BuiltProgram.url.path] + words, environment: ["pipe": pipe])
         #expect(read.errors.isEmpty, "\(read.errors)")
         #expect(try !Data(contentsOf: URL(fileURLWithPath: pipe + ".read")).isEmpty)
         #expect(try Self.kind(pipe) == .typeUnknown)
@@ -59,9 +55,7 @@ import Testing
             let text = run.errors + run.output
             #expect(text.contains("\\u{1b}]0;x\\u{7}\\u{202e}"), "\(text)")
             #expect(
-                !text.contains("\u{1B}") && !text.contains("\u{202E}") && !text.contains("\nsealward: fine"),
-                "\(text)"
-            )
+                !text.contains("\u{1B}") && !text.contains("\u{202E}") && !text.contains("\nsealward: fine"), "\(text)")
         }
     }
 

@@ -57,8 +57,7 @@ struct ProgressTests {
         #expect(seen.contains("s left"), "\(seen)")
         // At its end the line is taken away.
         #expect(
-            seen.range(of: "\r\u{1B}[K", options: .backwards).map { !seen[$0.upperBound...].contains(" of ") } == true
-        )
+            seen.range(of: "\r\u{1B}[K", options: .backwards).map { !seen[$0.upperBound...].contains(" of ") } == true)
     }
 
     @Test(arguments: commands)
@@ -71,9 +70,7 @@ struct ProgressTests {
         let folder = try TemporaryDirectory()
         let (service, apple) = (try FreePort.take(), try FreePort.take())
         let made = try ProgramRun(
-            ["init", "trust", "--listen", "127.0.0.1:\(service)", "--apple", "127.0.0.1:\(apple)"],
-            in: folder.url
-        )
+            ["init", "trust", "--listen", "127.0.0.1:\(service)", "--apple", "127.0.0.1:\(apple)"], in: folder.url)
         #expect(made.status == 0, "\(made.errors)")
         let programs = [
             try await ListeningProgram(
@@ -110,9 +107,7 @@ struct ProgressTests {
         }
         func lint(_ stream: String, _ place: String, _ more: [String] = []) throws -> String {
             try PythonPackages.run(
-                Self.terminal,
-                [stream, BuiltProgram.url.path, "ats", "lint", folder.path(place)] + more
-            )
+                Self.terminal, [stream, BuiltProgram.url.path, "ats", "lint", folder.path(place)] + more)
         }
         let seen = try lint("terminal", "")
         #expect(seen.contains(/[0-9]+ files looked at/), "\(seen)")

@@ -81,11 +81,7 @@ import Testing
         let environment = ["PATH": "\(path):\(others)", "NO_COLOR": "1"]
         let starter = networkOfItsOwn ?? ["/bin/bash", "-c"]
         return try ProgramRun(
-            URL(fileURLWithPath: starter[0]),
-            starter.dropFirst() + [script],
-            in: folder.url,
-            environment: environment
-        )
+            URL(fileURLWithPath: starter[0]), starter.dropFirst() + [script], in: folder.url, environment: environment)
     }
 
     /// Begins a shell in a network with nothing but its own loopback; nil where this machine does not allow it.

@@ -23,8 +23,7 @@ import Testing
     func thePagesOfTheCommandsAreCurrentAndTheirExamplesRun() throws {
         let run = try ProgramRun(
             URL(fileURLWithPath: "/usr/bin/env"),
-            ["python3", LoopbackServers.repository + "/Scripts/cli-pages", BuiltProgram.url.path, "--check"]
-        )
+            ["python3", LoopbackServers.repository + "/Scripts/cli-pages", BuiltProgram.url.path, "--check"])
         #expect(run.status == 0, "\(run.errors)")
     }
 

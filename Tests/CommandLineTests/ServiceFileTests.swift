@@ -61,24 +61,17 @@ import Testing
         for operation in [["query"], ["validate"], ["update", "--bit0", "true"]] {
             let command = ["devicecheck"] + operation + account
             try expectOneSentence(
-                command + ["--key-file", path, "--device-token-file", folder.path("token")],
-                names: path,
-                begins: "sealward: "
-            )
+                command + ["--key-file", path, "--device-token-file", folder.path("token")], names: path,
+                begins: "sealward: ")
             // A cut key is several lines, as no device token is.
             try expectOneSentence(
-                command + ["--key-file", folder.path("key.p8"), "--device-token-file", path],
-                names: path,
-                begins: "sealward: "
-            )
+                command + ["--key-file", folder.path("key.p8"), "--device-token-file", path], names: path,
+                begins: "sealward: ")
         }
         let one = ["devicecheck", "update", "--bit0", "true"] + account
         try expectOneSentence(
             one + ["--key-file", folder.path("key.p8"), "--device-token-file", folder.path("token")]
-                + ["--read-token-file", path],
-            names: path,
-            begins: "sealward: "
-        )
+                + ["--read-token-file", path], names: path, begins: "sealward: ")
     }
 
     @Test(arguments: Content.allCases)
@@ -171,9 +164,7 @@ import Testing
         try write(#"{"listen": "here\u001b[2J\n", "l\u001b[2Jn": 1}"#, "sealward.json")
         let result = try ProgramRun(command)
         #expect(
-            result.errors.split(separator: "\n").count == 2 && !result.errors.contains("\u{1B}"),
-            "\(result.errors)"
-        )
+            result.errors.split(separator: "\n").count == 2 && !result.errors.contains("\u{1B}"), "\(result.errors)")
         let many = (0..<100_000).map { #""k\#($0)":1"# }.joined(separator: ",")
         try write("{\(many)}", "sealward.json")
         let flood = try ProgramRun(command)

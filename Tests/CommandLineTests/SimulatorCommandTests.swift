@@ -29,10 +29,7 @@ import Testing
              "receipts":{"refreshAfterSeconds":1,"pollSeconds":1}}
             """
         try "demo-admin-token-for-one-machine-only".write(
-            toFile: folder.path("admin.token"),
-            atomically: true,
-            encoding: .utf8
-        )
+            toFile: folder.path("admin.token"), atomically: true, encoding: .utf8)
         try configuration.write(toFile: folder.path("sealward.json"), atomically: true, encoding: .utf8)
         return try await ListeningProgram(["serve", "--config", folder.path("sealward.json")], in: folder)
     }

@@ -43,16 +43,10 @@ import Testing
         Case(name: "none", words: ["ats.ct.missing", "0 valid of 2 needed, from 0 operators"]),
         Case(name: "two of two operators", embedded: ["alder", "cedar"]),
         Case(
-            name: "two of one operator",
-            embedded: ["alder", "beech"],
-            words: ["2 valid of 2 needed, from 1 operator"]
-        ),
+            name: "two of one operator", embedded: ["alder", "beech"], words: ["2 valid of 2 needed, from 1 operator"]),
         Case(
-            name: "two where three are needed",
-            embedded: ["alder", "beech"],
-            days: 365,
-            words: ["2 valid of 3 needed, from 1 operator"]
-        ),
+            name: "two where three are needed", embedded: ["alder", "beech"], days: 365,
+            words: ["2 valid of 3 needed, from 1 operator"]),
         Case(name: "three of two operators", embedded: ["alder", "beech", "cedar"], days: 365),
         Case(
             name: "a forged one",
@@ -63,16 +57,11 @@ import Testing
             ]
         ),
         Case(
-            name: "an unknown log",
-            embedded: ["alder", "nobody"],
-            words: ["1 valid of 2 needed", "not in the list"]
-        ),
+            name: "an unknown log", embedded: ["alder", "nobody"], words: ["1 valid of 2 needed", "not in the list"]),
         Case(
-            name: "a log that was retired",
-            embedded: ["alder", "dogwood"],
+            name: "a log that was retired", embedded: ["alder", "dogwood"],
             states: ["dogwood": #""retired":{"timestamp":"2025-01-01T00:00:00Z"}"#],
-            words: ["after the log was retired on 2025-01-01"]
-        ),
+            words: ["after the log was retired on 2025-01-01"]),
         Case(
             name: "a log of another year",
             embedded: ["alder", "cedar"],
@@ -85,10 +74,8 @@ import Testing
         Case(name: "in the handshake", extended: ["alder", "dogwood"]),
         Case(name: "one in the certificate, one in the handshake", embedded: ["cedar"], extended: ["dogwood"]),
         Case(
-            name: "a forged one in the handshake",
-            extended: ["alder", "!dogwood"],
-            words: ["1 valid of 2 needed", "in the handshake of the log 'dogwood' does not count: it is forged"]
-        ),
+            name: "a forged one in the handshake", extended: ["alder", "!dogwood"],
+            words: ["1 valid of 2 needed", "in the handshake of the log 'dogwood' does not count: it is forged"]),
     ]
 
     @Test(arguments: cases) func timestampsAreVerifiedWithTheKeysOfTheList(_ item: Case) throws {
@@ -107,11 +94,7 @@ import Testing
             "basicConstraints=CA:FALSE", "subjectAltName=DNS:\(Self.host)", "extendedKeyUsage=serverAuth",
         ]
         let leaf = try certification.issue(
-            "leaf",
-            subject: "/CN=\(Self.host)",
-            issuer: root,
-            extensions: extensions,
-            days: item.days
+            "leaf", subject: "/CN=\(Self.host)", issuer: root, extensions: extensions, days: item.days
         ) { try timestamps(item.embedded, $0) }
         var options = ["-cert", leaf.certificatePath, "-key", leaf.keyPath]
         if !item.extended.isEmpty {
@@ -148,8 +131,7 @@ import Testing
         // Without a server there are those of the certificate alone.
         if item.extended.isEmpty {
             let certificate = try ProgramRun(
-                ["ats", "certificate", leaf.certificatePath, "--host", Self.host] + common
-            )
+                ["ats", "certificate", leaf.certificatePath, "--host", Self.host] + common)
             #expect(certificate.status == check.status, "\(certificate.output)")
             for words in item.words ?? [] { #expect(certificate.output.contains(words), "\(certificate.output)") }
         }
@@ -157,9 +139,7 @@ import Testing
 
     /// What curl gets through `ats proxy`: the status of CONNECT and of the load. The standard error is the proxy's.
     private static func throughProxy(
-        _ url: String,
-        _ options: [String],
-        _ folder: TemporaryDirectory
+        _ url: String, _ options: [String], _ folder: TemporaryDirectory
     ) throws -> ProgramRun {
         let script = """
             "$PROGRAM" ats proxy --listen 127.0.0.1:0 "$@" 2> "$FOLDER/proxy.log" > /dev/null & pid=$!
@@ -171,9 +151,7 @@ import Testing
             cat "$FOLDER/proxy.log" >&2
             """
         return try ProgramRun(
-            URL(fileURLWithPath: "/bin/bash"),
-            ["-c", script, "proxy"] + options,
-            environment: ["PROGRAM": BuiltProgram.url.path, "FOLDER": folder.path(""), "URL": url]
-        )
+            URL(fileURLWithPath: "/bin/bash"), ["-c", script, "proxy"] + options,
+            environment: ["PROGRAM": BuiltProgram.url.path, "FOLDER": folder.path(""), "URL": url])
     }
 }

@@ -31,36 +31,22 @@ import Testing
     private static func group(_ name: String, _ options: [String], os: String = "macos26") -> Kind {
         Kind(
             testDescription: "\(name) alone, \(options.joined(separator: " ")), \(os)",
-            options: ["-groups", name.hasPrefix("x") ? name.uppercased() : name] + options,
-            os: os,
-            cause: "ats.tls.no-common-group",
-            says: ["exchanges keys only with \(name)"],
-            fix: groupFix,
-            facts: ["group": name]
-        )
+            options: ["-groups", name.hasPrefix("x") ? name.uppercased() : name] + options, os: os,
+            cause: "ats.tls.no-common-group", says: ["exchanges keys only with \(name)"], fix: groupFix,
+            facts: ["group": name])
     }
 
     private static func node(_ name: String, _ more: String = "", os: String = "macos26") -> Kind {
         Kind(
-            testDescription: "\(name) alone, Node, \(os)",
-            node: "ecdhCurve: '\(name)'\(more)",
-            os: os,
-            cause: "ats.tls.no-common-group",
-            says: ["exchanges keys only with \(name)"],
-            fix: groupFix,
-            facts: ["group": name]
-        )
+            testDescription: "\(name) alone, Node, \(os)", node: "ecdhCurve: '\(name)'\(more)", os: os,
+            cause: "ats.tls.no-common-group", says: ["exchanges keys only with \(name)"], fix: groupFix,
+            facts: ["group": name])
     }
 
     private static func signer(_ name: String, _ key: [String], _ says: [String], os: String = "macos26") -> Kind {
         Kind(
-            testDescription: "\(name), \(os)",
-            key: key,
-            os: os,
-            cause: "ats.tls.no-common-signature",
-            says: says,
-            fix: keyFix
-        )
+            testDescription: "\(name), \(os)", key: key, os: os, cause: "ats.tls.no-common-signature", says: says,
+            fix: keyFix)
     }
 
     /// Servers of Debian's OpenSSL.
@@ -72,47 +58,31 @@ import Testing
         Kind(
             testDescription: "a P-256 key that signs with SHA-1 alone, ios9",
             key: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
-            options: ["-tls1_2", "-sigalgs", "ECDSA+SHA1", "-cipher", "ALL@SECLEVEL=0"],
-            os: "ios9",
-            cause: nil
-        ),
+            options: ["-tls1_2", "-sigalgs", "ECDSA+SHA1", "-cipher", "ALL@SECLEVEL=0"], os: "ios9", cause: nil),
         Kind(testDescription: "P-521 alone", options: ["-groups", "P-521"], cause: nil, facts: ["group": "secp521r1"]),
         signer("Ed25519", ["-algorithm", "ED25519"], ["an Ed25519 key", "signs only with ed25519"]),
         signer("Ed25519", ["-algorithm", "ED25519"], ["an Ed25519 key", "signs only with ed25519"], os: "ios18"),
         signer("Ed448", ["-algorithm", "ED448"], ["an Ed448 key", "signs only with ed448"]),
         signer(
-            "P-521",
-            ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-521"],
-            ["the elliptic curve P-521", "signs only with ecdsa_secp521r1_sha512"]
-        ),
+            "P-521", ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-521"],
+            ["the elliptic curve P-521", "signs only with ecdsa_secp521r1_sha512"]),
         signer(
-            "RSASSA-PSS",
-            ["-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:2048"],
-            ["marked for RSASSA-PSS only", "signs only with rsa_pss_pss_sha256"]
-        ),
+            "RSASSA-PSS", ["-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:2048"],
+            ["marked for RSASSA-PSS only", "signs only with rsa_pss_pss_sha256"]),
         Kind(
-            testDescription: "brainpool",
-            key: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:brainpoolP256r1"],
-            cause: "ats.trust.weak-key",
-            says: ["brainpoolP256r1", "offers P-256, P-384 and P-521"],
-            fix: "get a certificate with an RSA key of at least 2048 bits or a P-256 key"
-        ),
+            testDescription: "brainpool", key: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:brainpoolP256r1"],
+            cause: "ats.trust.weak-key", says: ["brainpoolP256r1", "offers P-256, P-384 and P-521"],
+            fix: "get a certificate with an RSA key of at least 2048 bits or a P-256 key"),
         Kind(
             testDescription: "a P-256 key that signs with SHA-512 alone",
             key: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
-            options: ["-tls1_2", "-sigalgs", "ECDSA+SHA512"],
-            cause: "ats.tls.no-common-signature",
-            says: ["signs only with ecdsa_secp521r1_sha512"],
-            fix: settingFix
-        ),
+            options: ["-tls1_2", "-sigalgs", "ECDSA+SHA512"], cause: "ats.tls.no-common-signature",
+            says: ["signs only with ecdsa_secp521r1_sha512"], fix: settingFix),
         Kind(
             testDescription: "a P-256 key that signs with SHA-1 alone",
             key: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
             options: ["-tls1_2", "-sigalgs", "ECDSA+SHA1", "-cipher", "ALL@SECLEVEL=0"],
-            cause: "ats.tls.no-common-signature",
-            says: ["signs only with ecdsa_sha1"],
-            fix: settingFix
-        ),
+            cause: "ats.tls.no-common-signature", says: ["signs only with ecdsa_sha1"], fix: settingFix),
     ]
 
     /// Servers of OpenSSL 3.5, whose preferred group an older system does not offer; that hides no other reason.
@@ -121,22 +91,13 @@ import Testing
         node("SecP384r1MLKEM1024"), node("MLKEM1024"), node("MLKEM768", os: "ios18"),
         node("X25519MLKEM768", os: "ios18"),
         Kind(
-            testDescription: "Ed25519 behind X25519MLKEM768",
-            key: ["-algorithm", "ED25519"],
-            node: "minVersion: 'TLSv1.3'",
-            os: "ios18",
-            cause: "ats.tls.no-common-signature",
-            says: ["signs only with ed25519"],
-            fix: keyFix
-        ),
+            testDescription: "Ed25519 behind X25519MLKEM768", key: ["-algorithm", "ED25519"],
+            node: "minVersion: 'TLSv1.3'", os: "ios18", cause: "ats.tls.no-common-signature",
+            says: ["signs only with ed25519"], fix: keyFix),
         Kind(
             testDescription: "RSASSA-PSS in TLS 1.3 alone",
-            key: ["-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:2048"],
-            node: "minVersion: 'TLSv1.3'",
-            cause: "ats.tls.no-common-signature",
-            says: ["signs only with rsa_pss_pss_sha256"],
-            fix: keyFix
-        ),
+            key: ["-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:2048"], node: "minVersion: 'TLSv1.3'",
+            cause: "ats.tls.no-common-signature", says: ["signs only with rsa_pss_pss_sha256"], fix: keyFix),
     ]
 
     private struct Document: Decodable {
@@ -203,9 +164,7 @@ import Testing
     func openSSL(_ kind: Kind) throws { try check(kind) }
 
     @Test(
-        "Post-quantum groups that no system offers",
-        .enabled(if: NodeServer.program != nil, "\(NodeServer.need)"),
-        arguments: newer
-    )
+        "Post-quantum groups that no system offers", .enabled(if: NodeServer.program != nil, "\(NodeServer.need)"),
+        arguments: newer)
     func node(_ kind: Kind) throws { try check(kind) }
 }

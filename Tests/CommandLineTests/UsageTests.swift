@@ -130,13 +130,11 @@ import Testing
     func lintKnowsTheOldestSystemOfEveryPlatform(_ id: String, _ name: String) throws {
         let file = try write(
             "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict></dict></plist>",
-            "Info.plist"
-        )
+            "Info.plist")
         let run = try ProgramRun(["ats", "lint", file, "--minimum-os", id])
         #expect(
             run.output.contains("The app runs on \(name) and later. App Transport Security does not exist"),
-            "\(run.output)"
-        )
+            "\(run.output)")
         let next = try ProgramRun(["ats", "lint", file, "--minimum-os", "visionos1"])
         #expect(!next.output.contains("does not exist") && next.status == 0, "\(next.output)\(next.errors)")
     }
@@ -151,9 +149,7 @@ import Testing
 
     @Test func explainNamesTheTimestampsThatAnEntryRequires() throws {
         let file = try write(
-            #"{"NSExceptionDomains":{"example.com":{"NSRequiresCertificateTransparency":true}}}"#,
-            "ats.json"
-        )
+            #"{"NSExceptionDomains":{"example.com":{"NSRequiresCertificateTransparency":true}}}"#, "ats.json")
         func needs(_ os: String) throws -> String {
             try ProgramRun(["ats", "explain", "https://example.com/", "--ats-json", file, "--os", os]).output
         }
@@ -170,8 +166,7 @@ import Testing
     @Test func aNewBaselineSaysWhatItTolerates() throws {
         let list = try write(
             #"<plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowArbitraryLoads</key><true/></dict></dict></plist>"#,
-            "Info.plist"
-        )
+            "Info.plist")
         let baseline = folder.path("baseline.json")
         let run = try ProgramRun(["ats", "lint", list, "--baseline", baseline, "--update-baseline"])
         #expect(run.errors == "\(baseline): written; it tolerates 1 finding.\n", "\(run.errors)")

@@ -47,8 +47,7 @@ import Testing
             #expect(run.status == 1 && run.string("schema") == "sealward.verifier-tests/1", "\(run.errors)")
             #expect(
                 count(run, "right") + count(run, "acceptedWrongly") + count(run, "refusedWrongly")
-                    == count(run, "cases")
-            )
+                    == count(run, "cases"))
         }
         #expect(count(trusting, "refusedWrongly") == 0 && count(trusting, "acceptedWrongly") >= 30)
         #expect(count(doubting, "acceptedWrongly") == 0 && count(doubting, "refusedWrongly") >= 25)
@@ -77,9 +76,7 @@ import Testing
             Set(results.filter { $0["judgement"] as? String == judgement }.compactMap { $0["what"] as? String })
         }
         #expect(
-            named("crashed").isSuperset(of: ["other-key", "raw-signature", "single-hashing"]),
-            "\(named("crashed"))"
-        )
+            named("crashed").isSuperset(of: ["other-key", "raw-signature", "single-hashing"]), "\(named("crashed"))")
         #expect(named("tooSlow").contains("other-app"), "\(named("tooSlow"))")
         #expect(run.output.contains("the program ended with status 3 without an answer"))
         #expect(run.output.contains("no answer within 5 seconds"))
@@ -147,9 +144,7 @@ import Testing
             kill -9 $pid; exit $status
             """
         let run = try ProgramRun(
-            URL(fileURLWithPath: "/bin/bash"),
-            ["-c", script, BuiltProgram.url.path, folder.path("server.py")]
-        )
+            URL(fileURLWithPath: "/bin/bash"), ["-c", script, BuiltProgram.url.path, folder.path("server.py")])
         #expect(run.status == 1, "\(run.errors)")
         #expect(count(run, "crashed") == 1 && count(run, "acceptedWrongly") >= 30, "\(run.output.prefix(400))")
         #expect(run.output.contains("the status is 500"))
@@ -165,8 +160,7 @@ import Testing
         #expect(made.status == 0, "\(made.errors)")
         #expect(try ProgramRun(["simulate", "verifier-tests", "--export", target]).status == 2)
         let index = try JSONSerialization.jsonObject(
-            with: Data(contentsOf: URL(fileURLWithPath: target + "/cases.json"))
-        )
+            with: Data(contentsOf: URL(fileURLWithPath: target + "/cases.json")))
         let cases = try #require((index as? [String: Any])?["cases"] as? [[String: Any]])
         #expect(cases.count >= 300)
         let names = [

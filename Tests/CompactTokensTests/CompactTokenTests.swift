@@ -13,7 +13,9 @@ import Testing
 @Suite struct CompactTokenTests {
     static let key = P256.Signing.PrivateKey()
 
-    static func token(_ header: String, _ claims: String = #"{"sub":"app"}"#, with key: P256.Signing.PrivateKey = key)
+    static func token(
+        _ header: String, _ claims: String = #"{"sub":"app"}"#, with key: P256.Signing.PrivateKey = key
+    )
         throws -> String
     {
         let text = "\(Base64.encodeURL(Array(header.utf8))).\(Base64.encodeURL(Array(claims.utf8)))"

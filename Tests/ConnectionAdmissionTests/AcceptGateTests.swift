@@ -24,8 +24,7 @@ struct AcceptGateTests {
 
     @Test(
         "Without descriptors nothing is accepted for 100 ms, then it goes on",
-        arguments: [EMFILE, ENFILE, ENOBUFS, ENOMEM]
-    )
+        arguments: [EMFILE, ENFILE, ENOBUFS, ENOMEM])
     func exhausted(errno: CInt) throws {
         let admission = Admission(limits: Admission.Limits(total: 1, perAddress: 1)) { _ in }
         let channel = EmbeddedChannel()

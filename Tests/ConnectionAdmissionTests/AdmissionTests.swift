@@ -107,8 +107,7 @@ struct DescriptorLimitTests {
 
     @Test(
         "Event loops take a quarter of the descriptors at most, and there is always one",
-        arguments: [(1024, 2, 2), (256, 128, 21), (65_536, 128, 128), (24, 2, 2), (12, 2, 1), (0, 8, 1)]
-    )
+        arguments: [(1024, 2, 2), (256, 128, 21), (65_536, 128, 128), (24, 2, 2), (12, 2, 1), (0, 8, 1)])
     func eventLoops(descriptors: Int, processors: Int, loops: Int) {
         #expect(DescriptorLimit(descriptors: descriptors, processors: processors).eventLoops == loops)
     }

@@ -20,11 +20,7 @@ import Testing
 
     @Test func updateAlwaysSendsBothBits() throws {
         let request = try DeviceCheckRequest(
-            .update(BitPair(bit0: false, bit1: true)),
-            deviceToken: "AA==",
-            transactionId: "t",
-            timestamp: instant
-        )
+            .update(BitPair(bit0: false, bit1: true)), deviceToken: "AA==", transactionId: "t", timestamp: instant)
         let body = try #require(try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any])
         #expect(request.path == "/v1/update_two_bits")
         #expect(body["bit0"] as? Bool == false)

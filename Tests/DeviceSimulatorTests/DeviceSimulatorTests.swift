@@ -17,15 +17,13 @@ import Testing
         return try SimulatedAuthority(random: &random)
     }
 
-    private func device(_ system: SimulatedSystem = .iOS("27.0"), isSupported: Bool = true) async throws
+    private func device(
+        _ system: SimulatedSystem = .iOS("27.0"), isSupported: Bool = true
+    ) async throws
         -> SimulatedDevice
     {
         let device = SimulatedDevice(
-            system: system,
-            isSupported: isSupported,
-            random: SimulatorRandom(seed: 3),
-            service: try authority()
-        )
+            system: system, isSupported: isSupported, random: SimulatorRandom(seed: 3), service: try authority())
         await device.install(app)
         return device
     }
@@ -138,10 +136,7 @@ import Testing
 
     @Test func serverUnavailableKeepsTheKey() async throws {
         let device = SimulatedDevice(
-            system: .iOS("27.0"),
-            random: SimulatorRandom(seed: 6),
-            service: Outage(try authority(), failures: 2)
-        )
+            system: .iOS("27.0"), random: SimulatorRandom(seed: 6), service: Outage(try authority(), failures: 2))
         await device.install(app)
         let keyId = try await device.generateKey(for: app)
         for _ in 0..<2 {
@@ -178,9 +173,7 @@ import Testing
         for file in files {
             let text = try String(contentsOf: file, encoding: .utf8)
             #expect(
-                !text.contains("import AppAttest") && !text.contains("import StrictCBOR"),
-                "\(file.lastPathComponent)"
-            )
+                !text.contains("import AppAttest") && !text.contains("import StrictCBOR"), "\(file.lastPathComponent)")
         }
     }
 }

@@ -21,13 +21,8 @@ import Testing
         let key = P256.Signing.PrivateKey()
         attestation = try authority.attest(
             SimulatedAttestationRequest(
-                publicKey: Array(key.publicKey.x963Representation),
-                app: SimulatedApp("ABCDE12345.com.example.app"),
-                system: .iOS("27.0"),
-                clientDataHash: [UInt8](repeating: 1, count: 32)
-            ),
-            at: now
-        )
+                publicKey: Array(key.publicKey.x963Representation), app: SimulatedApp("ABCDE12345.com.example.app"),
+                system: .iOS("27.0"), clientDataHash: [UInt8](repeating: 1, count: 32)), at: now)
         try Data(authority.receiptRootPEM.utf8).write(to: URL(fileURLWithPath: folder.path("receipt-root.pem")))
         try Data(authority.attestationRootPEM.utf8).write(to: URL(fileURLWithPath: folder.path("root.pem")))
         try Data(authority.attestationCA.certificate).write(to: URL(fileURLWithPath: folder.path("ca.der")))
@@ -53,17 +48,9 @@ import Testing
     @Test(arguments: SimulatedReceipt.Encoding.allCases, [false, true])
     func receiptsAreVerified(_ encoding: SimulatedReceipt.Encoding, _ signsAttributes: Bool) throws {
         var content = SimulatedReceipt(
-            type: .receipt,
-            applicationId: "ABCDE12345.com.example.app",
-            certificate: attestation.leafCertificate,
-            clientHash: [UInt8](repeating: 1, count: 32),
-            token: "token",
-            isProduction: true,
-            creation: now,
-            riskMetric: 2,
-            refreshNotBefore: now,
-            expiration: now
-        )
+            type: .receipt, applicationId: "ABCDE12345.com.example.app", certificate: attestation.leafCertificate,
+            clientHash: [UInt8](repeating: 1, count: 32), token: "token", isProduction: true, creation: now,
+            riskMetric: 2, refreshNotBefore: now, expiration: now)
         content.encoding = encoding
         content.signsAttributes = signsAttributes
         func verify(_ receipt: [UInt8]) throws -> String {

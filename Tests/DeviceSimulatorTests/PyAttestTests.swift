@@ -70,11 +70,7 @@ import Testing
         var cases: [[String: String]] = []
         for system in SimulatedSystem.catalog {
             let request = SimulatedAttestationRequest(
-                publicKey: publicKey,
-                app: app,
-                system: system,
-                clientDataHash: hash
-            )
+                publicKey: publicKey, app: app, system: system, clientDataHash: hash)
             func add(_ name: String, _ object: [UInt8], _ kind: String) {
                 cases.append(["name": name, "kind": kind, "object": Data(object).base64EncodedString()])
             }
@@ -82,22 +78,14 @@ import Testing
             add("attestation \(name)", try authority.attest(request, at: now).object, "attestation")
             func assertion(_ fault: AssertionFault?) throws -> [UInt8] {
                 try SimulatedAssertion.make(
-                    key: key,
-                    app: app,
-                    system: system,
-                    counter: 7,
-                    clientDataHash: hash,
-                    fault: fault
-                )
+                    key: key, app: app, system: system, counter: 7, clientDataHash: hash, fault: fault)
             }
             add("assertion \(name)", try assertion(nil), "assertion")
             guard system == .iOS("27.0") else { continue }
             for fault in AttestationFault.allCases {
                 add(
-                    "fault " + fault.rawValue,
-                    try authority.attest(request, at: now, fault: fault).object,
-                    "attestation"
-                )
+                    "fault " + fault.rawValue, try authority.attest(request, at: now, fault: fault).object,
+                    "attestation")
             }
             for fault in AssertionFault.allCases {
                 add("assertion fault " + fault.rawValue, try assertion(fault), "assertion")

@@ -21,11 +21,8 @@ import Testing
     private func choices(_ fault: AttestationFault, seed: UInt64) throws -> [[UInt8]] {
         var random = SimulatorRandom(seed: 3)
         let request = SimulatedAttestationRequest(
-            publicKey: SimulatorKey.p256(random.p256()).point,
-            app: app,
-            system: .iOS("27.0"),
-            clientDataHash: [UInt8](repeating: 7, count: 32)
-        )
+            publicKey: SimulatorKey.p256(random.p256()).point, app: app, system: .iOS("27.0"),
+            clientDataHash: [UInt8](repeating: 7, count: 32))
         let authority = try authority(seed: seed)
         var seen: [[UInt8]] = []
         _ = try authority.attest(request, at: now) { recipe in
@@ -52,19 +49,9 @@ import Testing
             let authority = try authority(seed: 5)
             var recipe = ReceiptRecipe(
                 content: SimulatedReceipt(
-                    type: .attest,
-                    applicationId: app.applicationId,
-                    certificate: [1],
-                    clientHash: [2],
-                    token: "token",
-                    isProduction: true,
-                    creation: now,
-                    expiration: now
-                ),
-                signer: authority.receiptSigner,
-                authority: authority.receiptCA,
-                root: authority.receiptRoot
-            )
+                    type: .attest, applicationId: app.applicationId, certificate: [1], clientHash: [2], token: "token",
+                    isProduction: true, creation: now, expiration: now), signer: authority.receiptSigner,
+                authority: authority.receiptCA, root: authority.receiptRoot)
             try ReceiptFault.foreignRoot.apply(to: &recipe, authority)
             #expect(recipe.root.key.point != authority.receiptRoot.key.point)
             return [recipe.root.key.point, recipe.authority.key.point, recipe.signer.key.point]

@@ -20,16 +20,14 @@ import Testing
         #expect(!"chunKed".utf8.equalsIgnoringASCIICase("chun\u{212A}ed"))
         #expect(!"chun\u{212A}ed".utf8.equalsIgnoringASCIICase("chunked"))
         #expect(
-            !"chunke".utf8.equalsIgnoringASCIICase("chunked") && !"chunkedd".utf8.equalsIgnoringASCIICase("chunked")
-        )
+            !"chunke".utf8.equalsIgnoringASCIICase("chunked") && !"chunkedd".utf8.equalsIgnoringASCIICase("chunked"))
         #expect(!"[".utf8.equalsIgnoringASCIICase("{"))
     }
 
     @Test func alphanumericIsTheSixtyTwo() {
         let all = (UInt8.min...UInt8.max).filter(\.isASCIIAlphanumeric)
         #expect(
-            String(decoding: all, as: UTF8.self) == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-        )
+            String(decoding: all, as: UTF8.self) == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
     }
 
     @Test func bytesAreTwoDigitsEach() {

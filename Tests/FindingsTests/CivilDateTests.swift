@@ -24,9 +24,7 @@ import Testing
         // Foundation changes to the Julian calendar before 1582-10-15.
         for days in stride(from: -141_427, to: 2_932_896, by: 2_003) {
             let parts = calendar.dateComponents(
-                [.year, .month, .day],
-                from: Date(timeIntervalSince1970: Double(days) * 86_400)
-            )
+                [.year, .month, .day], from: Date(timeIntervalSince1970: Double(days) * 86_400))
             let date = CivilDate(daysSince1970: days)
             #expect(date == CivilDate(year: parts.year ?? 0, month: parts.month ?? 0, day: parts.day ?? 0))
             #expect(date.daysSince1970 == days)

@@ -92,11 +92,7 @@ final class Clients: Sendable {
         let body: JSONValue = ["purpose": .string(purpose)]
         let expires = world.clock(of: operation.node) + 300_000
         let reply = await answer(
-            "POST",
-            "/v1/apps/shop/challenges",
-            body: Array(body.rendered(pretty: false).utf8),
-            node: operation.node
-        )
+            "POST", "/v1/apps/shop/challenges", body: Array(body.rendered(pretty: false).utf8), node: operation.node)
         guard let reply, let bytes = Clients.member("challenge", of: reply)?.text.flatMap(Base64.decode) else {
             return nil
         }
@@ -120,12 +116,8 @@ final class Clients: Sendable {
             headers[.authorization] = "Bearer \(token.text)"
             if let name = HTTPField.Name("X-Cost") { headers[name] = String(cost) }
             return Message(
-                method: "GET",
-                path: "/v1/authorize",
-                query: "env=any&simulated=allow&quota=calls",
-                headers: headers,
-                request: .authorize(token.facts, cost: cost)
-            )
+                method: "GET", path: "/v1/authorize", query: "env=any&simulated=allow&quota=calls", headers: headers,
+                request: .authorize(token.facts, cost: cost))
         case .consume(let number):
             guard let token = held.withLock({ $0.tokens[number] }) else { return nil }
             return post("/v1/tokens/consume", ["token": .string(token.text)], .server, .consume(token.facts))
@@ -155,11 +147,7 @@ final class Clients: Sendable {
 
     private func post(_ path: String, _ body: JSONValue, _ caller: Authority, _ request: ClientRequest) -> Message {
         Message(
-            method: "POST",
-            path: path,
-            body: Array(body.rendered(pretty: false).utf8),
-            caller: caller,
-            request: request
+            method: "POST", path: path, body: Array(body.rendered(pretty: false).utf8), caller: caller, request: request
         )
     }
 
@@ -195,11 +183,7 @@ final class Clients: Sendable {
             let data = Array(document.rendered(pretty: false).utf8)
             let hash = Array(SHA256.hash(data: data))
             let object = try? held.phones[key]?.state.generateAssertion(
-                keyId,
-                clientDataHash: hash,
-                for: Scenery.app,
-                fault: nil
-            )
+                keyId, clientDataHash: hash, for: Scenery.app, fault: nil)
             held.phones[key]?.assertions += 1
             return object.map { (keyId, data, $0, challenge.expires) }
         }
@@ -209,11 +193,8 @@ final class Clients: Sendable {
             .init("clientData", .string(Base64.encode(signed.data))),
         ]
         return post(
-            "/v1/apps/shop/\(route)",
-            .object(members + more),
-            .anyone,
-            .assert(key: key, counter: counter, challenge: challenge, expires: signed.expires)
-        )
+            "/v1/apps/shop/\(route)", .object(members + more), .anyone,
+            .assert(key: key, counter: counter, challenge: challenge, expires: signed.expires))
     }
 
     // MARK: Sending
@@ -244,14 +225,8 @@ final class Clients: Sendable {
         let exchange = world.asked(attempt, message.request)
         let reply = await Attempt.$current.withValue(attempt) {
             await answer(
-                message.method,
-                message.path,
-                query: message.query,
-                headers: message.headers,
-                body: message.body,
-                caller: message.caller,
-                node: attempt.node
-            )
+                message.method, message.path, query: message.query, headers: message.headers, body: message.body,
+                caller: message.caller, node: attempt.node)
         }
         guard let reply, (try? world.mustRun(attempt.node, incarnation)) != nil else {
             world.answered(attempt, exchange, nil)
@@ -265,28 +240,15 @@ final class Clients: Sendable {
 
     /// What a node answers; nil where it is not there.
     private func answer(
-        _ method: String,
-        _ path: String,
-        query: String = "",
-        headers: HTTPFields = HTTPFields(),
-        body: [UInt8] = [],
-        caller: Authority = .anyone,
-        node: Int
+        _ method: String, _ path: String, query: String = "", headers: HTTPFields = HTTPFields(), body: [UInt8] = [],
+        caller: Authority = .anyone, node: Int
     ) async -> Answer? {
         guard let (server, _) = world.server(node),
             case .route(let route, let parameters) = server.table.match(method: method, path: path)
         else { return nil }
         let call = Call(
-            operation: route.operation,
-            parameters: parameters,
-            query: query,
-            headers: headers,
-            body: body,
-            address: "192.0.2.1",
-            correlationId: "",
-            caller: caller,
-            now: Date(milliseconds: world.clock(of: node))
-        )
+            operation: route.operation, parameters: parameters, query: query, headers: headers, body: body,
+            address: "192.0.2.1", correlationId: "", caller: caller, now: Date(milliseconds: world.clock(of: node)))
         do {
             return try await route.handler(call)
         } catch {

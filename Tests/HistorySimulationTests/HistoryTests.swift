@@ -45,10 +45,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(10))) func anotherProcessGivesTheSameBytes() async throws {
         let here = try await HistoryTests.digests()
-        let child = try await #require(
-            processExitsWith: .success,
-            observing: [\.standardOutputContent]
-        ) {
+        let child = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
             print("digests:" + (try await HistoryTests.digests()) + ".")
         }
         let output = String(decoding: child.standardOutputContent, as: UTF8.self)
@@ -166,8 +163,7 @@ enum SeedRun {
 
     /// Stops taking seeds where the time is over or three have failed.
     static func all(
-        _ seeds: ClosedRange<UInt64>,
-        within seconds: Double,
+        _ seeds: ClosedRange<UInt64>, within seconds: Double,
         _ body: @escaping @Sendable (UInt64) async throws -> String?
     ) async throws -> Done {
         let end = ContinuousClock.now + .seconds(seconds)
@@ -218,8 +214,7 @@ struct SeedLedger {
         try self.init(
             file: URL(fileURLWithPath: SeedLedger.environment["HISTORY_FILE"] ?? ".build/histories.txt"),
             program: SHA256.hash(data: bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined(),
-            wanted: SeedLedger.wanted
-        )
+            wanted: SeedLedger.wanted)
     }
 
     /// - Parameter program: what tells one build from another one, without spaces.
@@ -249,9 +244,6 @@ struct SeedLedger {
     mutating func add(_ count: Int, from first: UInt64) throws {
         runs.append("\(first) \(count)")
         try (["program \(program)"] + runs).map { $0 + "\n" }.joined().write(
-            to: file,
-            atomically: true,
-            encoding: .utf8
-        )
+            to: file, atomically: true, encoding: .utf8)
     }
 }

@@ -38,9 +38,7 @@ extension Linearizability {
     ///
     /// - Parameter step: the states that a request can leave, given its answer; none where the answer is impossible in that state.
     static func check<State: Hashable, Entry>(
-        _ intervals: [Interval<Entry>],
-        from initial: State,
-        step: (State, Entry) -> [State]
+        _ intervals: [Interval<Entry>], from initial: State, step: (State, Entry) -> [State]
     ) -> Linearizability {
         guard intervals.count <= 128 else { return .undecided }
         var answered: UInt128 = 0

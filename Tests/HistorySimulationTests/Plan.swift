@@ -122,12 +122,8 @@ extension Plan {
         for _ in 0..<writer.random.below(5) {
             faults.append(
                 Fault(
-                    operation: writer.random.below(asked),
-                    attempt: writer.random.below(4) == 0 ? 1 : 0,
-                    step: writer.random.below(5),
-                    kind: writer.fault()
-                )
-            )
+                    operation: writer.random.below(asked), attempt: writer.random.below(4) == 0 ? 1 : 0,
+                    step: writer.random.below(5), kind: writer.fault()))
         }
     }
 
@@ -143,15 +139,9 @@ extension Plan {
         mutating func add(_ client: Int, _ kind: Kind, delay: Int64? = nil) {
             operations.append(
                 Operation(
-                    number: operations.count,
-                    client: client,
+                    number: operations.count, client: client,
                     delay: delay ?? Int64(random.below(4) == 0 ? random.below(2_000) : random.below(100)),
-                    node: random.below(nodes),
-                    kind: kind,
-                    retries: random.below(3),
-                    isDoubled: random.below(8) == 0
-                )
-            )
+                    node: random.below(nodes), kind: kind, retries: random.below(3), isDoubled: random.below(8) == 0))
         }
 
         mutating func challenge(_ client: Int) -> Int {

@@ -30,32 +30,18 @@ enum Scenery {
         var configuration = Configuration()
         configuration.serverTokens = CredentialSource(tokens: ["server-token-of-the-tests-0123456789"])
         configuration.trustSimulator = SimulatorTrust(
-            attestationRootPEM: authority.attestationRootPEM,
-            receiptRootPEM: authority.receiptRootPEM
-        )
+            attestationRootPEM: authority.attestationRootPEM, receiptRootPEM: authority.receiptRootPEM)
         var shop = Configuration.App(
-            id: "shop",
-            teamId: "TEAM123456",
-            appIdPrefix: "TEAM123456",
-            bundleIds: ["com.example.shop"]
-        )
+            id: "shop", teamId: "TEAM123456", appIdPrefix: "TEAM123456", bundleIds: ["com.example.shop"])
         shop.counterMode = isStrict ? .strict : .challenge
         configuration.apps = [shop]
         configuration.quotas = [
             Configuration.Quota(
-                name: "calls",
-                per: .key,
-                limit: QuotaState.limit,
-                window: .seconds(QuotaState.window),
-                costHeader: "X-Cost"
-            )
+                name: "calls", per: .key, limit: QuotaState.limit, window: .seconds(QuotaState.window),
+                costHeader: "X-Cost")
         ]
         configuration.bits = [Configuration.Bit(bit: 0, name: "welcome", resetAfterMonths: nil)]
-        configuration.apple = Configuration.AppleAccount(
-            teamId: "TEAM123456",
-            keyId: "KEY1234567",
-            keyPEM: appleKey
-        )
+        configuration.apple = Configuration.AppleAccount(teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: appleKey)
         return configuration
     }
 
@@ -93,21 +79,13 @@ enum Scenery {
             let configuration = Scenery.configuration(isStrict: true)
             let verifiers = try AppVerifiers(configuration.apps[0], simulator: configuration.trustSimulator)
             let proven = try await verifiers.attest(
-                AttestationObject(decoding: bytes),
-                keyId: try #require(KeyIdentifier(strictBase64: phone.keyId)),
-                hash: ClientDataHash(hashing: challenge),
-                at: instant
+                AttestationObject(decoding: bytes), keyId: try #require(KeyIdentifier(strictBase64: phone.keyId)),
+                hash: ClientDataHash(hashing: challenge), at: instant
             ).get()
             registration = try #require(
                 KeyRegistration(
-                    proven.key,
-                    app: "shop",
-                    simulatedRoots: proven.simulatedRoots,
-                    user: nil,
-                    attestation: bytes,
-                    refreshAt: nil
-                )
-            )
+                    proven.key, app: "shop", simulatedRoots: proven.simulatedRoots, user: nil, attestation: bytes,
+                    refreshAt: nil))
             self.phone = phone
         }
     }

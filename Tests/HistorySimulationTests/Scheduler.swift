@@ -126,11 +126,8 @@ final class Scheduler: Sendable {
         return state.driver
     }
 
-    private static func add(
-        _ state: inout State,
-        _ milliseconds: Int64,
-        _ action: @escaping @Sendable () async -> Void
-    ) {
+    private static func add(_ state: inout State, _ milliseconds: Int64, _ action: @escaping @Sendable () async -> Void)
+    {
         state.timers.append(Timer(at: state.now + milliseconds, action: action))
     }
 }

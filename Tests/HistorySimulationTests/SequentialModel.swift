@@ -36,10 +36,7 @@ struct SequentialModel {
         }
         for group in keys.groups {
             try judge(
-                .check(group.intervals, from: keys.initial, step: keys.step),
-                "keys",
-                "keys \(group.keys.sorted())"
-            )
+                .check(group.intervals, from: keys.initial, step: keys.step), "keys", "keys \(group.keys.sorted())")
         }
         for (token, intervals) in tokens.sorted(by: { $0.key < $1.key }) {
             try judge(.check(intervals, from: TokenState(), step: TokenState.step), "token", "token \(token)")
@@ -359,12 +356,7 @@ struct QuotaState: Hashable {
     static func entry(of exchange: Exchange) throws(Violation) -> (Int, Entry)? {
         guard case .authorize(let token, let cost) = exchange.request else { return nil }
         func entry(_ outcome: Outcome) -> (Int, Entry) {
-            let entry = Entry(
-                cost: cost,
-                now: exchange.nodeTime,
-                latestClock: exchange.latestClock,
-                outcome: outcome
-            )
+            let entry = Entry(cost: cost, now: exchange.nodeTime, latestClock: exchange.latestClock, outcome: outcome)
             return (token.key, entry)
         }
         guard let known = exchange.known else { return entry(.unknown) }

@@ -40,8 +40,7 @@ final class SimulatedDisk: Sendable {
         self.planted = planted
         let server: @Sendable () -> Date = { Date(milliseconds: Scenery.start + scheduler.now) }
         store = InMemoryTrustStore(
-            clock: StoreClock(uptime: { .milliseconds(scheduler.now) }, server: hasServerClock ? server : nil)
-        )
+            clock: StoreClock(uptime: { .milliseconds(scheduler.now) }, server: hasServerClock ? server : nil))
         memory = Mutex(Memory())
     }
 
@@ -49,9 +48,7 @@ final class SimulatedDisk: Sendable {
     func adopt(_ registration: KeyRegistration, _ number: Int) async throws {
         let start = Date(milliseconds: Scenery.start)
         let challenge = SpendableChallenge(
-            id: Array(repeating: UInt8(number), count: 16),
-            expiresAt: start.addingTimeInterval(300)
-        )
+            id: Array(repeating: UInt8(number), count: 16), expiresAt: start.addingTimeInterval(300))
         _ = try await store.insert(registration, spending: challenge, at: start)
     }
 
@@ -64,9 +61,7 @@ final class SimulatedDisk: Sendable {
 
     /// One verb, from the request's arrival to its commit.
     func run<Result: Sendable>(
-        _ verb: String,
-        isLost: Bool,
-        _ body: @escaping @Sendable () async throws -> Result
+        _ verb: String, isLost: Bool, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         switch planted {
         case .readThenAct where ["advance", "consume", "draw"].contains(verb): return try await splitInTwo(body)

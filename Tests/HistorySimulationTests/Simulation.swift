@@ -41,7 +41,9 @@ enum Simulation {
     /// Without a part the turns fall in another way, so each shorter plan is tried in several orders.
     ///
     /// - Parameter runs: the most simulations that are run for it.
-    static func shortest(_ failure: Failure, planted: PlantedBug? = nil, within runs: Int = 1_000) async throws
+    static func shortest(
+        _ failure: Failure, planted: PlantedBug? = nil, within runs: Int = 1_000
+    ) async throws
         -> Failure
     {
         var best = failure
@@ -107,13 +109,6 @@ extension Plan {
 extension Plan.Operation {
     fileprivate var askedOnce: Plan.Operation {
         Plan.Operation(
-            number: number,
-            client: client,
-            delay: delay,
-            node: node,
-            kind: kind,
-            retries: 0,
-            isDoubled: false
-        )
+            number: number, client: client, delay: delay, node: node, kind: kind, retries: 0, isDoubled: false)
     }
 }

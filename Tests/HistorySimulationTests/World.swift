@@ -99,8 +99,7 @@ final class World: Sendable {
         return SystemSources(
             now: { Date(milliseconds: self.clock(of: node)) },
             random: { count in random.withLock { random in (0..<count).map { _ in UInt8(random.below(256)) } } },
-            uptime: { Double(self.scheduler.now) / 1000 }
-        )
+            uptime: { Double(self.scheduler.now) / 1000 })
     }
 
     // MARK: Nodes
@@ -111,13 +110,9 @@ final class World: Sendable {
         let quiet = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         let line = DatabaseLine(world: self, node: node, incarnation: incarnation)
         let server = try await TrustServer(
-            configuration: configuration,
-            store: WrappedTrustStore(disk.store, in: line),
+            configuration: configuration, store: WrappedTrustStore(disk.store, in: line),
             transport: SimulatedApple(world: self, node: node, incarnation: incarnation),
-            sources: sources(of: node, incarnation),
-            log: quiet,
-            announce: { _ in }
-        )
+            sources: sources(of: node, incarnation), log: quiet, announce: { _ in })
         state.withLock { $0.nodes[node].server = server }
     }
 
@@ -195,8 +190,7 @@ final class World: Sendable {
         let lead = time - Scenery.start - scheduler.now
         return state.withLock { state in
             state.history.exchanges.append(
-                Exchange(operation: attempt.operation, request: request, nodeTime: time, lead: lead, invoked: line)
-            )
+                Exchange(operation: attempt.operation, request: request, nodeTime: time, lead: lead, invoked: line))
             return state.history.exchanges.count - 1
         }
     }
@@ -219,8 +213,7 @@ struct DatabaseLine: StoreVerbWrapper {
     let incarnation: Int
 
     func run<Result: Sendable>(
-        _ verb: String,
-        _ body: @escaping @Sendable () async throws -> Result
+        _ verb: String, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let attempt = Attempt.current else { return try await body() }
         let disk = world.disk
@@ -238,12 +231,8 @@ extension World {
     ///
     /// - Parameter body: does what is asked; it is told whether its answer will be lost.
     func step<Result: Sendable>(
-        _ attempt: Attempt,
-        _ name: String,
-        _ node: Int,
-        _ incarnation: Int,
-        _ body: @escaping @Sendable (_ isLost: Bool) async throws -> Result,
-        fault: () -> any Error
+        _ attempt: Attempt, _ name: String, _ node: Int, _ incarnation: Int,
+        _ body: @escaping @Sendable (_ isLost: Bool) async throws -> Result, fault: () -> any Error
     ) async throws -> Result {
         let kind = plan.fault(attempt.operation, attempt.number, attempt.nextStep())
         await scheduler.turn()
@@ -311,9 +300,7 @@ struct SimulatedApple: AppleTransport {
             guard isQuery else { return AppleAnswer(status: 200) }
             guard bit else { return AppleAnswer(status: 200, body: Array("Failed to find bit state".utf8)) }
             return AppleAnswer(
-                status: 200,
-                body: Array(#"{"bit0":true,"bit1":false,"last_update_time":"2026-11"}"#.utf8)
-            )
+                status: 200, body: Array(#"{"bit0":true,"bit1":false,"last_update_time":"2026-11"}"#.utf8))
         } fault: {
             AppleTransportFault(code: .appleUnreachable, reason: "lost")
         }

@@ -51,8 +51,7 @@ import Testing
 
     @Test func reportsWhatTheSystemSwallows() throws {
         let document = try read(
-            "<plist><dict><key>a</key><dict><key>b</key><true/><key>b</key><false/></dict></dict></plist>\n<x>"
-        )
+            "<plist><dict><key>a</key><dict><key>b</key><true/><key>b</key><false/></dict></dict></plist>\n<x>")
         #expect(document.oddities.map(\.kind) == [.duplicateKey, .trailingContent])
         #expect(document.oddities.first?.keyPath == ["a", "b"])
         guard case .boolean(false)? = document.root["a"]?["b"]?.value else {

@@ -28,8 +28,7 @@ import Testing
     @Test func controlCharactersAndDeepValuesNeverBreakIt() throws {
         #expect(
             try PlistReader.read(Self.document(.string("a\u{0}\u{1B}\u{85}\u{FFFF}b"))).root.propertyListValue
-                == .string("a\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}b")
-        )
+                == .string("a\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}b"))
         var deep = PropertyListValue.string("x")
         for _ in 0..<40 { deep = .array([deep]) }
         #expect(deep.xmlLines(indentation: " ").count == 34)

@@ -13,23 +13,15 @@ import Testing
         target.configurations = [
             .init(section: "Default ATS Secure Connection", name: "ATS Default Connection", result: .fail),
             .init(
-                section: "Configuring TLS exceptions for old.example.com",
-                name: "TLSv1.1",
-                result: .pass,
-                isSmallest: true,
-                dictionary: "{ }"
-            ),
+                section: "Configuring TLS exceptions for old.example.com", name: "TLSv1.1", result: .pass,
+                isSmallest: true, dictionary: "{ }"),
             .init(section: "Configuring TLS exceptions for old.example.com", name: "TLSv1.0", result: .undetermined),
         ]
         target.causes = [
             .init(
                 Cause(
-                    "ats.tls.version-too-low",
-                    "The server ends at TLS 1.1.",
-                    citation: .apple("x", read: "2026-11-21")
-                ),
-                fix: "enable TLS 1.2 on the server"
-            )
+                    "ats.tls.version-too-low", "The server ends at TLS 1.1.", citation: .apple("x", read: "2026-11-21")),
+                fix: "enable TLS 1.2 on the server")
         ]
         target.certificates = [
             .init(name: "CN=old.example.com", notBefore: 1_735_689_600, notAfter: 1_767_225_600),

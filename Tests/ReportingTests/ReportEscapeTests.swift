@@ -41,21 +41,16 @@ struct ReportEscapeTests {
     private static func report(_ random: inout SplitMix, findings: Int) -> FindingsReport {
         let list = (0..<findings).map { _ in
             Finding(
-                rule: "ATS001",
-                severity: [.error, .warning, .note][random.below(3)],
+                rule: "ATS001", severity: [.error, .warning, .note][random.below(3)],
                 location: random.below(2) == 0 ? nil : SourceLocation(line: 3, column: 5),
-                keyPath: [text(&random), text(&random)],
-                message: text(&random),
+                keyPath: [text(&random), text(&random)], message: text(&random),
                 fix: random.below(2) == 0 ? nil : text(&random),
-                citation: .apple("NSAppTransportSecurity", read: "2026-11-21")
-            )
+                citation: .apple("NSAppTransportSecurity", read: "2026-11-21"))
         }
         return FindingsReport(
-            version: "1",
-            rules: [],
+            version: "1", rules: [],
             files: [.init(path: text(&random), findings: list), .init(path: text(&random), findings: [])],
-            unreadable: [(text(&random), text(&random))]
-        )
+            unreadable: [(text(&random), text(&random))])
     }
 
     private static let rounds = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 300 : 20_000
@@ -122,8 +117,7 @@ struct ReportEscapeTests {
         var random = SplitMix(state: 12)
         for _ in 0..<Self.rounds {
             let rows = Self.report(&random, findings: 3).markdown().unicodeScalars.split(separator: "\n").map(
-                String.init
-            )
+                String.init)
             let table = rows.filter { $0.hasPrefix("| error") || $0.hasPrefix("| warning") || $0.hasPrefix("| note") }
             #expect(table.count == 3)
             for row in table { #expect(Self.cells(row) == 5 && Self.plainCells(row) == 5, "\(row)") }
@@ -135,8 +129,7 @@ struct ReportEscapeTests {
                     let isInSpan = row.unicodeScalars[..<start].count { $0 == "`" } % 2 == 1
                     #expect(
                         isInSpan || tag.utf8.starts(with: "<code>".utf8) || tag.utf8.starts(with: "</code>".utf8),
-                        "\(row)"
-                    )
+                        "\(row)")
                     rest = rest[rest.index(after: start)...]
                 }
             }
@@ -179,10 +172,7 @@ struct ReportEscapeTests {
             return pages.rendered(pretty: false)
         }
         let run = try ProgramRun(
-            URL(fileURLWithPath: "/usr/bin/env"),
-            ["python3", "-c", Self.python],
-            input: lines.joined(separator: "\n")
-        )
+            URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", Self.python], input: lines.joined(separator: "\n"))
         #expect(run.status == 0, "\(run.errors)")
         #expect(run.json["junit"] as? Int == Self.rounds * 5)
         #expect(run.json["html"] as? Int == Self.rounds * 3)

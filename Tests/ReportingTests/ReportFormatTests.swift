@@ -15,24 +15,18 @@ import Testing
 @Suite struct ReportFormatTests {
     private static let nasty = "a <b> & \"c\" '|' `d` %0A\n::error::x ]]>\u{1B}[31m</script>"
 
-    private static func report(line: Int = 3, failOn: Severity = .error, path: String = "App ä/Info.plist")
+    private static func report(
+        line: Int = 3, failOn: Severity = .error, path: String = "App ä/Info.plist"
+    )
         -> FindingsReport
     {
         let citation = Citation.apple(
-            "NSAppTransportSecurity",
-            url: "https://developer.apple.com/x",
-            read: "2026-11-21"
-        )
+            "NSAppTransportSecurity", url: "https://developer.apple.com/x", read: "2026-11-21")
         func finding(_ severity: Severity, _ rule: String, _ message: String) -> Finding {
             Finding(
-                rule: rule,
-                severity: severity,
-                location: SourceLocation(line: line, column: 5),
-                keyPath: ["NSAppTransportSecurity", "x.example.com"],
-                message: message,
-                fix: "Fix it.",
-                citation: citation
-            )
+                rule: rule, severity: severity, location: SourceLocation(line: line, column: 5),
+                keyPath: ["NSAppTransportSecurity", "x.example.com"], message: message, fix: "Fix it.",
+                citation: citation)
         }
         return FindingsReport(
             version: "1.2.3",
@@ -56,11 +50,8 @@ import Testing
     /// A file with too many findings was read, and no format says otherwise.
     @Test func whatIsNotListedWasRead() {
         let report = FindingsReport(
-            version: "1.0.0",
-            rules: [],
-            files: [.init(path: "Many.plist", findings: [])],
-            unlisted: [("Many.plist", "has 3 more findings, which are not listed")]
-        )
+            version: "1.0.0", rules: [], files: [.init(path: "Many.plist", findings: [])],
+            unlisted: [("Many.plist", "has 3 more findings, which are not listed")])
         #expect(report.text(colored: false).hasPrefix("Many.plist: has 3 more findings, which are not listed\n"))
         #expect(report.html().contains("Not listed") && !report.html().contains("Could not be read"))
         #expect(report.markdown().contains("## Not listed\n\n- `Many.plist`: has 3 more findings"))
@@ -87,8 +78,7 @@ import Testing
         let lines = Self.report(path: "a,b:c.plist").github().split(separator: "\n")
         #expect(lines.count == 3)
         #expect(
-            lines.allSatisfy { $0.hasPrefix("::error ") || $0.hasPrefix("::warning ") || $0.hasPrefix("::notice ") }
-        )
+            lines.allSatisfy { $0.hasPrefix("::error ") || $0.hasPrefix("::warning ") || $0.hasPrefix("::notice ") })
         #expect(lines.first?.hasPrefix("::error file=a%2Cb%3Ac.plist,line=3,col=5,title=R001::a <b>") == true)
         #expect(lines.first?.contains("%250A%0A") == true)
     }
@@ -100,8 +90,7 @@ import Testing
     }
 
     @Test(arguments: [(Severity.error, 1), (.warning, 2), (.note, 3)]) func junitIsWellFormed(
-        _ failOn: Severity,
-        _ failures: Int
+        _ failOn: Severity, _ failures: Int
     ) throws {
         let counter = ElementCounter()
         let parser = XMLParser(data: Data(Self.report(failOn: failOn).junit().utf8))
@@ -115,10 +104,7 @@ import Testing
     private final class ElementCounter: NSObject, XMLParserDelegate {
         var counts: [String: Int] = [:]
         func parser(
-            _: XMLParser,
-            didStartElement name: String,
-            namespaceURI: String?,
-            qualifiedName: String?,
+            _: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
             attributes: [String: String]
         ) {
             counts[name, default: 0] += 1
@@ -139,8 +125,7 @@ import Testing
     @Test(.enabled(if: PythonPackages.has("sarif", "sarif_pydantic"), "pip install sarif-tools sarif-pydantic"))
     func sarifIsReadByOthers() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "sealward-sarif-\(UUID().uuidString)"
-        )
+            "sealward-sarif-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("r.sarif")
@@ -165,8 +150,7 @@ import Testing
         let page = Self.report().html()
         #expect(page.contains("a &lt;b&gt; &amp; &quot;c&quot;"))
         #expect(
-            !page.contains("<script") && !page.contains("src=") && !page.contains("href=") && !page.contains("url(")
-        )
+            !page.contains("<script") && !page.contains("src=") && !page.contains("href=") && !page.contains("url("))
         #expect(page.contains("prefers-color-scheme:dark") && page.contains("width=device-width"))
     }
 }

@@ -53,18 +53,12 @@ final class ScriptedService: GateTransport, Sendable {
     /// A gate that asks this service and lives on its clocks.
     func gate(_ change: (inout TokenGate.Configuration) -> Void = { _ in }) -> TokenGate {
         var configuration = TokenGate.Configuration(
-            service: ScriptedService.base,
-            issuer: ScriptedService.base,
-            audience: "shop-api",
-            apps: [ScriptedService.app]
-        )
+            service: ScriptedService.base, issuer: ScriptedService.base, audience: "shop-api",
+            apps: [ScriptedService.app])
         change(&configuration)
         return TokenGate(
-            configuration,
-            transport: self,
-            uptime: { self.box.withLockedValue { $0.uptime } },
-            now: { self.box.withLockedValue { $0.date } }
-        )
+            configuration, transport: self, uptime: { self.box.withLockedValue { $0.uptime } },
+            now: { self.box.withLockedValue { $0.date } })
     }
 
     func pass(_ duration: Duration) {

@@ -36,24 +36,16 @@ import Testing
             let isPhone = request.url.hasPrefix("http://apple.test")
             let isChallenge = request.url.hasSuffix("/challenges")
             return AppleAnswer(
-                status: isPhone || isChallenge ? 200 : status,
-                headers: ["content-type": "application/json"],
-                body: Array(body.utf8)
-            )
+                status: isPhone || isChallenge ? 200 : status, headers: ["content-type": "application/json"],
+                body: Array(body.utf8))
         }
     }
 
     private static func run(_ status: Int, _ mix: PersonaMix) async throws -> FleetTally {
         let tally = FleetTally()
         let calls = FleetCalls(
-            transport: Careless(status: status),
-            service: "http://service.test",
-            apple: "http://apple.test",
-            app: "shop",
-            serverToken: nil,
-            adminToken: nil,
-            tally: tally
-        )
+            transport: Careless(status: status), service: "http://service.test", apple: "http://apple.test",
+            app: "shop", serverToken: nil, adminToken: nil, tally: tally)
         var plan = Fleet.Plan(appId: "SIMTEAM001.com.example.shop")
         plan.devices = 8
         plan.mix = mix

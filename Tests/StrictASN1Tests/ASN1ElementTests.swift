@@ -82,8 +82,7 @@ import Testing
 
     @Test func identifiersAreDotted() throws {
         #expect(
-            try ASN1Element.dotted([0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x0B]) == "1.2.840.113549.1.1.11"
-        )
+            try ASN1Element.dotted([0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x0B]) == "1.2.840.113549.1.1.11")
         #expect(try ASN1Element.dotted([0x88, 0x37, 0x03]) == "2.999.3")
         let refused: [[UInt8]] = [
             [], [0x80], [0x2A, 0x86], Array(repeating: 0x2A, count: 129), Array(repeating: 0xFF, count: 11),

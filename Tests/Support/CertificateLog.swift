@@ -82,9 +82,7 @@ public struct CertificateLog: Sendable {
     ///
     /// - Parameter intervals: the days of the certificates that a log takes, the first and the one after the last.
     public static func logList(
-        _ logs: [CertificateLog],
-        states: [String: String] = [:],
-        intervals: [String: (String, String)] = [:]
+        _ logs: [CertificateLog], states: [String: String] = [:], intervals: [String: (String, String)] = [:]
     ) -> String {
         let operators = Dictionary(grouping: logs, by: \.operatorName).sorted { $0.key < $1.key }.map { name, logs in
             let entries = logs.map { log in
@@ -109,13 +107,8 @@ extension TestCertification {
     ///
     /// - Parameter timestamps: makes them of the entry that a log sees.
     public func issue(
-        _ file: String,
-        subject: String,
-        key: Key = .curve("prime256v1"),
-        issuer: Identity,
-        extensions: [String],
-        days: Int,
-        timestamps: (CertificateLog.Entry) throws -> [[UInt8]]
+        _ file: String, subject: String, key: Key = .curve("prime256v1"), issuer: Identity, extensions: [String],
+        days: Int, timestamps: (CertificateLog.Entry) throws -> [[UInt8]]
     ) throws -> Identity {
         let issuerKey = directory.path(file + ".issuer.der")
         let pem = try OpenSSLProgram.run(["x509", "-in", issuer.certificatePath, "-noout", "-pubkey"])
@@ -124,37 +117,23 @@ extension TestCertification {
         // Both must be made in the same second.
         for attempt in 0..<20 {
             let before = try issue(
-                "\(file)-pre\(attempt)",
-                subject: subject,
-                key: key,
-                issuer: issuer,
-                extensions: extensions,
-                days: days,
-                serial: serial
-            )
+                "\(file)-pre\(attempt)", subject: subject, key: key, issuer: issuer, extensions: extensions, days: days,
+                serial: serial)
             // Bytes 0 to 3 are the header of the certificate; the signed part follows.
             let part = directory.path(file + ".tbs")
             try OpenSSLProgram.run([
                 "asn1parse", "-in", before.certificatePath, "-strparse", "4", "-noout", "-out", part,
             ])
             let entry = CertificateLog.Entry.precertificate(
-                try CertificateLog.bytes(part),
-                issuerKey: try CertificateLog.bytes(issuerKey)
-            )
+                try CertificateLog.bytes(part), issuerKey: try CertificateLog.bytes(issuerKey))
             let list = CertificateLog.list(try timestamps(entry))
             let hex = list.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
             // In the midst of the others, where it must be taken out again.
             var all = extensions
             all.insert("1.3.6.1.4.1.11129.2.4.2=ASN1:FORMAT:HEX,OCTETSTRING:\(hex)", at: min(1, all.count))
             let made = try issue(
-                "\(file)-\(attempt)",
-                subject: subject,
-                issuer: issuer,
-                extensions: all,
-                days: days,
-                keyFrom: before,
-                serial: serial
-            )
+                "\(file)-\(attempt)", subject: subject, issuer: issuer, extensions: all, days: days, keyFrom: before,
+                serial: serial)
             let dates = try [before, made].map {
                 try OpenSSLProgram.run(["x509", "-in", $0.certificatePath, "-noout", "-dates"])
             }

@@ -26,12 +26,8 @@ package struct HTTPCall: Sendable {
     ///
     /// - Parameter timeout: seconds without a byte.
     package init(
-        _ method: String = "GET",
-        _ url: String,
-        body: [UInt8]? = nil,
-        token: String? = nil,
-        headers: [String: String] = [:],
-        timeout: TimeInterval = 30
+        _ method: String = "GET", _ url: String, body: [UInt8]? = nil, token: String? = nil,
+        headers: [String: String] = [:], timeout: TimeInterval = 30
     ) async throws {
         guard let address = URL(string: url) else { throw URLError(.badURL) }
         var request = URLRequest(url: address, timeoutInterval: timeout)

@@ -15,10 +15,7 @@ package final class HeldPort: Sendable {
     ///   - isListening: whether connections are accepted, by the system alone unless somebody calls `accept`; else they are refused.
     ///   - backlog: how many connections may wait for `accept`.
     package init(
-        _ host: UInt32 = LoopbackAddress.first,
-        port number: Int = 0,
-        isListening: Bool = false,
-        backlog: Int32 = 1
+        _ host: UInt32 = LoopbackAddress.first, port number: Int = 0, isListening: Bool = false, backlog: Int32 = 1
     ) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         self.descriptor = descriptor

@@ -10,9 +10,7 @@ package enum LoopbackAddress {
 
     /// Hands the address over and gives back what came of it.
     package static func with<Result>(
-        _ host: UInt32 = first,
-        port: Int = 0,
-        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+        _ host: UInt32 = first, port: Int = 0, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -26,9 +26,7 @@ public final class NodeServer: Sendable {
         return candidates.first { path in
             guard FileManager.default.isExecutableFile(atPath: path),
                 let version = try? ProgramRun(
-                    URL(fileURLWithPath: path),
-                    ["-p", "process.versions.openssl.split('.').slice(0, 2).join(' ')"]
-                )
+                    URL(fileURLWithPath: path), ["-p", "process.versions.openssl.split('.').slice(0, 2).join(' ')"])
             else { return false }
             let parts = version.output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
             return parts.count == 2 && (parts[0], parts[1]) >= (3, 5)

@@ -80,16 +80,9 @@ public struct TestCertification: Sendable {
     ///   - keyFrom: an identity whose key is taken over.
     ///   - serial: the serial number.
     public func issue(
-        _ file: String,
-        subject: String,
-        key: Key = .curve("prime256v1"),
-        issuer: Identity? = nil,
-        extensions: [String] = [],
-        digest: String = "sha256",
-        days: Int = 90,
-        signing: [String] = [],
-        keyFrom: Identity? = nil,
-        serial: Int = Int.random(in: 1...Int(Int32.max))
+        _ file: String, subject: String, key: Key = .curve("prime256v1"), issuer: Identity? = nil,
+        extensions: [String] = [], digest: String = "sha256", days: Int = 90, signing: [String] = [],
+        keyFrom: Identity? = nil, serial: Int = Int.random(in: 1...Int(Int32.max))
     ) throws -> Identity {
         let certificate = directory.path(file + ".pem")
         let keyPath = keyFrom?.keyPath ?? directory.path(file + ".key")
@@ -110,7 +103,9 @@ public struct TestCertification: Sendable {
     }
 
     /// A root that may sign certificates.
-    public func root(_ file: String = "root", subject: String = "/CN=Test Root", key: Key = .curve("prime256v1")) throws
+    public func root(
+        _ file: String = "root", subject: String = "/CN=Test Root", key: Key = .curve("prime256v1")
+    ) throws
         -> Identity
     {
         try issue(file, subject: subject, key: key, extensions: TestCertification.authority)

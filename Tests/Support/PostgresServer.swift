@@ -43,9 +43,7 @@ package final class PostgresServer: Sendable {
     package convenience init() throws {
         try self.init { server in
             try server.run(
-                "initdb",
-                ["-D", server.folder + "/data", "-A", "trust", "-U", "sealward", "-E", "UTF8", "--no-sync"]
-            )
+                "initdb", ["-D", server.folder + "/data", "-A", "trust", "-U", "sealward", "-E", "UTF8", "--no-sync"])
         }
     }
 
@@ -120,7 +118,9 @@ package final class PostgresServer: Sendable {
     /// Runs a script of psql against a connection string, and gives what it printed.
     ///
     /// - Parameter text: the script itself, because the server's user need not be able to read the project.
-    @discardableResult package func runScript(_ text: String, variables: [String: String], at url: String) throws
+    @discardableResult package func runScript(
+        _ text: String, variables: [String: String], at url: String
+    ) throws
         -> String
     {
         let path = folder + "/script-\(UUID().uuidString.prefix(8)).sql"

@@ -21,9 +21,7 @@ public struct ProgramRun: Sendable {
 
     /// Runs `sealward`, and waits for its end.
     public init(
-        _ arguments: [String],
-        input: String? = nil,
-        in folder: URL? = nil,
+        _ arguments: [String], input: String? = nil, in folder: URL? = nil,
         environment: [String: String] = ["NO_COLOR": "1"]
     ) throws {
         try self.init(BuiltProgram.url, arguments, input: input, in: folder, environment: environment)
@@ -33,10 +31,7 @@ public struct ProgramRun: Sendable {
     ///
     /// - Parameter environment: beside that of the tests, and a line so long that no sentence is broken.
     public init(
-        _ program: URL,
-        _ arguments: [String],
-        input: String? = nil,
-        in folder: URL? = nil,
+        _ program: URL, _ arguments: [String], input: String? = nil, in folder: URL? = nil,
         environment: [String: String] = [:]
     ) throws {
         let streams = try TemporaryDirectory()

@@ -55,9 +55,9 @@ package final class LoopbackServers: Sendable {
         ]
         if let kinds { arguments += ["--only", kinds.joined(separator: ",")] }
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(
-            ["PATH": ProcessInfo.processInfo.environment["PATH", default: ""] + ":/usr/sbin:/sbin"]
-        ) { $1 }
+        process.environment = ProcessInfo.processInfo.environment.merging([
+            "PATH": ProcessInfo.processInfo.environment["PATH", default: ""] + ":/usr/sbin:/sbin"
+        ]) { $1 }
         let input = Pipe()
         let output = Pipe()
         process.standardInput = input

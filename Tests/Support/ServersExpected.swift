@@ -19,13 +19,8 @@ package struct ServerExpectation: Sendable, CustomStringConvertible {
     package var description: String { kind }
 
     init(
-        _ kind: String,
-        _ macos26: String,
-        _ published: String?,
-        _ macos1011: String?,
-        _ cause: String?,
-        _ reason: String,
-        linkedOn18: String? = nil
+        _ kind: String, _ macos26: String, _ published: String?, _ macos1011: String?, _ cause: String?,
+        _ reason: String, linkedOn18: String? = nil
     ) {
         self.kind = kind
         self.macos26 = macos26
@@ -73,120 +68,49 @@ package enum ServerExpectations {
 
     static let versions: [ServerExpectation] = [
         .init(
-            "modern",
-            Row.pass,
-            nil,
-            Row.pass13,
-            nil,
-            "TLS 1.2 and 1.3, ECDHE, RSA-2048, SHA-256, an installed root."
-        ),
+            "modern", Row.pass, nil, Row.pass13, nil, "TLS 1.2 and 1.3, ECDHE, RSA-2048, SHA-256, an installed root."),
         .init("modern-ecdsa", Row.pass, nil, Row.pass13, nil, "The same with P-256."),
         .init("all-versions", Row.pass, nil, Row.pass13, nil, "1.3 is negotiated; the older ones do not matter."),
         .init(
-            "tls13-only",
-            Row.pass,
-            nil,
-            Row.fail13,
-            nil,
-            "Every hello of a system with TLS 1.3 offers 1.3; macOS 10.11 has none."
-        ),
+            "tls13-only", Row.pass, nil, Row.fail13, nil,
+            "Every hello of a system with TLS 1.3 offers 1.3; macOS 10.11 has none."),
         .init("tls12-only", Row.upTo12, nil, Row.pass13, nil, "Only a floor of 1.3 fails."),
         .init(
-            "tls11-only",
-            Row.fail,
-            Row.upTo11,
-            Row.upTo11of13,
-            "ats.tls.version-too-low",
+            "tls11-only", Row.fail, Row.upTo11, Row.upTo11of13, "ats.tls.version-too-low",
             "Floors of 1.1 and 1.0 pass, and so does Allow All, where the network stack's own floor is 1.0: linked before 26.",
-            linkedOn18: Row.upTo11
-        ),
+            linkedOn18: Row.upTo11),
         .init(
-            "tls10-only",
-            Row.fail,
-            Row.only10,
-            Row.only10of13,
-            "ats.tls.version-too-low",
-            "Only a floor of 1.0 passes, and linked on 26 nothing does.",
-            linkedOn18: Row.only10
-        ),
+            "tls10-only", Row.fail, Row.only10, Row.only10of13, "ats.tls.version-too-low",
+            "Only a floor of 1.0 passes, and linked on 26 nothing does.", linkedOn18: Row.only10),
         .init(
-            "tls12-no-extended-master-secret",
-            Row.upTo12,
-            nil,
-            Row.pass13,
-            nil,
-            "Only FCP_v2.1 asks for the extended master secret."
-        ),
+            "tls12-no-extended-master-secret", Row.upTo12, nil, Row.pass13, nil,
+            "Only FCP_v2.1 asks for the extended master secret."),
         .init("tls10-to-12", Row.upTo12, nil, Row.pass13, nil, "1.2 is negotiated."),
         .init(
-            "tls10-to-11",
-            Row.fail,
-            Row.upTo11,
-            Row.upTo11of13,
-            "ats.tls.version-too-low",
-            "1.1 is the highest.",
-            linkedOn18: Row.upTo11
-        ),
+            "tls10-to-11", Row.fail, Row.upTo11, Row.upTo11of13, "ats.tls.version-too-low", "1.1 is the highest.",
+            linkedOn18: Row.upTo11),
         .init(
-            "tls10-static",
-            Row.fail,
-            "F P FFFF F F FFFP FFFP",
-            "F P FFF F F FFP FFP",
-            "ats.tls.version-too-low",
-            "Needs the floor of 1.0 and FS off.",
-            linkedOn18: "F P FFFF F F FFFP FFFP"
-        ),
+            "tls10-static", Row.fail, "F P FFFF F F FFFP FFFP", "F P FFF F F FFP FFP", "ats.tls.version-too-low",
+            "Needs the floor of 1.0 and FS off.", linkedOn18: "F P FFFF F F FFFP FFFP"),
         .init(
-            "tls11-static",
-            Row.fail,
-            "F P FFFF F F FFPP FFPP",
-            "F P FFF F F FPP FPP",
-            "ats.tls.version-too-low",
-            "Needs a floor of 1.1 and FS off.",
-            linkedOn18: "F P FFFF F F FFPP FFPP"
-        ),
+            "tls11-static", Row.fail, "F P FFFF F F FFPP FFPP", "F P FFF F F FPP FPP", "ats.tls.version-too-low",
+            "Needs a floor of 1.1 and FS off.", linkedOn18: "F P FFFF F F FFPP FFPP"),
         .init(
-            "tls10-to-12-static",
-            Row.static12,
-            nil,
-            Row.static12of13,
-            "ats.tls.no-forward-secrecy",
-            "TLS 1.2 with RSA key exchange: FS off is enough."
-        ),
+            "tls10-to-12-static", Row.static12, nil, Row.static12of13, "ats.tls.no-forward-secrecy",
+            "TLS 1.2 with RSA key exchange: FS off is enough."),
         .init(
-            "tls13-and-static-12",
-            Row.pass,
-            nil,
-            Row.static12of13,
-            nil,
-            "1.3 always has forward secrecy; without 1.3 the server is one without it."
-        ),
+            "tls13-and-static-12", Row.pass, nil, Row.static12of13, nil,
+            "1.3 always has forward secrecy; without 1.3 the server is one without it."),
         .init(
-            "tls13-and-10",
-            Row.pass,
-            nil,
-            Row.only10of13,
-            nil,
-            "1.3 first; a system without 1.3 meets a 1.0 server."
-        ),
+            "tls13-and-10", Row.pass, nil, Row.only10of13, nil, "1.3 first; a system without 1.3 meets a 1.0 server."),
         .init(
-            "static-preferred",
-            Row.upTo12,
-            nil,
-            Row.pass13,
-            nil,
-            "The server prefers RSA key exchange but takes ECDHE when only that is offered."
-        ),
+            "static-preferred", Row.upTo12, nil, Row.pass13, nil,
+            "The server prefers RSA key exchange but takes ECDHE when only that is offered."),
         .init("tls13-aes128", Row.pass, nil, Row.fail13, nil, "A suite of TLS 1.3 alone."),
         .init("tls13-aes256", Row.pass, nil, Row.fail13, nil, "A suite of TLS 1.3 alone."),
         .init(
-            "tls13-chacha20",
-            Row.pass,
-            nil,
-            Row.fail13,
-            nil,
-            "A suite of TLS 1.3 alone; the restriction to AES stands in the list for 1.2 only."
-        ),
+            "tls13-chacha20", Row.pass, nil, Row.fail13, nil,
+            "A suite of TLS 1.3 alone; the restriction to AES stands in the list for 1.2 only."),
         .init("split-records", Row.upTo12, nil, Row.pass13, nil, "Handshake messages in pieces of 7 bytes are legal."),
         .init("split-records-13", Row.pass, nil, Row.fail13, nil, "A ServerHello in pieces of 11 bytes is legal."),
         .init("s-server", Row.pass, nil, Row.pass13, nil, "openssl s_server as it comes."),
@@ -194,390 +118,175 @@ package enum ServerExpectations {
         .init("sni-required", Row.pass, nil, Row.pass13, nil, "The hello names the server."),
         .init("group-p256", Row.pass, nil, Row.pass13, nil, "P-256 is offered."),
         .init(
-            "group-p384",
-            Row.pass,
-            nil,
-            Row.pass13,
-            nil,
-            "P-384 is offered; TLS 1.3 asks for it by HelloRetryRequest."
-        ),
+            "group-p384", Row.pass, nil, Row.pass13, nil, "P-384 is offered; TLS 1.3 asks for it by HelloRetryRequest."),
         .init("group-p521", Row.pass, nil, Row.pass13, nil, "P-521 is offered."),
         .init("group-x25519", Row.pass, nil, nil, nil, "X25519 is offered; when macOS began to is not in the sources."),
         .init(
-            "group-brainpool",
-            Row.static12,
-            nil,
-            nil,
-            "ats.tls.no-forward-secrecy",
-            "No common group, so ECDHE cannot be; the server then has RSA key exchange alone."
-        ),
+            "group-brainpool", Row.static12, nil, nil, "ats.tls.no-forward-secrecy",
+            "No common group, so ECDHE cannot be; the server then has RSA key exchange alone."),
         .init(
-            "group-brainpool-only",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.tls.no-common-group",
-            "No common group, and nothing but ECDHE: told by a hello that offers rare groups too."
-        ),
+            "group-brainpool-only", Row.fail, nil, Row.fail13, "ats.tls.no-common-group",
+            "No common group, and nothing but ECDHE: told by a hello that offers rare groups too."),
     ]
 
     static let suites: [ServerExpectation] = [
         .init("suite-ecdsa-aes256-gcm-sha384", Row.upTo12, nil, Row.pass13, nil, "In every list."),
         .init("suite-ecdsa-aes128-gcm-sha256", Row.upTo12, nil, Row.pass13, nil, "In every list."),
         .init(
-            "suite-ecdsa-aes256-cbc-sha384",
-            Row.fail,
-            Row.upTo12,
-            Row.pass13,
-            "ats.tls.no-common-suite",
-            "Documented, and dropped from Apple's published evaluator."
-        ),
+            "suite-ecdsa-aes256-cbc-sha384", Row.fail, Row.upTo12, Row.pass13, "ats.tls.no-common-suite",
+            "Documented, and dropped from Apple's published evaluator."),
         .init(
-            "suite-ecdsa-aes128-cbc-sha256",
-            Row.fail,
-            Row.upTo12,
-            Row.pass13,
-            "ats.tls.no-common-suite",
-            "Documented, and dropped from Apple's published evaluator."
-        ),
+            "suite-ecdsa-aes128-cbc-sha256", Row.fail, Row.upTo12, Row.pass13, "ats.tls.no-common-suite",
+            "Documented, and dropped from Apple's published evaluator."),
         .init("suite-ecdsa-aes256-cbc-sha", Row.upTo12, nil, Row.pass13, nil, "In every list."),
         .init("suite-ecdsa-aes128-cbc-sha", Row.upTo12, nil, Row.pass13, nil, "In every list."),
         .init(
-            "suite-ecdsa-chacha20",
-            Row.upTo12,
-            Row.systemOnly12,
-            nil,
-            nil,
-            "In Apple's evaluator, not in the documents' list."
-        ),
+            "suite-ecdsa-chacha20", Row.upTo12, Row.systemOnly12, nil, nil,
+            "In Apple's evaluator, not in the documents' list."),
         .init("suite-rsa-aes256-gcm-sha384", Row.upTo12, nil, Row.pass13, nil, "In every list."),
         .init("suite-rsa-aes128-gcm-sha256", Row.upTo12, nil, Row.pass13, nil, "In every list."),
         .init(
-            "suite-rsa-aes256-cbc-sha384",
-            Row.fail,
-            Row.upTo12,
-            Row.pass13,
-            "ats.tls.no-common-suite",
-            "Documented, and dropped from Apple's published evaluator."
-        ),
+            "suite-rsa-aes256-cbc-sha384", Row.fail, Row.upTo12, Row.pass13, "ats.tls.no-common-suite",
+            "Documented, and dropped from Apple's published evaluator."),
         .init(
-            "suite-rsa-aes128-cbc-sha256",
-            Row.fail,
-            Row.upTo12,
-            Row.pass13,
-            "ats.tls.no-common-suite",
-            "Documented, and dropped from Apple's published evaluator."
-        ),
+            "suite-rsa-aes128-cbc-sha256", Row.fail, Row.upTo12, Row.pass13, "ats.tls.no-common-suite",
+            "Documented, and dropped from Apple's published evaluator."),
         .init(
-            "suite-rsa-aes256-cbc-sha",
-            Row.upTo12,
-            Row.systemOnly12,
-            Row.pass13,
-            nil,
-            "Missing in the documents' list of eleven; in the evaluator's list of every era."
-        ),
+            "suite-rsa-aes256-cbc-sha", Row.upTo12, Row.systemOnly12, Row.pass13, nil,
+            "Missing in the documents' list of eleven; in the evaluator's list of every era."),
         .init("suite-rsa-aes128-cbc-sha", Row.upTo12, nil, Row.pass13, nil, "In every list."),
         .init(
-            "suite-rsa-chacha20",
-            Row.upTo12,
-            Row.systemOnly12,
-            nil,
-            nil,
-            "In Apple's evaluator, not in the documents' list."
-        ),
+            "suite-rsa-chacha20", Row.upTo12, Row.systemOnly12, nil, nil,
+            "In Apple's evaluator, not in the documents' list."),
         .init(
-            "suite-static-aes256-gcm-sha384",
-            Row.static12,
-            nil,
-            Row.static12of13,
-            "ats.tls.no-forward-secrecy",
-            "FS off adds it."
-        ),
+            "suite-static-aes256-gcm-sha384", Row.static12, nil, Row.static12of13, "ats.tls.no-forward-secrecy",
+            "FS off adds it."),
         .init(
-            "suite-static-aes128-gcm-sha256",
-            Row.static12,
-            nil,
-            Row.static12of13,
-            "ats.tls.no-forward-secrecy",
-            "FS off adds it."
-        ),
+            "suite-static-aes128-gcm-sha256", Row.static12, nil, Row.static12of13, "ats.tls.no-forward-secrecy",
+            "FS off adds it."),
         .init(
-            "suite-static-aes256-cbc-sha256",
-            Row.fail,
-            Row.static12,
-            Row.static12of13,
-            "ats.tls.no-forward-secrecy",
-            "Documented; four RSA suites are left in Apple's evaluator, without it, so FS off does not help."
-        ),
+            "suite-static-aes256-cbc-sha256", Row.fail, Row.static12, Row.static12of13, "ats.tls.no-forward-secrecy",
+            "Documented; four RSA suites are left in Apple's evaluator, without it, so FS off does not help."),
         .init(
-            "suite-static-aes128-cbc-sha256",
-            Row.fail,
-            Row.static12,
-            Row.static12of13,
-            "ats.tls.no-forward-secrecy",
-            "Documented; four RSA suites are left in Apple's evaluator, without it, so FS off does not help."
-        ),
+            "suite-static-aes128-cbc-sha256", Row.fail, Row.static12, Row.static12of13, "ats.tls.no-forward-secrecy",
+            "Documented; four RSA suites are left in Apple's evaluator, without it, so FS off does not help."),
         .init(
-            "suite-static-aes256-cbc-sha",
-            Row.static12,
-            nil,
-            Row.static12of13,
-            "ats.tls.no-forward-secrecy",
-            "FS off adds it."
-        ),
+            "suite-static-aes256-cbc-sha", Row.static12, nil, Row.static12of13, "ats.tls.no-forward-secrecy",
+            "FS off adds it."),
         .init(
-            "suite-static-aes128-cbc-sha",
-            Row.static12,
-            nil,
-            Row.static12of13,
-            "ats.tls.no-forward-secrecy",
-            "FS off adds it."
-        ),
+            "suite-static-aes128-cbc-sha", Row.static12, nil, Row.static12of13, "ats.tls.no-forward-secrecy",
+            "FS off adds it."),
         .init(
-            "suite-dhe-aes128-gcm-sha256",
-            Row.fail,
-            nil,
-            nil,
-            "ats.tls.no-common-suite",
-            "DHE is in no list; whether old systems had it outside ATS is open (fact sheet, section 12)."
-        ),
+            "suite-dhe-aes128-gcm-sha256", Row.fail, nil, nil, "ats.tls.no-common-suite",
+            "DHE is in no list; whether old systems had it outside ATS is open (fact sheet, section 12)."),
     ]
 
     static let keys: [ServerExpectation] = [
         .init(
-            "key-rsa1024",
-            Row.fail,
-            nil,
-            Row.smallKey13,
-            "ats.trust.weak-key",
-            "Plain trust wants 2048 bits since iOS 13 too."
-        ),
+            "key-rsa1024", Row.fail, nil, Row.smallKey13, "ats.trust.weak-key",
+            "Plain trust wants 2048 bits since iOS 13 too."),
         .init("key-rsa3072", Row.pass, nil, Row.pass13, nil, "More than 2048 bits."),
         .init("key-p384", Row.pass, nil, Row.pass13, nil, "More than 256 bits."),
         .init(
-            "key-p521",
-            Row.fail,
-            nil,
-            Row.pass13,
-            "ats.tls.no-common-signature",
+            "key-p521", Row.fail, nil, Row.pass13, "ats.tls.no-common-signature",
             "In TLS 1.3 such a key signs only with ecdsa_secp521r1_sha512, which no capture since macOS 10.13 offers; in TLS 1.2 it may sign with SHA-256."
         ),
         .init(
-            "intermediate-rsa1024",
-            Row.fail,
-            nil,
-            Row.smallKey13,
-            "ats.trust.weak-key",
-            "Every certificate below the anchor is judged."
-        ),
+            "intermediate-rsa1024", Row.fail, nil, Row.smallKey13, "ats.trust.weak-key",
+            "Every certificate below the anchor is judged."),
         .init(
-            "signature-sha1",
-            Row.fail,
-            nil,
-            Row.plainTrustOnly13,
-            "ats.trust.weak-signature",
-            "Plain trust refuses SHA-1 since iOS 13 too."
-        ),
+            "signature-sha1", Row.fail, nil, Row.plainTrustOnly13, "ats.trust.weak-signature",
+            "Plain trust refuses SHA-1 since iOS 13 too."),
         .init(
-            "signature-sha1-intermediate",
-            Row.fail,
-            nil,
-            Row.plainTrustOnly13,
-            "ats.trust.weak-signature",
-            "Every certificate below the anchor is judged."
-        ),
+            "signature-sha1-intermediate", Row.fail, nil, Row.plainTrustOnly13, "ats.trust.weak-signature",
+            "Every certificate below the anchor is judged."),
         .init(
-            "signature-md5",
-            Row.fail,
-            nil,
-            nil,
-            "ats.trust.weak-signature",
-            "MD5 is refused; what plain trust of 2015 did is not in the sources."
-        ),
+            "signature-md5", Row.fail, nil, nil, "ats.trust.weak-signature",
+            "MD5 is refused; what plain trust of 2015 did is not in the sources."),
         .init("signature-sha384", Row.pass, nil, Row.pass13, nil, "More than 256 bits."),
     ]
 
     static let trust: [ServerExpectation] = [
         .init(
-            "expired",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.expired",
-            "Dates count outside ATS too; no key admits it without code of the app."
-        ),
+            "expired", Row.fail, nil, Row.fail13, "ats.trust.expired",
+            "Dates count outside ATS too; no key admits it without code of the app."),
         .init("not-yet-valid", Row.fail, nil, Row.fail13, "ats.trust.not-yet-valid", "As above."),
         .init("self-signed", Row.fail, nil, Row.fail13, "ats.trust.self-signed", "As above (requirement A22)."),
         .init("unknown-root", Row.fail, nil, Row.fail13, "ats.trust.unknown-root", "As above."),
         .init("wrong-host", Row.fail, nil, Row.fail13, "ats.trust.wrong-host", "As above; golden G8."),
         .init(
-            "common-name-only",
-            Row.fail,
-            nil,
-            Row.pass13,
-            "ats.trust.no-subject-alternative-name",
-            "The common name counts no more since iOS 13."
-        ),
+            "common-name-only", Row.fail, nil, Row.pass13, "ats.trust.no-subject-alternative-name",
+            "The common name counts no more since iOS 13."),
         .init(
-            "ip-address",
-            Row.pass,
-            nil,
-            "F P FFF F F FFF FFF",
-            nil,
+            "ip-address", Row.pass, nil, "F P FFF F F FFF FFF", nil,
             "127.0.0.1 with an address in the SAN. OS X 10.11 blocks addresses, and only NSAllowsArbitraryLoads frees them (LOCAL; A12)."
         ),
         .init("timestamps-embedded", Row.pass, nil, Row.pass13, nil, "Certificate timestamps in the certificate."),
         .init(
-            "timestamps-extension",
-            Row.upTo12,
-            nil,
-            Row.pass13,
-            nil,
-            "Certificate timestamps in the handshake of TLS 1.2."
-        ),
+            "timestamps-extension", Row.upTo12, nil, Row.pass13, nil,
+            "Certificate timestamps in the handshake of TLS 1.2."),
         .init("staple-good", Row.pass, nil, Row.pass13, nil, "A stapled OCSP response that says good."),
         .init("staple-timestamps", Row.pass, nil, Row.pass13, nil, "The same with certificate timestamps in it."),
         .init(
-            "staple-revoked",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.revoked",
-            "Signed by the issuer: no key of the dictionary makes a revoked certificate a good one."
-        ),
+            "staple-revoked", Row.fail, nil, Row.fail13, "ats.trust.revoked",
+            "Signed by the issuer: no key of the dictionary makes a revoked certificate a good one."),
         .init("staple-revoked-12", Row.fail, nil, Row.fail13, "ats.trust.revoked", "The same in TLS 1.2."),
         .init(
-            "staple-revoked-delegated",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.revoked",
-            "Signed by a responder that the issuer appointed for OCSPSigning."
-        ),
+            "staple-revoked-delegated", Row.fail, nil, Row.fail13, "ats.trust.revoked",
+            "Signed by a responder that the issuer appointed for OCSPSigning."),
         .init(
-            "staple-revoked-usurped",
-            Row.pass,
-            nil,
-            Row.pass13,
-            nil,
-            "Signed by a server's certificate of the same issuer, which was not appointed: it says nothing."
-        ),
+            "staple-revoked-usurped", Row.pass, nil, Row.pass13, nil,
+            "Signed by a server's certificate of the same issuer, which was not appointed: it says nothing."),
         .init(
-            "staple-revoked-forged",
-            Row.pass,
-            nil,
-            Row.pass13,
-            nil,
-            "Signed by a stranger under the name of the issuer: it says nothing."
-        ),
+            "staple-revoked-forged", Row.pass, nil, Row.pass13, nil,
+            "Signed by a stranger under the name of the issuer: it says nothing."),
         .init("wildcard", Row.pass, nil, Row.pass13, nil, "*.example.com covers api.example.com."),
         .init(
-            "wildcard-top-level",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.wrong-host",
-            "*.com does not cover two labels."
-        ),
+            "wildcard-top-level", Row.fail, nil, Row.fail13, "ats.trust.wrong-host", "*.com does not cover two labels."),
         .init(
-            "missing-intermediate",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.missing-intermediate",
+            "missing-intermediate", Row.fail, nil, Row.fail13, "ats.trust.missing-intermediate",
             "A leaf alone: an unknown root and a missing intermediate cannot be told apart; both are named, the likelier first."
         ),
         .init(
-            "missing-intermediate-aia",
-            Row.pass,
-            nil,
-            Row.pass13,
-            nil,
-            "Apple fetches it from the caIssuers address (fact sheet, section 12)."
-        ),
+            "missing-intermediate-aia", Row.pass, nil, Row.pass13, nil,
+            "Apple fetches it from the caIssuers address (fact sheet, section 12)."),
         .init("chain-with-root", Row.pass, nil, Row.pass13, nil, "A root that is sent along does no harm."),
         .init("chain-reordered", Row.pass, nil, Row.pass13, nil, "Order and strangers in the list do no harm."),
         .init(
-            "expired-intermediate",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.expired",
-            "Dates of every certificate count."
-        ),
+            "expired-intermediate", Row.fail, nil, Row.fail13, "ats.trust.expired", "Dates of every certificate count."),
         .init(
-            "intermediate-not-authority",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.wrong-key-usage",
-            "An issuer must be an authority (RFC 5280, 6.1.4 k)."
-        ),
+            "intermediate-not-authority", Row.fail, nil, Row.fail13, "ats.trust.wrong-key-usage",
+            "An issuer must be an authority (RFC 5280, 6.1.4 k)."),
         .init(
-            "no-extended-key-usage",
-            Row.pass,
-            Row.fail,
-            Row.pass13,
-            nil,
-            "An installed root needs no EKU below it under macos26; documents ask for one (fact sheet, section 12)."
-        ),
+            "no-extended-key-usage", Row.pass, Row.fail, Row.pass13, nil,
+            "An installed root needs no EKU below it under macos26; documents ask for one (fact sheet, section 12)."),
         .init(
-            "client-key-usage",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.wrong-key-usage",
-            "An EKU that is there must name serverAuth."
-        ),
+            "client-key-usage", Row.fail, nil, Row.fail13, "ats.trust.wrong-key-usage",
+            "An EKU that is there must name serverAuth."),
         .init("days-800", Row.pass, nil, Row.pass13, nil, "825 days for an installed root; 398 hold for the system's."),
         .init(
-            "days-1000",
-            Row.fail,
-            nil,
-            Row.pass13,
-            "ats.trust.validity-too-long",
-            "825 days, outside ATS too (fact sheet, section 10)."
-        ),
+            "days-1000", Row.fail, nil, Row.pass13, "ats.trust.validity-too-long",
+            "825 days, outside ATS too (fact sheet, section 10)."),
     ]
 
     static let clients: [ServerExpectation] = [
         .init("client-certificate-wanted", Row.pass, nil, Row.pass13, nil, "The server asks and does not insist."),
         .init(
-            "client-certificate-demanded",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.tls.client-certificate-required",
-            "TLS 1.2: the alert comes after an empty Certificate. A floor of 1.3 fails before."
-        ),
+            "client-certificate-demanded", Row.fail, nil, Row.fail13, "ats.tls.client-certificate-required",
+            "TLS 1.2: the alert comes after an empty Certificate. A floor of 1.3 fails before."),
         .init(
-            "client-certificate-demanded-13",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.tls.client-certificate-required",
-            "TLS 1.3: the alert comes after the client's Finished."
-        ),
+            "client-certificate-demanded-13", Row.fail, nil, Row.fail13, "ats.tls.client-certificate-required",
+            "TLS 1.3: the alert comes after the client's Finished."),
     ]
 
     static let sockets: [ServerExpectation] = [
         .init("plain-http", Row.unknown, nil, Row.unknown13, "ats.net.not-tls", "HTTP answers where TLS was asked."),
         .init("silent", Row.unknown, nil, Row.unknown13, "ats.net.timeout", "A timeout is never a no."),
         .init(
-            "large-hello-reset",
-            Row.fail,
-            nil,
-            Row.pass13,
-            "ats.tls.large-hello",
-            "Only a hello without X25519MLKEM768 is answered; no key of a dictionary makes the system's hello smaller."
-        ),
+            "large-hello-reset", Row.fail, nil, Row.pass13, "ats.tls.large-hello",
+            "Only a hello without X25519MLKEM768 is answered; no key of a dictionary makes the system's hello smaller."),
         .init(
-            "large-hello-silent",
-            Row.fail,
-            nil,
-            Row.pass13,
-            "ats.tls.large-hello",
-            "The same with silence for a reset."
+            "large-hello-silent", Row.fail, nil, Row.pass13, "ats.tls.large-hello", "The same with silence for a reset."
         ),
         .init("half-record", Row.unknown, nil, Row.unknown13, "ats.net.timeout", "A ServerHello that never ends."),
         .init("closing", Row.unknown, nil, Row.unknown13, "ats.net.closed", "Closed at once."),
@@ -588,22 +297,10 @@ package enum ServerExpectations {
         .init("ssh-banner", Row.unknown, nil, Row.unknown13, "ats.net.not-tls", "Another protocol."),
         .init("smtp-banner", Row.unknown, nil, Row.unknown13, "ats.net.not-tls", "Another protocol."),
         .init(
-            "alert-handshake-failure",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.tls.no-common-suite",
-            "An alert is an answer."
-        ),
+            "alert-handshake-failure", Row.fail, nil, Row.fail13, "ats.tls.no-common-suite", "An alert is an answer."),
         .init("alert-internal-error", Row.fail, nil, Row.fail13, "ats.tls.handshake-failed", "An alert is an answer."),
         .init(
-            "alert-unrecognized-name",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.tls.handshake-failed",
-            "An alert is an answer."
-        ),
+            "alert-unrecognized-name", Row.fail, nil, Row.fail13, "ats.tls.handshake-failed", "An alert is an answer."),
     ]
 
     static let answers: [ServerExpectation] = [
@@ -614,71 +311,30 @@ package enum ServerExpectations {
         .init("no-answer", Row.unknown, nil, Row.unknown13, "ats.http.no-answer", "TLS is fine and no HTTP comes."),
         .init("redirect-relative", Row.pass, nil, Row.pass13, nil, "The same host."),
         .init(
-            "redirect-http-same-host",
-            "F P FFFF F P FFFF PPPP",
-            nil,
-            "F P FFF F P FFF PPP",
-            "ats.http.redirect-blocked",
-            "Cleartext needs insecure HTTP for the host."
-        ),
+            "redirect-http-same-host", "F P FFFF F P FFFF PPPP", nil, "F P FFF F P FFF PPP",
+            "ats.http.redirect-blocked", "Cleartext needs insecure HTTP for the host."),
         .init(
-            "redirect-http-other-host",
-            "F P FFFF F F FFFF FFFF",
-            nil,
-            "F P FFF F F FFF FFF",
-            "ats.http.redirect-blocked",
-            "An exception for one host is none for another: golden G2."
-        ),
+            "redirect-http-other-host", "F P FFFF F F FFFF FFFF", nil, "F P FFF F F FFF FFF",
+            "ats.http.redirect-blocked", "An exception for one host is none for another: golden G2."),
         .init("redirect-https", Row.pass, nil, Row.pass13, nil, "The other host complies too."),
         .init(
-            "redirect-https-old",
-            Row.fail,
-            "F P FFFF F F FFFF FFFF",
-            "F P FFF F F FFF FFF",
-            "ats.tls.version-too-low",
-            "The other host has TLS 1.0 alone, and no exception.",
-            linkedOn18: "F P FFFF F F FFFF FFFF"
-        ),
+            "redirect-https-old", Row.fail, "F P FFFF F F FFFF FFFF", "F P FFF F F FFF FFF", "ats.tls.version-too-low",
+            "The other host has TLS 1.0 alone, and no exception.", linkedOn18: "F P FFFF F F FFFF FFFF"),
         .init(
-            "redirect-https-expired",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.trust.expired",
-            "The other host's certificate is expired."
-        ),
+            "redirect-https-expired", Row.fail, nil, Row.fail13, "ats.trust.expired",
+            "The other host's certificate is expired."),
         .init("redirect-loop", Row.fail, nil, Row.fail13, "ats.http.redirect-loop", "A loop is a failure of the load."),
         .init(
-            "redirect-loop-of-two",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.http.redirect-loop",
-            "A loop is a failure of the load."
-        ),
+            "redirect-loop-of-two", Row.fail, nil, Row.fail13, "ats.http.redirect-loop",
+            "A loop is a failure of the load."),
         .init(
-            "redirect-loop-cookie",
-            Row.unknown,
-            nil,
-            Row.unknown13,
-            "ats.http.redirect-needs-cookie",
-            "A client that sends the cookie back may get through."
-        ),
+            "redirect-loop-cookie", Row.unknown, nil, Row.unknown13, "ats.http.redirect-needs-cookie",
+            "A client that sends the cookie back may get through."),
         .init(
-            "redirect-endless",
-            Row.fail,
-            nil,
-            Row.fail13,
-            "ats.http.redirect-loop",
-            "More redirects than a loader follows."
-        ),
+            "redirect-endless", Row.fail, nil, Row.fail13, "ats.http.redirect-loop",
+            "More redirects than a loader follows."),
         .init(
-            "redirect-refused",
-            Row.unknown,
-            nil,
-            Row.unknown13,
-            "ats.net.refused",
-            "Nobody listens where the redirect leads."
-        ),
+            "redirect-refused", Row.unknown, nil, Row.unknown13, "ats.net.refused",
+            "Nobody listens where the redirect leads."),
     ]
 }

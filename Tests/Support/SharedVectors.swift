@@ -58,12 +58,8 @@ public struct WycheproofCase: Sendable {
                     if let text = test[name] as? String { members[name] = bytes(text) }
                 }
                 return WycheproofCase(
-                    identifier: test["tcId"] as? Int ?? 0,
-                    comment: test["comment"] as? String ?? "",
-                    result: test["result"] as? String ?? "",
-                    flags: test["flags"] as? [String] ?? [],
-                    bytes: members
-                )
+                    identifier: test["tcId"] as? Int ?? 0, comment: test["comment"] as? String ?? "",
+                    result: test["result"] as? String ?? "", flags: test["flags"] as? [String] ?? [], bytes: members)
             }
         }
     }

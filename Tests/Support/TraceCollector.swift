@@ -30,7 +30,9 @@ package final class TraceCollector: Sendable {
     private let listener: HeldPort
 
     /// - Parameter answer: what every request is answered with, status line and all.
-    package init(answer: String = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+    package init(
+        answer: String = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    )
         throws
     {
         listener = try HeldPort(isListening: true, backlog: 64)
@@ -91,17 +93,10 @@ package final class TraceCollector: Sendable {
                 return (attribute["key"] as? String ?? "", value.values.first.map { "\($0)" } ?? "")
             }
             return Span(
-                name: text("name"),
-                trace: text("traceId"),
-                id: text("spanId"),
-                parent: text("parentSpanId"),
-                kind: span["kind"] as? Int ?? 0,
-                isError: (span["status"] as? [String: Any])?["code"] as? Int == 2,
-                state: text("traceState"),
-                attributes: Dictionary(attributes) { first, _ in first },
-                start: UInt64(text("startTimeUnixNano")) ?? 0,
-                end: UInt64(text("endTimeUnixNano")) ?? 0
-            )
+                name: text("name"), trace: text("traceId"), id: text("spanId"), parent: text("parentSpanId"),
+                kind: span["kind"] as? Int ?? 0, isError: (span["status"] as? [String: Any])?["code"] as? Int == 2,
+                state: text("traceState"), attributes: Dictionary(attributes) { first, _ in first },
+                start: UInt64(text("startTimeUnixNano")) ?? 0, end: UInt64(text("endTimeUnixNano")) ?? 0)
         }
     }
 }

@@ -128,10 +128,8 @@ import Testing
         first.record(.alert(level: 2, description: 40), for: 0)
         first.record(
             .negotiated(
-                HandshakeObservation(version: .tls12, suite: .ecdheRSAWithAES128GCMSHA256, keyPossession: .proven)
-            ),
-            for: 8
-        )
+                HandshakeObservation(version: .tls12, suite: .ecdheRSAWithAES128GCMSHA256, keyPossession: .proven)),
+            for: 8)
         #expect(first.foundContradiction && first.isExhaustive)
         let ended = Self.run(first) { question, _ in model.outcome(question) }
         #expect(ended.hellosSent == Self.questions.count)
@@ -177,8 +175,7 @@ import Testing
             for index in Self.questions.indices {
                 #expect(
                     (quick.answer(index)?.outcome.observation == nil)
-                        == (full.answer(index)?.outcome.observation == nil)
-                )
+                        == (full.answer(index)?.outcome.observation == nil))
             }
         }
     }

@@ -23,54 +23,25 @@ import Testing
         Sample(key: .rsa(512), digest: "md5", kind: .rsa(bits: 512), hash: .md5),
         Sample(key: .rsa(2048), digest: "sha1", kind: .rsa(bits: 2048), hash: .sha1),
         Sample(
-            key: .rsa(2048),
-            digest: "sha384",
-            kind: .rsa(bits: 2048),
-            hash: .sha384,
-            signing: ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:48"]
-        ),
+            key: .rsa(2048), digest: "sha384", kind: .rsa(bits: 2048), hash: .sha384,
+            signing: ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:48"]),
         Sample(
-            key: .curve("secp224r1"),
-            digest: "sha224",
-            kind: .ellipticCurve(curve: "P-224", bits: 224),
-            hash: .sha224
-        ),
+            key: .curve("secp224r1"), digest: "sha224", kind: .ellipticCurve(curve: "P-224", bits: 224), hash: .sha224),
         Sample(
-            key: .curve("prime256v1"),
-            digest: "sha256",
-            kind: .ellipticCurve(curve: "P-256", bits: 256),
-            hash: .sha256
-        ),
+            key: .curve("prime256v1"), digest: "sha256", kind: .ellipticCurve(curve: "P-256", bits: 256), hash: .sha256),
         Sample(
-            key: .curve("secp384r1"),
-            digest: "sha384",
-            kind: .ellipticCurve(curve: "P-384", bits: 384),
-            hash: .sha384
-        ),
+            key: .curve("secp384r1"), digest: "sha384", kind: .ellipticCurve(curve: "P-384", bits: 384), hash: .sha384),
         Sample(
-            key: .curve("secp521r1"),
-            digest: "sha512",
-            kind: .ellipticCurve(curve: "P-521", bits: 521),
-            hash: .sha512
-        ),
+            key: .curve("secp521r1"), digest: "sha512", kind: .ellipticCurve(curve: "P-521", bits: 521), hash: .sha512),
         Sample(
-            key: .curve("secp256k1"),
-            digest: "sha1",
-            kind: .ellipticCurve(curve: "secp256k1", bits: 256),
-            hash: .sha1
-        ),
+            key: .curve("secp256k1"), digest: "sha1", kind: .ellipticCurve(curve: "secp256k1", bits: 256), hash: .sha1),
     ]
 
     @Test("Every key and every signature is described, the weak ones too", arguments: samples)
     func strength(_ sample: Sample) throws {
         let certification = try TestCertification()
         let made = try certification.issue(
-            "sample",
-            subject: "/CN=sample",
-            key: sample.key,
-            digest: sample.digest,
-            signing: sample.signing
-        )
+            "sample", subject: "/CN=sample", key: sample.key, digest: sample.digest, signing: sample.signing)
         let facts = try CertificateFacts(decoding: made.der)
         #expect(facts.publicKey.kind == sample.kind)
         #expect(facts.signature.hash == sample.hash)
@@ -110,10 +81,8 @@ import Testing
     @Test func malformedExtensionIsNamedAndTheCertificateStaysReadable() throws {
         let certification = try TestCertification()
         let made = try certification.issue(
-            "bad",
-            subject: "/CN=bad",
-            extensions: ["2.5.29.17=critical,ASN1:UTF8String:nonsense", "2.5.29.19=DER:30820100"]
-        )
+            "bad", subject: "/CN=bad",
+            extensions: ["2.5.29.17=critical,ASN1:UTF8String:nonsense", "2.5.29.19=DER:30820100"])
         let facts = try CertificateFacts(decoding: made.der)
         #expect(facts.malformedExtensions == ["2.5.29.17", "2.5.29.19"])
         #expect(facts.alternativeNames == nil)

@@ -35,14 +35,11 @@ import Testing
         let anchors = try Self.anchors()
         func build(_ text: String) async throws -> Double {
             let leaf = Self.identity.certificate(
-                subject: DER.name(text),
-                extensions: HostileIdentity.names(["a.example"])
-            )
+                subject: DER.name(text), extensions: HostileIdentity.names(["a.example"]))
             let issuer = Self.identity.certificate(subject: DER.name("Hostile Root"), extensions: [])
             let alternative = Self.identity.certificate(
                 subject: DER.name("x"),
-                extensions: HostileIdentity.names([text]) + HostileIdentity.issuers(["http://" + text])
-            )
+                extensions: HostileIdentity.names([text]) + HostileIdentity.issuers(["http://" + text]))
             return try await Self.seconds {
                 for chain in [[leaf, issuer], [alternative, issuer, leaf], [issuer, leaf, alternative]] {
                     _ = await ChainBuilder(anchors: anchors).build(presented: chain, at: Date())
@@ -62,15 +59,12 @@ import Testing
     @Test("What is shown of a name is cut, and says so", arguments: ["a", "\u{301}\u{316}", " ", ",", "\u{1}", "😀"])
     func cut(_ unit: String) throws {
         let text = String(repeating: unit, count: 50_000 / unit.utf8.count)
-        let facts = try CertificateFacts(
-            decoding: Self.identity.certificate(subject: DER.name(text), extensions: [])
-        )
+        let facts = try CertificateFacts(decoding: Self.identity.certificate(subject: DER.name(text), extensions: []))
         #expect(facts.subject.utf8.count <= 1024 + 3)
         #expect(facts.subject.utf8.starts(with: "CN=".utf8) && facts.subject.utf8.suffix(3).elementsEqual("...".utf8))
         #expect(facts.commonNames.first?.utf8.count == text.utf8.count)
         let short = try CertificateFacts(
-            decoding: Self.identity.certificate(subject: DER.name("b\(unit)"), extensions: [])
-        )
+            decoding: Self.identity.certificate(subject: DER.name("b\(unit)"), extensions: []))
         #expect(!short.subject.utf8.suffix(3).elementsEqual("...".utf8))
     }
 
@@ -99,8 +93,7 @@ import Testing
     func comparison() {
         func key(_ text: String, tag: UInt8 = 0x0C) -> EncodedKey {
             DistinguishedName.comparisonKey(
-                DER.sequence(DER.set(DER.sequence(DER.identifier(2, 5, 4, 3), DER.value(tag, Array(text.utf8)))))
-            )
+                DER.sequence(DER.set(DER.sequence(DER.identifier(2, 5, 4, 3), DER.value(tag, Array(text.utf8))))))
         }
         #expect(key("Example  Root ") == key("example root", tag: 0x13))
         #expect(key("Ä") == key("ä"))
@@ -116,24 +109,17 @@ import Testing
         let hash = DER.octets([UInt8](repeating: 1, count: 20))
         let single = DER.sequence(
             DER.sequence(DER.sequence(DER.identifier(1, 3, 14, 3, 2, 26)), hash, hash, DER.value(2, [1, 2, 3])),
-            DER.value(0xA1, day + DER.value(0xA0, DER.value(0x0A, [1]))),
-            day,
-            DER.value(0xA0, day),
+            DER.value(0xA1, day + DER.value(0xA0, DER.value(0x0A, [1]))), day, DER.value(0xA0, day),
             DER.value(
                 0xA1,
-                DER.sequence(DER.item(DER.identifier(1, 3, 6, 1, 4, 1, 11129, 2, 4, 5), DER.octets([0, 3, 0, 1, 9])))
-            )
-        )
+                DER.sequence(DER.item(DER.identifier(1, 3, 6, 1, 4, 1, 11129, 2, 4, 5), DER.octets([0, 3, 0, 1, 9])))))
         let basic = DER.sequence(
             DER.sequence(DER.value(0xA2, hash), day, DER.sequence(single)),
-            DER.sequence(DER.identifier(1, 2, 840, 10045, 4, 3, 2)),
-            DER.bits([0x30, 6, 2, 1, 1, 2, 1, 1]),
-            DER.value(0xA0, DER.sequence(Self.identity.leaf))
-        )
+            DER.sequence(DER.identifier(1, 2, 840, 10045, 4, 3, 2)), DER.bits([0x30, 6, 2, 1, 1, 2, 1, 1]),
+            DER.value(0xA0, DER.sequence(Self.identity.leaf)))
         let response = DER.sequence(
             DER.value(0x0A, [0]),
-            DER.value(0xA0, DER.sequence(DER.identifier(1, 3, 6, 1, 5, 5, 7, 48, 1, 1), DER.octets(basic)))
-        )
+            DER.value(0xA0, DER.sequence(DER.identifier(1, 3, 6, 1, 5, 5, 7, 48, 1, 1), DER.octets(basic))))
         let whole = try StapledResponse(decoding: response)
         #expect(whole.singles.count == 1 && whole.singles.first?.timestamps == [0, 3, 0, 1, 9])
         for length in response.indices {

@@ -17,30 +17,17 @@ import Testing
         let leaf: TestCertification.Identity
 
         init(
-            rootKey: TestCertification.Key = .curve("prime256v1"),
-            key: TestCertification.Key = .curve("prime256v1"),
-            digest: String = "sha256",
-            signing: [String] = [],
-            authority: [String] = TestCertification.authority,
+            rootKey: TestCertification.Key = .curve("prime256v1"), key: TestCertification.Key = .curve("prime256v1"),
+            digest: String = "sha256", signing: [String] = [], authority: [String] = TestCertification.authority,
             server: [String] = TestCertification.server
         ) throws {
             certification = try TestCertification()
             root = try certification.root(key: rootKey)
             intermediate = try certification.issue(
-                "intermediate",
-                subject: "/CN=Test Intermediate",
-                key: key,
-                issuer: root,
-                extensions: authority
-            )
+                "intermediate", subject: "/CN=Test Intermediate", key: key, issuer: root, extensions: authority)
             leaf = try certification.issue(
-                "leaf",
-                subject: "/CN=localhost",
-                issuer: intermediate,
-                extensions: server,
-                digest: digest,
-                signing: signing
-            )
+                "leaf", subject: "/CN=localhost", issuer: intermediate, extensions: server, digest: digest,
+                signing: signing)
         }
 
         func store(_ kind: AnchorKind = .installed) throws -> TrustAnchors {
@@ -50,8 +37,7 @@ import Testing
         func build(_ presented: [[UInt8]]? = nil, fetcher: (any IntermediateFetcher)? = nil) async throws -> ChainFacts
         {
             await ChainBuilder(anchors: try store(), fetcher: fetcher).build(
-                presented: presented ?? [leaf.der, intermediate.der]
-            )
+                presented: presented ?? [leaf.der, intermediate.der])
         }
     }
 
@@ -59,8 +45,7 @@ import Testing
 
     @Test(
         "Whatever order and number, the same path",
-        arguments: [[0, 1], [0, 1, 2], [0, 2, 1], [0, 0, 1, 1], [0, 2, 2, 1, 0]]
-    )
+        arguments: [[0, 1], [0, 1, 2], [0, 2, 1], [0, 0, 1, 1], [0, 2, 2, 1, 0]])
     func orders(_ order: [Int]) async throws {
         let chain = try Chain()
         let all = [chain.leaf.der, chain.intermediate.der, chain.root.der]
@@ -88,9 +73,7 @@ import Testing
         let address = "http://ca.test/intermediate.crt"
         let chain = try Chain(server: TestCertification.server + ["authorityInfoAccess=caIssuers;URI:\(address)"])
         let facts = try await chain.build(
-            [chain.leaf.der],
-            fetcher: Shelf(books: [address: [chain.root.der, chain.intermediate.der]])
-        )
+            [chain.leaf.der], fetcher: Shelf(books: [address: [chain.root.der, chain.intermediate.der]]))
         #expect(facts.anchor?.certificate.subject == "CN=Test Root")
         #expect(facts.fetched.map(\.address) == [address])
         let none = try await chain.build([chain.leaf.der], fetcher: Shelf(books: [:]))
@@ -109,9 +92,9 @@ import Testing
 
     @Test func unknownRootIsUnanchoredWithTheWholeChain() async throws {
         let chain = try Chain()
-        let facts = await ChainBuilder(anchors: TrustAnchors()).build(
-            presented: [chain.leaf.der, chain.root.der, chain.intermediate.der]
-        )
+        let facts = await ChainBuilder(anchors: TrustAnchors()).build(presented: [
+            chain.leaf.der, chain.root.der, chain.intermediate.der,
+        ])
         #expect(Self.subjects(facts) == ["CN=localhost", "CN=Test Intermediate", "CN=Test Root"])
         #expect(facts.anchor == nil)
     }
@@ -132,12 +115,8 @@ import Testing
         let chain = try Chain()
         let other = try chain.certification.root("other", subject: "/CN=Other Root")
         let cross = try chain.certification.issue(
-            "cross",
-            subject: "/CN=Test Intermediate",
-            issuer: other,
-            extensions: TestCertification.authority,
-            keyFrom: chain.intermediate
-        )
+            "cross", subject: "/CN=Test Intermediate", issuer: other, extensions: TestCertification.authority,
+            keyFrom: chain.intermediate)
         for presented in [
             [chain.leaf.der, cross.der, chain.intermediate.der], [chain.leaf.der, chain.intermediate.der, cross.der],
         ] {
@@ -168,11 +147,8 @@ import Testing
         Checked(key: .rsa(2048), digest: "sha256", signing: pss, verifies: true),
         Checked(key: .rsa(2048), digest: "sha512", signing: pss, verifies: true),
         Checked(
-            key: .rsa(2048),
-            digest: "sha256",
-            signing: ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:20"],
-            verifies: false
-        ),
+            key: .rsa(2048), digest: "sha256",
+            signing: ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:20"], verifies: false),
         Checked(key: .curve("secp384r1"), digest: "sha256", verifies: true),
         Checked(key: .curve("secp521r1"), digest: "sha512", verifies: true),
         Checked(key: .curve("prime256v1"), digest: "sha1", verifies: true),
@@ -207,14 +183,11 @@ import Testing
             Broken(authority: ["basicConstraints=CA:TRUE", "keyUsage=digitalSignature"], says: "keyCertSign"),
             Broken(
                 authority: TestCertification.authority + ["nameConstraints=critical,permitted;DNS:elsewhere.example"],
-                says: "do not permit the name localhost"
-            ),
+                says: "do not permit the name localhost"),
             Broken(authority: TestCertification.authority + ["1.2.3.4=critical,ASN1:NULL"], says: "1.2.3.4"),
             Broken(
                 authority: TestCertification.authority,
-                server: TestCertification.server + ["1.2.3.5=critical,ASN1:NULL"],
-                says: "1.2.3.5"
-            ),
+                server: TestCertification.server + ["1.2.3.5=critical,ASN1:NULL"], says: "1.2.3.5"),
         ]
     )
     func violations(_ broken: Broken) async throws {
@@ -223,24 +196,15 @@ import Testing
         #expect(facts.anchor != nil)
         #expect(
             facts.violations.count == 1 && facts.violations.first?.sentence.contains(broken.says) == true,
-            "\(facts.violations)"
-        )
+            "\(facts.violations)")
     }
 
     @Test func pathLengthIsCounted() async throws {
         let chain = try Chain(authority: ["basicConstraints=critical,CA:TRUE,pathlen:0", "keyUsage=keyCertSign"])
         let second = try chain.certification.issue(
-            "second",
-            subject: "/CN=Second",
-            issuer: chain.intermediate,
-            extensions: TestCertification.authority
-        )
+            "second", subject: "/CN=Second", issuer: chain.intermediate, extensions: TestCertification.authority)
         let leaf = try chain.certification.issue(
-            "deep",
-            subject: "/CN=deep",
-            issuer: second,
-            extensions: TestCertification.server
-        )
+            "deep", subject: "/CN=deep", issuer: second, extensions: TestCertification.server)
         let facts = try await chain.build([leaf.der, second.der, chain.intermediate.der])
         #expect(facts.violations.first?.sentence.contains("allows 0 intermediates") == true)
     }
@@ -262,13 +226,9 @@ import Testing
         for index in 0..<12 {
             crowd.append(
                 try certification.issue(
-                    "crowd\(index)",
-                    subject: "/CN=A",
-                    issuer: first,
-                    extensions: TestCertification.authority,
+                    "crowd\(index)", subject: "/CN=A", issuer: first, extensions: TestCertification.authority,
                     keyFrom: first
-                ).der
-            )
+                ).der)
         }
         let leaf = try certification.issue("leaf", subject: "/CN=leaf", issuer: first)
         let facts = await ChainBuilder(anchors: TrustAnchors()).build(presented: [leaf.der] + crowd)
@@ -287,9 +247,9 @@ import Testing
         let chain = try Chain()
         let pem = Array(try Data(contentsOf: URL(fileURLWithPath: chain.intermediate.certificatePath)))
         let bundle = chain.certification.directory.path("bundle.p7c")
-        try OpenSSLProgram.run(
-            ["crl2pkcs7", "-nocrl", "-certfile", chain.intermediate.certificatePath, "-outform", "DER", "-out", bundle]
-        )
+        try OpenSSLProgram.run([
+            "crl2pkcs7", "-nocrl", "-certfile", chain.intermediate.certificatePath, "-outform", "DER", "-out", bundle,
+        ])
         let pkcs7 = Array(try Data(contentsOf: URL(fileURLWithPath: bundle)))
         for body in [chain.intermediate.der, pem, pkcs7] {
             #expect(CertificateBundle.certificates(in: body) == [chain.intermediate.der])

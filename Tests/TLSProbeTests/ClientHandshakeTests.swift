@@ -29,8 +29,7 @@ import Testing
             let p256 = P256.KeyAgreement.PrivateKey()
             let p384 = P384.KeyAgreement.PrivateKey()
             let secrets = HandshakeSecrets(
-                random: [UInt8](repeating: 7, count: 32),
-                sessionIdentifier: [UInt8](repeating: 9, count: 32)
+                random: [UInt8](repeating: 7, count: 32), sessionIdentifier: [UInt8](repeating: 9, count: 32)
             ) { group in
                 switch group {
                 case .x25519: .x25519(x25519)
@@ -94,8 +93,7 @@ import Testing
 
     @Test(
         "No flipped bit goes unseen where a signature or a tag covers it, and none ends the process",
-        arguments: recordings
-    )
+        arguments: recordings)
     func flips(_ recording: Recording) throws {
         let flight = try recording.flight()
         let original = flight.replay(flight.bytes).outcome
@@ -164,7 +162,9 @@ import Testing
     }
 
     @Test func whatWasNotOfferedIsAProtocolError() {
-        func answer(_ version: UInt16, _ suite: UInt16, random: [UInt8] = [UInt8](repeating: 1, count: 32))
+        func answer(
+            _ version: UInt16, _ suite: UInt16, random: [UInt8] = [UInt8](repeating: 1, count: 32)
+        )
             -> HandshakeOutcome?
         {
             let body =
@@ -179,8 +179,7 @@ import Testing
         #expect(answer(0x0301, 0xC013) == .protocolError("The server chose TLSv1.0, which was not offered"))
         #expect(
             answer(0x0303, 0x002F)
-                == .protocolError("The server chose the suite TLS_RSA_WITH_AES_128_CBC_SHA, which was not offered")
-        )
+                == .protocolError("The server chose the suite TLS_RSA_WITH_AES_128_CBC_SHA, which was not offered"))
         #expect(answer(0x0303, 0xC02F) == nil)
         let downgrade = [UInt8](repeating: 1, count: 24) + Array("DOWNGRD".utf8) + [1]
         guard case .protocolError = answer(0x0303, 0xC02F, random: downgrade) else {

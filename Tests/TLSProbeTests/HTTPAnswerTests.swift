@@ -34,19 +34,16 @@ import Testing
         Case(text: "garbage\r\n\r\nabc", body: nil),
         Case(
             text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n",
-            body: "abcde"
-        ),
+            body: "abcde"),
         Case(
-            text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nabc\r\n0\r\n\r\n",
-            body: nil
+            text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nabc\r\n0\r\n\r\n", body: nil
         ),
         Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nabc\r\n0\r\n\r\n", body: nil),
         Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc", body: nil, isComplete: false),
         // What a certificate may contain is not the last chunk.
         Case(
             text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\na\r\n0\r\n\r\nb\r\n0\r\nx: y\r\n\r\n",
-            body: "a\r\n0\r\n\r\nb"
-        ),
+            body: "a\r\n0\r\n\r\nb"),
         Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", body: nil),
         Case(text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\rabcd\r\n0\r\n\r\n", body: nil),
         Case(text: "HTTP/1.1 200 OK\r\nContent-Length\u{301}: 1\r\n\r\nabc", body: "abc", isComplete: false),
@@ -73,9 +70,7 @@ import Testing
         let endless = Self.answer(head + [UInt8](repeating: 0x79, count: 100_000), pieces: 1)
         #expect(endless.isComplete && endless.body == nil)
         let body = Self.answer(
-            Array("HTTP/1.1 200 OK\r\n\r\n".utf8) + [UInt8](repeating: 0x79, count: 100_000),
-            pieces: 1
-        )
+            Array("HTTP/1.1 200 OK\r\n\r\n".utf8) + [UInt8](repeating: 0x79, count: 100_000), pieces: 1)
         #expect(body.isComplete && body.body == nil)
     }
 

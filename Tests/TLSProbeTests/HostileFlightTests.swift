@@ -57,9 +57,7 @@ import Testing
     static func certificate(_ der: [UInt8]) -> [UInt8] {
         let entry = [UInt8(der.count >> 16), UInt8(der.count >> 8 & 255), UInt8(der.count & 255)] + der + [0, 0]
         return Server.message(
-            11,
-            [0, UInt8(entry.count >> 16), UInt8(entry.count >> 8 & 255), UInt8(entry.count & 255)] + entry
-        )
+            11, [0, UInt8(entry.count >> 16), UInt8(entry.count >> 8 & 255), UInt8(entry.count & 255)] + entry)
     }
 
     static let extensions = Server.message(8, [0, 0])

@@ -13,10 +13,8 @@ import Testing
 /// X25519MLKEM768: the agreement, and handshakes with a server that knows nothing else.
 @Suite struct HybridKeyTests {
     static let hybridOffer = HelloOffer(
-        suites: ProbeFixtures.forwardSecret,
-        groups: [.x25519MLKEM768, .x25519, .secp256r1, .secp384r1],
-        keyShareGroups: [.x25519MLKEM768, .x25519]
-    )
+        suites: ProbeFixtures.forwardSecret, groups: [.x25519MLKEM768, .x25519, .secp256r1, .secp384r1],
+        keyShareGroups: [.x25519MLKEM768, .x25519])
 
     @Test("Both sides come to the same 64 bytes, the part of ML-KEM first")
     func agreement() throws {
@@ -25,8 +23,7 @@ import Testing
         let quantum = try MLKEM768.PublicKey(rawRepresentation: key.publicKey.prefix(1184)).encapsulate()
         let classical = Curve25519.KeyAgreement.PrivateKey()
         let theirs = try classical.sharedSecretFromKeyAgreement(
-            with: .init(rawRepresentation: key.publicKey.suffix(32))
-        )
+            with: .init(rawRepresentation: key.publicKey.suffix(32)))
         let share = Array(quantum.encapsulated) + Array(classical.publicKey.rawRepresentation)
         let expected = quantum.sharedSecret.withUnsafeBytes { Array($0) } + theirs.withUnsafeBytes { Array($0) }
         #expect(expected.count == 64)
@@ -50,15 +47,12 @@ import Testing
     @Test(
         "A server that agrees on a key with X25519MLKEM768 alone, at once or after a HelloRetryRequest",
         .enabled(if: NodeServer.program != nil, "\(NodeServer.need)"),
-        arguments: [[NamedGroup.x25519MLKEM768, .x25519], [.x25519]]
-    )
+        arguments: [[NamedGroup.x25519MLKEM768, .x25519], [.x25519]])
     func node(shares: [NamedGroup]) async throws {
         let identity = try ProbeFixtures.required().p256
         let server = try NodeServer(
-            certificate: identity.certificatePath,
-            key: identity.keyPath,
-            options: "ecdhCurve: 'X25519MLKEM768', minVersion: 'TLSv1.3'"
-        )
+            certificate: identity.certificatePath, key: identity.keyPath,
+            options: "ecdhCurve: 'X25519MLKEM768', minVersion: 'TLSv1.3'")
         var offer = Self.hybridOffer
         offer.keyShareGroups = shares
         let seen = try #require(try await ProbeFixtures.probe(offer, port: server.port).observation)
@@ -99,11 +93,7 @@ import Testing
     }
 
     /// A server that packs its certificates.
-    static func server(
-        algorithm: UInt8 = 1,
-        stated: Int? = nil,
-        damage: Bool = false
-    ) -> TLSMisbehaviour {
+    static func server(algorithm: UInt8 = 1, stated: Int? = nil, damage: Bool = false) -> TLSMisbehaviour {
         TLSMisbehaviour("packed certificates", .negotiated) { session in
             var bytes = session.begin() + session.say(session.encryptedExtensions)
             let plain = Array(session.certificate().dropFirst(4))

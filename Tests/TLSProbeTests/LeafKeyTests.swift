@@ -38,8 +38,7 @@ struct LeafKeyTests {
                 }
                 #expect(
                     (try? PublicKeyFacts(ofCertificate: der)) == whole.publicKey,
-                    "byte \(index) of \(leaf.der.count): \(leaf.der[index]) to \(der[index])"
-                )
+                    "byte \(index) of \(leaf.der.count): \(leaf.der[index]) to \(der[index])")
             }
         }
     }

@@ -24,11 +24,7 @@ import Testing
 
     static func offer(maximum: TLSFacts.TLSVersion = .tls13) -> HelloOffer {
         HelloOffer(
-            maximumVersion: maximum,
-            suites: ProbeFixtures.forwardSecret,
-            serverName: host,
-            keyShareGroups: [.x25519]
-        )
+            maximumVersion: maximum, suites: ProbeFixtures.forwardSecret, serverName: host, keyShareGroups: [.x25519])
     }
 
     /// Plays a row.
@@ -99,8 +95,7 @@ import Testing
             let run = try Self.play(row)
             #expect(
                 Self.word(run.handshake.outcome) == row.outcome,
-                "\(row.name): \(String(describing: run.handshake.outcome).prefix(200))"
-            )
+                "\(row.name): \(String(describing: run.handshake.outcome).prefix(200))")
             #expect(run.bytes <= ClientHandshake.maximumFlight + 2048, "\(row.name)")
             #expect(run.longestReply < 8192, "\(row.name)")
             var handshake = run.handshake

@@ -37,11 +37,8 @@ struct NameConstraintTests {
         Row("permitted;DNS:a.example", "permitted;DNS:b.example", names: "DNS:a.example,DNS:b.example", says: nil),
         Row("excluded;DNS:b.example", names: "DNS:a.example,DNS:www.b.example", says: "exclude the name www.b.example"),
         Row(
-            "permitted;DNS:a.example",
-            "excluded;DNS:b.a.example",
-            names: "DNS:b.a.example",
-            says: "exclude the name b.a.example"
-        ),
+            "permitted;DNS:a.example", "excluded;DNS:b.a.example", names: "DNS:b.a.example",
+            says: "exclude the name b.a.example"),
         // A wildcard covers what it could be matched with (CVE-2025-61727).
         Row("excluded;DNS:b.a.example", names: "DNS:*.a.example", says: "exclude the name *.a.example"),
         Row("excluded;DNS:c.b.a.example", names: "DNS:*.a.example", says: nil),
@@ -53,10 +50,7 @@ struct NameConstraintTests {
         Row("excluded;DNS:.a.example", names: "DNS:a.example", says: nil),
         // Nothing can be said of what is no name.
         Row(
-            "permitted;DNS:a.example",
-            names: "DNS:w..a.example",
-            says: "cannot be compared with the name w..a.example"
-        ),
+            "permitted;DNS:a.example", names: "DNS:w..a.example", says: "cannot be compared with the name w..a.example"),
         Row("permitted;DNS:*.a.example", names: "DNS:www.a.example", says: "cannot be read"),
         // One kind says nothing of another.
         Row("permitted;DNS:a.example", names: "DNS:a.example,IP:192.0.2.1", says: nil),
@@ -74,11 +68,8 @@ struct NameConstraintTests {
         Row("permitted;email:Me@a.example", names: "email:Me@A.example", says: nil),
         // The mail address of a subject counts where there are no alternative names.
         Row(
-            "permitted;email:a.example",
-            names: "",
-            subject: "/CN=x/emailAddress=me@b.example",
-            says: "do not permit the mail address"
-        ),
+            "permitted;email:a.example", names: "", subject: "/CN=x/emailAddress=me@b.example",
+            says: "do not permit the mail address"),
         Row("permitted;email:a.example", names: "DNS:a.example", subject: "/CN=x/emailAddress=me@b.example", says: nil),
         Row("permitted;URI:a.example", names: "URI:https://a.example/x", says: nil),
         Row("permitted;URI:.a.example", names: "URI:https://me@www.a.example:8443/x", says: nil),
@@ -88,17 +79,11 @@ struct NameConstraintTests {
         Row("permitted;dirName:here", names: "DNS:a.example", subject: "/O=Here/CN=x", says: nil),
         Row("permitted;dirName:here", names: "DNS:a.example", subject: "/O=hERE/CN=x", says: nil),
         Row(
-            "permitted;dirName:here",
-            names: "DNS:a.example",
-            subject: "/O=There/CN=x",
-            says: "do not permit the distinguished name"
-        ),
+            "permitted;dirName:here", names: "DNS:a.example", subject: "/O=There/CN=x",
+            says: "do not permit the distinguished name"),
         Row(
-            "excluded;dirName:here",
-            names: "DNS:a.example",
-            subject: "/O=Here/CN=x",
-            says: "exclude the distinguished name"
-        ),
+            "excluded;dirName:here", names: "DNS:a.example", subject: "/O=Here/CN=x",
+            says: "exclude the distinguished name"),
         Row("permitted;otherName:1.2.3.4;UTF8:x", names: "DNS:a.example", says: nil),
         Row("permitted;otherName:1.2.3.4;UTF8:x", names: "otherName:1.2.3.4;UTF8:x", says: "cannot be compared with"),
     ]
@@ -109,17 +94,11 @@ struct NameConstraintTests {
         let root = try certification.root()
         let limits = row.limits.joined(separator: ",")
         let authority = try certification.issue(
-            "authority",
-            subject: "/CN=Bound",
-            issuer: root,
-            extensions: TestCertification.authority + ["nameConstraints=critical,\(limits)", "[here]", "O=Here"]
-        )
+            "authority", subject: "/CN=Bound", issuer: root,
+            extensions: TestCertification.authority + ["nameConstraints=critical,\(limits)", "[here]", "O=Here"])
         let leaf = try certification.issue(
-            "leaf",
-            subject: row.subject,
-            issuer: authority,
-            extensions: row.names.isEmpty ? ["extendedKeyUsage=serverAuth"] : ["subjectAltName=\(row.names)"]
-        )
+            "leaf", subject: row.subject, issuer: authority,
+            extensions: row.names.isEmpty ? ["extendedKeyUsage=serverAuth"] : ["subjectAltName=\(row.names)"])
         let store = try TrustAnchors(pem: root.der, kind: .installed, store: "test")
         let facts = await ChainBuilder(anchors: store).build(presented: [leaf.der, authority.der])
         #expect(facts.anchor != nil)
@@ -127,9 +106,7 @@ struct NameConstraintTests {
             #expect(facts.violations.count == 1, "\(facts.violations)")
             #expect(
                 facts.violations.first?.sentence.contains(says) == true
-                    && facts.violations.first?.rule == .names,
-                "\(facts.violations)"
-            )
+                    && facts.violations.first?.rule == .names, "\(facts.violations)")
         } else {
             #expect(facts.violations.isEmpty, "\(facts.violations)")
         }
@@ -148,17 +125,10 @@ struct NameConstraintTests {
         ] {
             let file = "middle-\(subject.dropFirst(4))-\(name)"
             let middle = try certification.issue(
-                file,
-                subject: subject,
-                issuer: root,
-                extensions: TestCertification.authority + ["subjectAltName=DNS:\(name)"]
-            )
+                file, subject: subject, issuer: root,
+                extensions: TestCertification.authority + ["subjectAltName=DNS:\(name)"])
             let leaf = try certification.issue(
-                "leaf-" + file,
-                subject: "/CN=x",
-                issuer: middle,
-                extensions: ["subjectAltName=DNS:a.example"]
-            )
+                "leaf-" + file, subject: "/CN=x", issuer: middle, extensions: ["subjectAltName=DNS:a.example"])
             let facts = await ChainBuilder(anchors: store).build(presented: [leaf.der, middle.der])
             #expect(facts.violations.isEmpty == isAllowed, "\(subject) \(name): \(facts.violations)")
         }

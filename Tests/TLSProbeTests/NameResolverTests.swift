@@ -192,8 +192,7 @@ import Testing
     @Test("Threads are bounded; who finds none waits no longer than its own limit, and is served when there is one")
     func threadsAreBounded() async throws {
         let (resolver, threads, gate) = Self.resolver(
-            .init(usual: 2, most: 6, patience: .milliseconds(10), linger: 0.2)
-        )
+            .init(usual: 2, most: 6, patience: .milliseconds(10), linger: 0.2))
         await withTaskGroup(of: NameResolver.Resolution.self) { group in
             for index in 0..<2000 {
                 group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(1)) }

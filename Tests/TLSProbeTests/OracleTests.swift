@@ -34,10 +34,8 @@ import Testing
         }
         .map { suite in
             Kind(
-                name: "only \(suite)",
-                identity: { suite.keyExchange == .ecdheECDSA ? $0.p256 : $0.rsa },
-                options: ["-no_tls1_3", "-cipher", (suite.opensslName ?? "") + ":@SECLEVEL=0"]
-            )
+                name: "only \(suite)", identity: { suite.keyExchange == .ecdheECDSA ? $0.p256 : $0.rsa },
+                options: ["-no_tls1_3", "-cipher", (suite.opensslName ?? "") + ":@SECLEVEL=0"])
         }
         + ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"].map { suite in
             Kind(name: "only \(suite)", identity: { $0.rsa }, options: ["-tls1_3", "-ciphersuites", suite])
@@ -46,10 +44,8 @@ import Testing
             [
                 Kind(name: "1.3 with \(group)", identity: { $0.p256 }, options: ["-tls1_3", "-curves", group]),
                 Kind(
-                    name: "1.2 with \(group)",
-                    identity: { $0.rsa },
-                    options: allCiphers + ["-tls1_2", "-curves", group]
-                ),
+                    name: "1.2 with \(group)", identity: { $0.rsa },
+                    options: allCiphers + ["-tls1_2", "-curves", group]),
             ]
         }
         + [
@@ -58,10 +54,7 @@ import Testing
             Kind(name: "weak RSA key", identity: { $0.weak }, options: allCiphers),
             Kind(name: "two certificates", identity: { $0.rsa }, options: allCiphers, second: { $0.p256 }),
             Kind(
-                name: "server's preference",
-                identity: { $0.rsa },
-                options: allCiphers + ["-serverpref", "-no_tls1_3"]
-            ),
+                name: "server's preference", identity: { $0.rsa }, options: allCiphers + ["-serverpref", "-no_tls1_3"]),
             Kind(name: "HTTP/2", identity: { $0.rsa }, options: allCiphers + ["-alpn", "h2"]),
             Kind(name: "client certificate wanted", identity: { $0.rsa }, options: allCiphers + ["-verify", "1"]),
             Kind(name: "client certificate demanded", identity: { $0.p256 }, options: allCiphers + ["-Verify", "1"]),
@@ -74,16 +67,13 @@ import Testing
                 HelloOffer(minimumVersion: minimum, suites: ProbeFixtures.forwardSecret),
                 HelloOffer(
                     minimumVersion: minimum,
-                    suites: ProbeFixtures.forwardSecret + ProbeFixtures.plainRSA + ProbeFixtures.ephemeral
-                ),
+                    suites: ProbeFixtures.forwardSecret + ProbeFixtures.plainRSA + ProbeFixtures.ephemeral),
             ]
         } + [
             HelloOffer(minimumVersion: .tls13, suites: ProbeFixtures.forwardSecret),
             HelloOffer(
-                minimumVersion: .tls10,
-                maximumVersion: .tls12,
-                suites: ProbeFixtures.forwardSecret + ProbeFixtures.plainRSA
-            ),
+                minimumVersion: .tls10, maximumVersion: .tls12,
+                suites: ProbeFixtures.forwardSecret + ProbeFixtures.plainRSA),
         ]
 
     @Test("The prober and openssl negotiate the same", arguments: kinds)
@@ -100,8 +90,7 @@ import Testing
             let observation = outcome.observation
             #expect(
                 observation?.version.description == oracle.version,
-                "\(offer.minimumVersion) \(offer.suites.count): \(outcome)"
-            )
+                "\(offer.minimumVersion) \(offer.suites.count): \(outcome)")
             #expect(observation?.suite.opensslName == oracle.suite)
             #expect(observation?.applicationProtocol == oracle.applicationProtocol)
             guard let observation else {

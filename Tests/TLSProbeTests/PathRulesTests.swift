@@ -23,35 +23,20 @@ struct PathRulesTests {
         Row(description: "no intermediate", root: authority, intermediate: nil, says: nil),
         Row(description: "a root of version 1", root: [], intermediate: authority, says: nil),
         Row(
-            description: "a root that is no authority",
-            root: ["basicConstraints=CA:FALSE"],
-            intermediate: authority,
-            says: "is a root but not a CA"
-        ),
+            description: "a root that is no authority", root: ["basicConstraints=CA:FALSE"], intermediate: authority,
+            says: "is a root but not a CA"),
         Row(
-            description: "a root of version 3 without basicConstraints",
-            root: ["subjectKeyIdentifier=hash"],
-            intermediate: nil,
-            says: "is a root but not a CA"
-        ),
+            description: "a root of version 3 without basicConstraints", root: ["subjectKeyIdentifier=hash"],
+            intermediate: nil, says: "is a root but not a CA"),
         Row(
-            description: "a root that allows no intermediate",
-            root: ["basicConstraints=critical,CA:TRUE,pathlen:0"],
-            intermediate: authority,
-            says: "allows 0 intermediates below it, but there are 1"
-        ),
+            description: "a root that allows no intermediate", root: ["basicConstraints=critical,CA:TRUE,pathlen:0"],
+            intermediate: authority, says: "allows 0 intermediates below it, but there are 1"),
         Row(
             description: "a root that allows none, and there is none",
-            root: ["basicConstraints=critical,CA:TRUE,pathlen:0"],
-            intermediate: nil,
-            says: nil
-        ),
+            root: ["basicConstraints=critical,CA:TRUE,pathlen:0"], intermediate: nil, says: nil),
         Row(
-            description: "an intermediate that is no authority",
-            root: authority,
-            intermediate: ["basicConstraints=CA:FALSE"],
-            says: "issued a certificate but is not a CA"
-        ),
+            description: "an intermediate that is no authority", root: authority,
+            intermediate: ["basicConstraints=CA:FALSE"], says: "issued a certificate but is not a CA"),
     ]
 
     @Test(arguments: rows)
@@ -62,11 +47,7 @@ struct PathRulesTests {
             try certification.issue("intermediate", subject: "/CN=Middle", issuer: root, extensions: $0)
         }
         let leaf = try certification.issue(
-            "leaf",
-            subject: "/CN=localhost",
-            issuer: intermediate ?? root,
-            extensions: TestCertification.server
-        )
+            "leaf", subject: "/CN=localhost", issuer: intermediate ?? root, extensions: TestCertification.server)
         let path = try ([leaf] + (intermediate.map { [$0] } ?? [])).map { try CertificateFacts(decoding: $0.der) }
         let facts = try CertificateFacts(decoding: root.der)
         #expect(facts.version == (row.root.isEmpty ? 1 : 3) && facts.hasExtensions != row.root.isEmpty)
@@ -85,8 +66,7 @@ struct PathRulesTests {
 
     @Test(
         "No root of the system's store breaks a rule for roots",
-        .enabled(if: FileManager.default.isReadableFile(atPath: TrustAnchors.systemPath), "the system has no roots")
-    )
+        .enabled(if: FileManager.default.isReadableFile(atPath: TrustAnchors.systemPath), "the system has no roots"))
     func systemRoots() throws {
         let anchors = try TrustAnchors.system()
         #expect(anchors.anchors.count > 50)
@@ -102,16 +82,10 @@ struct PathRulesTests {
         let certification = try TestCertification()
         let root = try certification.root()
         let leaf = try certification.issue(
-            "leaf",
-            subject: "/CN=localhost",
-            issuer: root,
-            extensions: TestCertification.server
-        )
+            "leaf", subject: "/CN=localhost", issuer: root, extensions: TestCertification.server)
         var der = leaf.der
         let version: [UInt8] = [0xA0, 3, 2, 1, 2]
-        let place = try #require(
-            der.indices.dropLast(5).first { der[$0..<$0 + 5].elementsEqual(version) && $0 < 12 }
-        )
+        let place = try #require(der.indices.dropLast(5).first { der[$0..<$0 + 5].elementsEqual(version) && $0 < 12 })
         der[place + 4] = 0
         let facts = try CertificateFacts(decoding: der)
         #expect(facts.version == 1)

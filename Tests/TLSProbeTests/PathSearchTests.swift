@@ -20,37 +20,25 @@ struct PathSearchTests {
             certification = try TestCertification()
             for name in names {
                 authorities[name] = try certification.issue(
-                    name,
-                    subject: "/CN=\(name)",
-                    extensions: TestCertification.authority
-                )
+                    name, subject: "/CN=\(name)", extensions: TestCertification.authority)
             }
         }
 
         /// A certificate for `subject` from `issuer`; good unless extensions or a digest say otherwise.
         mutating func cross(
-            _ subject: String,
-            by issuer: String,
-            _ extensions: [String] = TestCertification.authority,
+            _ subject: String, by issuer: String, _ extensions: [String] = TestCertification.authority,
             digest: String = "sha256"
         ) throws -> [UInt8] {
             number += 1
             return try certification.issue(
-                "cross\(number)",
-                subject: "/CN=\(subject)",
-                issuer: authorities[issuer],
-                extensions: extensions,
-                digest: digest,
-                keyFrom: authorities[subject]
+                "cross\(number)", subject: "/CN=\(subject)", issuer: authorities[issuer], extensions: extensions,
+                digest: digest, keyFrom: authorities[subject]
             ).der
         }
 
         func leaf(by issuer: String) throws -> [UInt8] {
             try certification.issue(
-                "leaf",
-                subject: "/CN=localhost",
-                issuer: authorities[issuer],
-                extensions: TestCertification.server
+                "leaf", subject: "/CN=localhost", issuer: authorities[issuer], extensions: TestCertification.server
             ).der
         }
 
@@ -74,25 +62,19 @@ struct PathSearchTests {
                 let isGood = issuer != "Root" || subject == "C"
                 presented.append(
                     try web.cross(
-                        subject,
-                        by: issuer,
-                        isGood ? TestCertification.authority : ["basicConstraints=critical,CA:FALSE"]
-                    )
-                )
+                        subject, by: issuer,
+                        isGood ? TestCertification.authority : ["basicConstraints=critical,CA:FALSE"]))
             }
         }
         #expect(presented.count == 42)
         var generator = SplitMix(state: seed)
         presented.shuffle(using: &generator)
         let facts = await ChainBuilder(anchors: try web.store("Root")).build(
-            presented: [try web.leaf(by: "A")] + presented
-        )
+            presented: [try web.leaf(by: "A")] + presented)
         #expect(facts.violations.isEmpty)
         let path = Self.subjects(facts)
         #expect(
-            path.first == "CN=localhost" && path.suffix(2) == ["CN=C", "CN=Root"] && path.contains("CN=A"),
-            "\(path)"
-        )
+            path.first == "CN=localhost" && path.suffix(2) == ["CN=C", "CN=Root"] && path.contains("CN=A"), "\(path)")
     }
 
     struct Choice: Sendable, CustomTestStringConvertible {
@@ -109,13 +91,10 @@ struct PathSearchTests {
             Choice(testDescription: "no basicConstraints", bad: ["subjectKeyIdentifier=hash"]),
             Choice(testDescription: "path length", bad: ["basicConstraints=critical,CA:TRUE,pathlen:0"]),
             Choice(
-                testDescription: "unknown critical",
-                bad: TestCertification.authority + ["1.2.3.4=critical,ASN1:NULL"]
-            ),
+                testDescription: "unknown critical", bad: TestCertification.authority + ["1.2.3.4=critical,ASN1:NULL"]),
             Choice(
                 testDescription: "name constraints",
-                bad: TestCertification.authority + ["nameConstraints=critical,excluded;DNS:localhost"]
-            ),
+                bad: TestCertification.authority + ["nameConstraints=critical,excluded;DNS:localhost"]),
             Choice(testDescription: "purpose", bad: TestCertification.authority + ["extendedKeyUsage=emailProtection"]),
         ]
     )
@@ -141,10 +120,7 @@ struct PathSearchTests {
         var crowd: [[UInt8]] = []
         for index in 0..<20 {
             let identity = try certification.issue(
-                "crowd\(index)",
-                subject: "/CN=Crowd",
-                extensions: ["basicConstraints=critical,CA:TRUE"]
-            )
+                "crowd\(index)", subject: "/CN=Crowd", extensions: ["basicConstraints=critical,CA:TRUE"])
             crowd.append(identity.der)
         }
         let last = try certification.issue("last", subject: "/CN=Crowd", extensions: TestCertification.authority)

@@ -26,22 +26,12 @@ enum ProbeFixtures {
         let root = try certification.root()
         func server(_ name: String, _ key: TestCertification.Key) throws -> TestCertification.Identity {
             try certification.issue(
-                name,
-                subject: "/CN=\(name)",
-                key: key,
-                issuer: root,
-                extensions: TestCertification.server
-            )
+                name, subject: "/CN=\(name)", key: key, issuer: root, extensions: TestCertification.server)
         }
         return Identities(
-            certification: certification,
-            root: root,
-            rsa: try server("rsa", .rsa(2048)),
-            weak: try server("weak", .rsa(1024)),
-            p256: try server("p256", .curve("prime256v1")),
-            p384: try server("p384", .curve("secp384r1")),
-            ed25519: try server("ed25519", .ed25519)
-        )
+            certification: certification, root: root, rsa: try server("rsa", .rsa(2048)),
+            weak: try server("weak", .rsa(1024)), p256: try server("p256", .curve("prime256v1")),
+            p384: try server("p384", .curve("secp384r1")), ed25519: try server("ed25519", .ed25519))
     }()
 
     static func required() throws -> Identities {
@@ -77,11 +67,8 @@ enum ProbeFixtures {
 
     static func probe(_ offer: HelloOffer, port: Int, name: String? = "localhost") async throws -> HandshakeOutcome {
         await prober.probe(
-            offer,
-            address: try SocketAddress(ipAddress: "127.0.0.1", port: port),
-            serverName: name,
-            timeout: .seconds(20)
-        )
+            offer, address: try SocketAddress(ipAddress: "127.0.0.1", port: port), serverName: name,
+            timeout: .seconds(20))
     }
 }
 

@@ -32,10 +32,8 @@ import Testing
         for (behaviour, expected) in cases {
             let server = try await OddServer(behaviour)
             let outcome = await ProbeFixtures.prober.probe(
-                Self.offer,
-                address: try SocketAddress(ipAddress: "127.0.0.1", port: server.port),
-                timeout: .milliseconds(400)
-            )
+                Self.offer, address: try SocketAddress(ipAddress: "127.0.0.1", port: server.port),
+                timeout: .milliseconds(400))
             guard case .connection(let failure) = outcome else {
                 Issue.record("\(behaviour): \(outcome)")
                 continue
@@ -49,11 +47,7 @@ import Testing
         let closed = try HeldPort()
         #expect(try await ProbeFixtures.probe(Self.offer, port: closed.port) == .connection(.refused))
         let outcome = await ProbeFixtures.prober.probe(
-            Self.offer,
-            host: "nothing.invalid",
-            port: 443,
-            timeout: .seconds(20)
-        )
+            Self.offer, host: "nothing.invalid", port: 443, timeout: .seconds(20))
         switch outcome {
         case .connection(.nameNotFound), .connection(.timeout): break
         default: Issue.record("\(outcome)")
@@ -82,11 +76,7 @@ import Testing
                     let clock = ContinuousClock()
                     let start = clock.now
                     let outcome = await ProbeFixtures.prober.probe(
-                        Self.offer,
-                        address: address,
-                        connectTimeout: short,
-                        timeout: long
-                    )
+                        Self.offer, address: address, connectTimeout: short, timeout: long)
                     return (outcome, clock.now - start)
                 }
             }
@@ -106,11 +96,7 @@ import Testing
             for _ in 0..<4 {
                 group.addTask {
                     await ProbeFixtures.prober.probe(
-                        Self.offer,
-                        address: address,
-                        connectTimeout: .seconds(300),
-                        timeout: .seconds(300)
-                    )
+                        Self.offer, address: address, connectTimeout: .seconds(300), timeout: .seconds(300))
                 }
             }
             let deadline = ContinuousClock.now + .seconds(20)
@@ -128,18 +114,14 @@ import Testing
     @Test func alertsKeepTheirNumber() async throws {
         let identities = try ProbeFixtures.required()
         let server = try OpenSSLServer(
-            ProbeFixtures.options(identities.rsa) + ["-tls1_2", "-cipher", "AES128-GCM-SHA256"]
-        )
+            ProbeFixtures.options(identities.rsa) + ["-tls1_2", "-cipher", "AES128-GCM-SHA256"])
         let outcome = try await ProbeFixtures.probe(
-            HelloOffer(minimumVersion: .tls12, suites: ProbeFixtures.forwardSecret),
-            port: server.port
-        )
+            HelloOffer(minimumVersion: .tls12, suites: ProbeFixtures.forwardSecret), port: server.port)
         #expect(outcome == .alert(level: 2, description: 40))
         let modern = try OpenSSLServer(ProbeFixtures.options(identities.rsa) + ["-tls1_3"])
         let old = try await ProbeFixtures.probe(
             HelloOffer(minimumVersion: .tls10, maximumVersion: .tls12, suites: ProbeFixtures.forwardSecret),
-            port: modern.port
-        )
+            port: modern.port)
         #expect(old == .alert(level: 2, description: 70))
     }
 
@@ -197,8 +179,7 @@ import Testing
             "-----BEGIN SERVERINFOV2 FOR SCT-----\n\(Data(entry).base64EncodedString())\n-----END SERVERINFOV2 FOR SCT-----\n"
             .write(toFile: info, atomically: true, encoding: .utf8)
         let server = try OpenSSLServer(
-            ProbeFixtures.options(identities.rsa) + [version, "-status_file", staple, "-serverinfo", info]
-        )
+            ProbeFixtures.options(identities.rsa) + [version, "-status_file", staple, "-serverinfo", info])
         let observation = try await ProbeFixtures.probe(Self.offer, port: server.port).observation
         #expect(observation?.stapledResponse == response)
         #expect(observation?.timestamps == timestamps)
@@ -209,8 +190,7 @@ import Testing
     func retry(_ group: NamedGroup) async throws {
         let identities = try ProbeFixtures.required()
         let server = try OpenSSLServer(
-            ProbeFixtures.options(identities.p256) + ["-tls1_3", "-curves", Oracle.name(group)]
-        )
+            ProbeFixtures.options(identities.p256) + ["-tls1_3", "-curves", Oracle.name(group)])
         var offer = Self.offer
         offer.keyShareGroups = [.x25519]
         let observation = try await ProbeFixtures.probe(offer, port: server.port).observation
@@ -275,9 +255,7 @@ import Testing
             let group = MultiThreadedEventLoopGroup.singleton
             let fetcher = HTTPIntermediateFetcher(group: group, resolver: resolver, timeout: .seconds(10))
             let found = await fetcher.certificates(
-                at: "http://issuer.example:\(server.port)/ca.crt",
-                within: .anyNetwork
-            )
+                at: "http://issuer.example:\(server.port)/ca.crt", within: .anyNetwork)
             #expect(found == [body], "\(addresses)")
         }
         // The certificate chooses who is asked: not everybody.
@@ -310,8 +288,7 @@ import Testing
         func check(_ scope: FetchScope, _ texts: String, _ expected: Bool) throws {
             for text in texts.split(separator: " ") {
                 #expect(
-                    scope.allows(try SocketAddress(ipAddress: String(text), port: 80)) == expected,
-                    "\(server): \(text)"
+                    scope.allows(try SocketAddress(ipAddress: String(text), port: 80)) == expected, "\(server): \(text)"
                 )
             }
         }
@@ -340,9 +317,7 @@ import Testing
         }
         for host in ["127.0.0.1", "ca.example", "both.example"] {
             let found = await fetcher.certificates(
-                at: "http://\(host):\(server.port)/ca.crt",
-                within: FetchScope(of: AddressKind.loopback)
-            )
+                at: "http://\(host):\(server.port)/ca.crt", within: FetchScope(of: AddressKind.loopback))
             #expect(found == [chain.intermediate.der])
         }
         try await server.stop()

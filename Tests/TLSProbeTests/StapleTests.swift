@@ -22,46 +22,29 @@ struct StapleScene: Sendable {
         let certification = certification
         let root = try certification.root()
         let issuer = try certification.issue(
-            "issuer",
-            subject: "/CN=Issuer",
-            issuer: root,
-            extensions: TestCertification.authority
-        )
+            "issuer", subject: "/CN=Issuer", issuer: root, extensions: TestCertification.authority)
         self.issuer = issuer
-        func end(_ name: String, _ issuer: TestCertification.Identity, _ more: [String] = [], days: Int = 90) throws
+        func end(
+            _ name: String, _ issuer: TestCertification.Identity, _ more: [String] = [], days: Int = 90
+        ) throws
             -> TestCertification.Identity
         {
             try certification.issue(
-                name,
-                subject: "/CN=\(name)",
-                issuer: issuer,
-                extensions: ["basicConstraints=CA:FALSE"] + more,
-                days: days
-            )
+                name, subject: "/CN=\(name)", issuer: issuer, extensions: ["basicConstraints=CA:FALSE"] + more,
+                days: days)
         }
         leaf = try certification.issue(
-            "leaf",
-            subject: "/CN=localhost",
-            issuer: issuer,
-            extensions: TestCertification.server
-        )
+            "leaf", subject: "/CN=localhost", issuer: issuer, extensions: TestCertification.server)
         let signing = ["extendedKeyUsage=OCSPSigning"]
         signers = [
             "issuer": issuer, "appointed": try end("appointed", issuer, signing), "unfit": try end("unfit", issuer),
             "of the root": try end("of-the-root", root, signing), "leaf": leaf,
             "expiring": try end("expiring", issuer, signing, days: 2),
             "namesake": try certification.issue(
-                "namesake",
-                subject: "/CN=Issuer",
-                extensions: TestCertification.authority
-            ),
+                "namesake", subject: "/CN=Issuer", extensions: TestCertification.authority),
         ]
         let facts = try [leaf, issuer].map { try CertificateFacts(decoding: $0.der) }
-        let anchor = AnchorFacts(
-            certificate: try CertificateFacts(decoding: root.der),
-            kind: .installed,
-            store: "test"
-        )
+        let anchor = AnchorFacts(certificate: try CertificateFacts(decoding: root.der), kind: .installed, store: "test")
         chain = ChainFacts(presented: facts, path: .anchored(facts, anchor))
     }
 
@@ -71,10 +54,7 @@ struct StapleScene: Sendable {
     ///   - state: what the authority's list says: `V` or `R`, anything else leaves the certificate out.
     ///   - about: whose certificate is asked for.
     func response(
-        _ state: String = "R",
-        signer: String = "issuer",
-        about: String = "leaf",
-        hash: String = "sha1",
+        _ state: String = "R", signer: String = "issuer", about: String = "leaf", hash: String = "sha1",
         options: [String] = ["-ndays", "7"]
     ) throws -> [UInt8] {
         let folder = try TemporaryDirectory()
@@ -83,10 +63,7 @@ struct StapleScene: Sendable {
         let line = state == "R" ? "R\t400101000000Z\t260101000000Z,keyCompromise" : "\(state)\t400101000000Z\t"
         try ["V", "R"].contains(state)
             ? "\(line)\t\(serial)\tunknown\t/CN=x\n".write(
-                toFile: folder.path("index"),
-                atomically: true,
-                encoding: .utf8
-            )
+                toFile: folder.path("index"), atomically: true, encoding: .utf8)
             : "V\t400101000000Z\t\t7F00FF\tunknown\t/CN=x\n"
                 .write(toFile: folder.path("index"), atomically: true, encoding: .utf8)
         let identity = try #require(signers[signer])
@@ -105,12 +82,8 @@ struct StapleScene: Sendable {
     func status(_ response: [UInt8], after seconds: TimeInterval = 60, chain other: ChainFacts? = nil) -> StapleStatus?
     {
         let handshake = HandshakeObservation(
-            version: .tls13,
-            suite: .aes128GCMSHA256,
-            certificates: [leaf.der],
-            keyPossession: .proven,
-            stapledResponse: response
-        )
+            version: .tls13, suite: .aes128GCMSHA256, certificates: [leaf.der], keyPossession: .proven,
+            stapledResponse: response)
         return ConnectionFacts(handshake: handshake, chain: other ?? chain, at: Date().addingTimeInterval(seconds))
             .staple
     }
@@ -138,27 +111,17 @@ struct StapleScene: Sendable {
         Case(name: "without an end, much later", options: [], after: 40 * day, word: "revoked"),
         Case(name: "by an appointed responder", signer: "appointed", word: "revoked"),
         Case(
-            name: "by an appointed responder, by the hash of its key",
-            signer: "appointed",
-            options: ["-ndays", "7", "-resp_key_id"],
-            word: "revoked"
-        ),
+            name: "by an appointed responder, by the hash of its key", signer: "appointed",
+            options: ["-ndays", "7", "-resp_key_id"], word: "revoked"),
         Case(
-            name: "appointed, but its certificate is left out",
-            signer: "appointed",
-            options: ["-ndays", "7", "-resp_no_certs"],
-            word: "unusable"
-        ),
+            name: "appointed, but its certificate is left out", signer: "appointed",
+            options: ["-ndays", "7", "-resp_no_certs"], word: "unusable"),
         Case(name: "by one who is not appointed", signer: "unfit", word: "unusable"),
         Case(name: "by the leaf itself", signer: "leaf", word: "unusable"),
         Case(name: "appointed by the root, not by the issuer", signer: "of the root", word: "unusable"),
         Case(name: "by a stranger with the issuer's name", signer: "namesake", word: "unusable"),
         Case(
-            name: "by a responder whose certificate has expired",
-            signer: "expiring",
-            after: 4 * day,
-            word: "unusable"
-        ),
+            name: "by a responder whose certificate has expired", signer: "expiring", after: 4 * day, word: "unusable"),
         Case(name: "about another certificate", about: "unfit", word: "unusable"),
         Case(name: "out of date", after: 8 * day, word: "unusable"),
         Case(name: "from the future", after: -2 * day, word: "unusable"),
@@ -229,9 +192,7 @@ struct StapleScene: Sendable {
                 ]
             )
             let outcome = try await ProbeFixtures.probe(
-                HelloOffer(suites: ProbeFixtures.forwardSecret),
-                port: server.port
-            )
+                HelloOffer(suites: ProbeFixtures.forwardSecret), port: server.port)
             let observation = try #require(outcome.observation)
             #expect(observation.stapledResponse == response, "\(version)")
             let facts = ConnectionFacts(handshake: observation, chain: scene.chain, at: Date().addingTimeInterval(60))

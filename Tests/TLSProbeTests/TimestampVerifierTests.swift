@@ -20,18 +20,12 @@ import Testing
         let certification = try TestCertification()
         let root = try certification.root(subject: "/CN=Logged Root")
         let made = try certification.issue(
-            "leaf",
-            subject: "/CN=logged.example",
-            issuer: root,
-            extensions: TestCertification.server,
-            days: 90
+            "leaf", subject: "/CN=logged.example", issuer: root, extensions: TestCertification.server, days: 90
         ) { entry in try logs.map { try $0.timestamp(entry, overAnother: overAnother) } }
         let leaf = try CertificateFacts(decoding: made.der)
         return Made(
-            leaf: leaf,
-            issuer: try CertificateFacts(decoding: root.der),
-            timestamps: leaf.embeddedTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? []
-        )
+            leaf: leaf, issuer: try CertificateFacts(decoding: root.der),
+            timestamps: leaf.embeddedTimestamps.flatMap { SignedTimestamp.list(decoding: $0) } ?? [])
     }
 
     @Test(arguments: [TestCertification.Key.curve("prime256v1"), .rsa(2048)])
@@ -40,9 +34,7 @@ import Testing
         let made = try Self.certificate([log])
         let timestamp = try #require(made.timestamps.first)
         func verdict(
-            _ source: SignedTimestamp.Source = .certificate,
-            issuer: CertificateFacts?,
-            key: [UInt8]
+            _ source: SignedTimestamp.Source = .certificate, issuer: CertificateFacts?, key: [UInt8]
         ) -> SignedTimestamp.SignatureVerdict {
             TimestampVerifier().verdict(on: timestamp, from: source, leaf: made.leaf, issuer: issuer, logKey: key)
         }
@@ -72,14 +64,8 @@ import Testing
         ] {
             #expect(
                 TimestampVerifier()
-                    .verdict(
-                        on: timestamp,
-                        from: source,
-                        leaf: made.leaf,
-                        issuer: made.issuer,
-                        logKey: log.publicKey
-                    ) == expected
-            )
+                    .verdict(on: timestamp, from: source, leaf: made.leaf, issuer: made.issuer, logKey: log.publicKey)
+                    == expected)
         }
     }
 
@@ -89,13 +75,7 @@ import Testing
         let good = try Self.certificate([log])
         func verdict(_ timestamp: SignedTimestamp, _ made: Made) -> SignedTimestamp.SignatureVerdict {
             TimestampVerifier()
-                .verdict(
-                    on: timestamp,
-                    from: .certificate,
-                    leaf: made.leaf,
-                    issuer: made.issuer,
-                    logKey: log.publicKey
-                )
+                .verdict(on: timestamp, from: .certificate, leaf: made.leaf, issuer: made.issuer, logKey: log.publicKey)
         }
         #expect(verdict(try #require(forged.timestamps.first), forged) == .invalid)
         let timestamp = try #require(good.timestamps.first)
@@ -103,18 +83,12 @@ import Testing
         // Of another certificate, at another time, with an extension, by another algorithm.
         #expect(verdict(timestamp, forged) == .invalid)
         func changed(
-            milliseconds: UInt64? = nil,
-            extensions: [UInt8] = [],
-            algorithm: [UInt8] = [4, 3]
+            milliseconds: UInt64? = nil, extensions: [UInt8] = [], algorithm: [UInt8] = [4, 3]
         ) -> SignedTimestamp {
             SignedTimestamp(
-                version: 0,
-                logIdentifier: timestamp.logIdentifier,
-                milliseconds: milliseconds ?? timestamp.milliseconds,
-                extensions: extensions,
-                algorithm: algorithm,
-                signature: timestamp.signature
-            )
+                version: 0, logIdentifier: timestamp.logIdentifier,
+                milliseconds: milliseconds ?? timestamp.milliseconds, extensions: extensions, algorithm: algorithm,
+                signature: timestamp.signature)
         }
         #expect(verdict(changed(milliseconds: timestamp.milliseconds + 1), good) == .invalid)
         #expect(verdict(changed(extensions: [1]), good) == .invalid)

@@ -23,31 +23,18 @@ struct WycheproofTests {
 
     static let sets = [
         Set(
-            name: "ecdsa_secp256r1_sha256",
-            count: 484,
-            curve: "P-256",
-            bits: 256,
-            hash: .sha256,
-            scheme: .ecdsaSECP256R1SHA256
-        ),
+            name: "ecdsa_secp256r1_sha256", count: 484, curve: "P-256", bits: 256, hash: .sha256,
+            scheme: .ecdsaSECP256R1SHA256),
         Set(
-            name: "ecdsa_secp384r1_sha384",
-            count: 504,
-            curve: "P-384",
-            bits: 384,
-            hash: .sha384,
-            scheme: .ecdsaSECP384R1SHA384
-        ),
+            name: "ecdsa_secp384r1_sha384", count: 504, curve: "P-384", bits: 384, hash: .sha384,
+            scheme: .ecdsaSECP384R1SHA384),
     ]
 
     @Test(
         "ECDSA: signatures of certificates and of handshakes",
         .enabled(
             if: sets.allSatisfy { SharedVectors.wycheproof($0.name) != nil },
-            "a set of ../shared/vectors/wycheproof is not there"
-        ),
-        arguments: sets
-    )
+            "a set of ../shared/vectors/wycheproof is not there"), arguments: sets)
     func signatures(_ set: Set) throws {
         let cases = try WycheproofCase.all(try #require(SharedVectors.wycheproof(set.name)))
         #expect(cases.count == set.count)
@@ -57,22 +44,15 @@ struct WycheproofTests {
                 try #require(test.bytes["msg"])
             )
             let key = PublicKeyFacts(
-                kind: .ellipticCurve(curve: set.curve, bits: set.bits),
-                sha256: Array(SHA256.hash(data: der)),
-                der: der
-            )
+                kind: .ellipticCurve(curve: set.curve, bits: set.bits), sha256: Array(SHA256.hash(data: der)), der: der)
             let isValid = test.result == "valid"
             let place = "\(set.name) \(test.identifier): \(test.comment)"
             #expect(
                 VerificationKey(key).check(signature, over: message, family: .ecdsa, hash: set.hash)
-                    == (isValid ? .valid : .invalid),
-                "\(place)"
-            )
+                    == (isValid ? .valid : .invalid), "\(place)")
             #expect(
                 HandshakeSignature.check(set.scheme, signature[...], over: message, key)
-                    == (isValid ? .proven : .refuted),
-                "\(place)"
-            )
+                    == (isValid ? .proven : .refuted), "\(place)")
         }
     }
 
@@ -80,8 +60,7 @@ struct WycheproofTests {
     /// section 7.4.2 wants.
     @Test(
         "X25519: the key agreement of handshakes",
-        .enabled(if: SharedVectors.wycheproof("x25519") != nil, "../shared/vectors/wycheproof is not there")
-    )
+        .enabled(if: SharedVectors.wycheproof("x25519") != nil, "../shared/vectors/wycheproof is not there"))
     func keyAgreement() throws {
         let cases = try WycheproofCase.all(try #require(SharedVectors.wycheproof("x25519")))
         #expect(cases.count == 518)

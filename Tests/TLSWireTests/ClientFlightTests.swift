@@ -89,10 +89,7 @@ import Testing
         var fed = 0
         while !flight.isOver, fed < 1 << 20 {
             let part = RecordReader.record(
-                ContentType.handshake,
-                version: 0x0301,
-                fed == 0 ? [1, 0x01, 0xFF, 0xFF] : [0, 0, 0]
-            )
+                ContentType.handshake, version: 0x0301, fed == 0 ? [1, 0x01, 0xFF, 0xFF] : [0, 0, 0])
             flight.read(part)
             fed += part.count
         }

@@ -15,8 +15,7 @@ import Testing
     }
 
     private static func hello(
-        _ version: TLSVersion = .tls12,
-        suite: CipherSuite = CipherSuite(rawValue: 0xC02F),
+        _ version: TLSVersion = .tls12, suite: CipherSuite = CipherSuite(rawValue: 0xC02F),
         extensions: [(UInt16, [UInt8])] = []
     ) -> [UInt8] {
         message(MessageType.serverHello) { writer in
@@ -58,14 +57,10 @@ import Testing
     @Test(arguments: [1, 3, 5, 64, 100_000])
     func aFlightOfTLS12IsReadInPiecesOfAnySize(_ pieces: Int) throws {
         let flight = Self.read(
-            Self.hello(extensions: [(23, []), (16, [0, 3, 2, 0x68, 0x32]), (18, [1, 2])]),
-            Self.chain(3),
-            Self.message(MessageType.certificateStatus) { $0.write([1, 0, 0, 2, 5, 6]) },
-            Self.keyExchange,
+            Self.hello(extensions: [(23, []), (16, [0, 3, 2, 0x68, 0x32]), (18, [1, 2])]), Self.chain(3),
+            Self.message(MessageType.certificateStatus) { $0.write([1, 0, 0, 2, 5, 6]) }, Self.keyExchange,
             Self.message(MessageType.certificateRequest) { $0.write([0]) },
-            Self.message(MessageType.serverHelloDone) { _ in },
-            pieces: pieces
-        )
+            Self.message(MessageType.serverHelloDone) { _ in }, pieces: pieces)
         #expect(flight.isOver && flight.violation == nil)
         let observation = try #require(flight.observation(certificates: [], possession: .proven))
         #expect(observation.version == .tls12 && observation.suite == CipherSuite(rawValue: 0xC02F))
@@ -78,9 +73,7 @@ import Testing
 
     @Test func nothingInTheClearFollowsAServerHelloOfTLS13() {
         let flight = Self.read(
-            Self.hello(suite: .aes128GCMSHA256, extensions: [(43, [3, 4]), (51, [0, 0x1D, 0, 1, 9])]),
-            Self.chain(2)
-        )
+            Self.hello(suite: .aes128GCMSHA256, extensions: [(43, [3, 4]), (51, [0, 0x1D, 0, 1, 9])]), Self.chain(2))
         #expect(flight.isOver && flight.version == .tls13 && flight.group == .x25519 && flight.certificates.isEmpty)
     }
 

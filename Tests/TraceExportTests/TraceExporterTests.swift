@@ -26,8 +26,7 @@ import Tracing
     }
 
     private func configuration(
-        _ base: String,
-        _ change: (inout TraceExporter.Configuration) -> Void = { _ in }
+        _ base: String, _ change: (inout TraceExporter.Configuration) -> Void = { _ in }
     ) throws -> TraceExporter.Configuration {
         var configuration = TraceExporter.Configuration(receiver: try #require(TraceReceiver(base)))
         change(&configuration)
@@ -64,8 +63,7 @@ import Tracing
         #expect(outer.parent.isEmpty && outer.kind == 2 && !outer.isError)
         let inner = spans.filter { $0.name.hasPrefix("inner") }
         #expect(
-            inner.count == 9 && inner.allSatisfy { $0.parent == outer.id && $0.trace == outer.trace && $0.kind == 3 }
-        )
+            inner.count == 9 && inner.allSatisfy { $0.parent == outer.id && $0.trace == outer.trace && $0.kind == 3 })
         #expect(inner.filter(\.isError).map(\.attributes) == [["error.type": "TraceCollectorFault"]])
         #expect(Set(spans.map(\.id)).count == 10)
         #expect(spans.allSatisfy { outer.start <= $0.start && $0.start <= $0.end && $0.end <= outer.end })

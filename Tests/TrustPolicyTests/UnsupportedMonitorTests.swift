@@ -17,10 +17,7 @@ import Testing
             let ripple = Double([-1, 0, 1, 0][hour % 4]) * (usual * Double(clients)).squareRoot()
             let share = hoursAgo <= since ? last : usual
             return SupportCount(
-                hour: now - Double(hoursAgo) * 3600,
-                unsupported: Int(share * Double(clients) + ripple),
-                total: clients
-            )
+                hour: now - Double(hoursAgo) * 3600, unsupported: Int(share * Double(clients) + ripple), total: clients)
         }
     }
 

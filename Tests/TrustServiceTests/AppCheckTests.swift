@@ -38,18 +38,14 @@ struct AppCheckPhone {
 
     func call(_ verb: String, _ members: [JSONValue.Member], app: String = id) async throws -> Reply {
         try await service.post(
-            AppCheckPhone.path(verb, app: app),
-            .object(members),
-            headers: ["X-Goog-Api-Key": "any", "X-Ios-Bundle-Identifier": "com.example.shop"]
-        )
+            AppCheckPhone.path(verb, app: app), .object(members),
+            headers: ["X-Goog-Api-Key": "any", "X-Ios-Bundle-Identifier": "com.example.shop"])
     }
 
     /// A challenge, asked for as the client does: no body, no content type.
     func challenge(app: String = id) async throws -> [UInt8] {
         let reply = try await RunningService.call(
-            "POST",
-            service.base + AppCheckPhone.path("generateAppAttestChallenge", app: app)
-        )
+            "POST", service.base + AppCheckPhone.path("generateAppAttestChallenge", app: app))
         guard reply.status == 200, let bytes = reply["challenge"]?.text.flatMap(Base64.decode) else {
             throw Failure("no challenge: \(reply.status)")
         }
@@ -57,18 +53,14 @@ struct AppCheckPhone {
     }
 
     /// The body of an exchange of a new key's attestation.
-    func attestation(challenge given: [UInt8]? = nil, limitedUse: Bool = false) async throws -> (
-        keyId: String, body: [JSONValue.Member]
-    ) {
+    func attestation(
+        challenge given: [UInt8]? = nil, limitedUse: Bool = false
+    ) async throws -> (keyId: String, body: [JSONValue.Member]) {
         let challenge: [UInt8]
         if let given { challenge = given } else { challenge = try await self.challenge() }
         let keyId = try await phone.device.generateKey(for: phone.app)
         let object = try await phone.device.attestKey(
-            keyId,
-            clientDataHash: SHA256.hash(data: challenge).map { $0 },
-            for: phone.app,
-            at: service.clock.now
-        )
+            keyId, clientDataHash: SHA256.hash(data: challenge).map { $0 }, for: phone.app, at: service.clock.now)
         return (
             keyId,
             [
@@ -92,20 +84,13 @@ struct AppCheckPhone {
 
     /// The body of an exchange of an assertion over artifact and challenge.
     func assertion(
-        _ keyId: String,
-        _ artifact: [UInt8],
-        challenge given: [UInt8]? = nil,
-        limitedUse: Bool = false,
+        _ keyId: String, _ artifact: [UInt8], challenge given: [UInt8]? = nil, limitedUse: Bool = false,
         fault: AssertionFault? = nil
     ) async throws -> [JSONValue.Member] {
         let challenge: [UInt8]
         if let given { challenge = given } else { challenge = try await self.challenge() }
         let assertion = try await phone.device.generateAssertion(
-            keyId,
-            clientDataHash: SHA256.hash(data: artifact + challenge).map { $0 },
-            for: phone.app,
-            fault: fault
-        )
+            keyId, clientDataHash: SHA256.hash(data: artifact + challenge).map { $0 }, for: phone.app, fault: fault)
         return [
             .init("artifact", .string(Base64.encode(artifact))), .init("challenge", .string(Base64.encode(challenge))),
             .init("assertion", .string(Base64.encode(assertion))),
@@ -145,16 +130,12 @@ private struct Claims: JWTPayload {
     }()
 
     static func configuration(
-        _ change: (inout Configuration) -> Void = { _ in },
-        appCheck: (inout Configuration.AppCheck) -> Void = { _ in }
+        _ change: (inout Configuration) -> Void = { _ in }, appCheck: (inout Configuration.AppCheck) -> Void = { _ in }
     ) -> Configuration {
         RunningService.configuration {
             var settings = Configuration.AppCheck(
-                projectNumber: "1234567890",
-                projectId: "shop-project",
-                keyPEMs: [key.pemRepresentation],
-                apps: [AppCheckPhone.id: "shop"]
-            )
+                projectNumber: "1234567890", projectId: "shop-project", keyPEMs: [key.pemRepresentation],
+                apps: [AppCheckPhone.id: "shop"])
             settings.simulated = .allow
             appCheck(&settings)
             $0.appCheck = settings
@@ -177,8 +158,7 @@ private struct Claims: JWTPayload {
             phone.isSnake = isSnake
             let asked = try await RunningService.call(
                 "POST",
-                service.base + AppCheckPhone.path("generateAppAttestChallenge", project: "projects/shop-project")
-            )
+                service.base + AppCheckPhone.path("generateAppAttestChallenge", project: "projects/shop-project"))
             #expect(asked.status == 200)
             #expect(asked["ttl"] == "300s")
             let (keyId, body) = try await phone.attestation()
@@ -193,9 +173,7 @@ private struct Claims: JWTPayload {
             #expect(claims.sub == AppCheckPhone.id && claims.provider == "device_check_app_attest")
             #expect(claims.exp - claims.iat == 3600 && !claims.jti.isEmpty && claims.sim == true)
             let asserted = try await phone.call(
-                "exchangeAppAttestAssertion",
-                try await phone.assertion(keyId, artifact)
-            )
+                "exchangeAppAttestAssertion", try await phone.assertion(keyId, artifact))
             #expect(asserted.status == 200)
             #expect(asserted["ttl"] == "3600s")
             let second = try await Self.claims(try #require(asserted["token"]?.text), service)
@@ -228,22 +206,16 @@ private struct Claims: JWTPayload {
     )
     func answersHaveTheMembersOfRecordedOnes(_ file: String, _ kind: String) async throws {
         let recorded = try JSONReader.read(
-            Array(try Data(contentsOf: Self.recorded.appendingPathComponent("\(file).json")))
-        )
+            Array(try Data(contentsOf: Self.recorded.appendingPathComponent("\(file).json"))))
         try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
             let phone = await AppCheckPhone(service)
             var reply = try await RunningService.call(
-                "POST",
-                service.base + AppCheckPhone.path("generateAppAttestChallenge")
-            )
+                "POST", service.base + AppCheckPhone.path("generateAppAttestChallenge"))
             if kind == "attestation" {
                 reply = try await phone.call("exchangeAppAttestAttestation", try await phone.attestation().body)
             } else if kind == "assertion" {
                 let (keyId, artifact, _) = try await phone.attested()
-                reply = try await phone.call(
-                    "exchangeAppAttestAssertion",
-                    try await phone.assertion(keyId, artifact)
-                )
+                reply = try await phone.call("exchangeAppAttestAssertion", try await phone.assertion(keyId, artifact))
             }
             #expect(Self.shape(reply.json) == Self.shape(recorded))
         }
@@ -278,15 +250,10 @@ private struct Claims: JWTPayload {
             let (_, fresh) = try await phone.attestation()
             try await expect403("no attestation", attest, changing(fresh, "attestation_statement", "AAAA"))
             try await expect403(
-                "another challenge",
-                attest,
-                changing(fresh, "challenge", Base64.encode(try await phone.challenge()))
-            )
+                "another challenge", attest, changing(fresh, "challenge", Base64.encode(try await phone.challenge())))
             try await expect403(
-                "no challenge of ours",
-                attest,
-                changing(fresh, "challenge", Base64.encode([UInt8](repeating: 1, count: 56)))
-            )
+                "no challenge of ours", attest,
+                changing(fresh, "challenge", Base64.encode([UInt8](repeating: 1, count: 56))))
             #expect(try await phone.call(attest, fresh).status == 200)
             try await expect403("the same again", attest, fresh)
             let native = try await phone.phone.challenge("attest")
@@ -299,30 +266,20 @@ private struct Claims: JWTPayload {
             let good = try await phone.assertion(keyId, artifact)
             try await expect403("no assertion", assert, changing(good, "assertion", "AAAA"))
             try await expect403(
-                "a changed artifact",
-                assert,
-                changing(good, "artifact", Base64.encode(artifact.dropLast() + [artifact[61] ^ 1]))
-            )
+                "a changed artifact", assert,
+                changing(good, "artifact", Base64.encode(artifact.dropLast() + [artifact[61] ^ 1])))
             try await expect403(
-                "Google's artifact",
-                assert,
-                changing(good, "artifact", Base64.encode(Array("an artifact of Google".utf8)))
-            )
+                "Google's artifact", assert,
+                changing(good, "artifact", Base64.encode(Array("an artifact of Google".utf8))))
             let other = try await phone.attested()
             try await expect403("another key's artifact", assert, try await phone.assertion(keyId, other.artifact))
             try await expect403(
-                "another challenge",
-                assert,
-                changing(good, "challenge", Base64.encode(try await phone.challenge()))
-            )
+                "another challenge", assert, changing(good, "challenge", Base64.encode(try await phone.challenge())))
             #expect(try await phone.call(assert, good).status == 200)
             try await expect403("the same again", assert, good)
             let asserting = try await phone.phone.challenge("assert")
             try await expect403(
-                "a native challenge",
-                assert,
-                try await phone.assertion(keyId, artifact, challenge: asserting)
-            )
+                "a native challenge", assert, try await phone.assertion(keyId, artifact, challenge: asserting))
             // And App Check's challenge is nothing to the native interface.
             let exchange = try await phone.challenge()
             let refused = try await phone.phone.assert(try await phone.phone.assertion(keyId, challenge: exchange))
@@ -350,8 +307,7 @@ private struct Claims: JWTPayload {
             let (_, body) = try await phone.attestation()
             func post(_ path: String, _ text: String, type: String? = "application/json") async throws -> String {
                 AppCheckPhone.verdict(
-                    try await RunningService.call("POST", service.base + path, body: Array(text.utf8), type: type)
-                )
+                    try await RunningService.call("POST", service.base + path, body: Array(text.utf8), type: type))
             }
             let path = AppCheckPhone.path("exchangeAppAttestAttestation")
             for text in ["{", "[]", "{}", #"{"key_id": 1}"#, #"{"key_id": "AAAA", "keyId": "AAAA"}"#] {
@@ -362,8 +318,7 @@ private struct Claims: JWTPayload {
             let spoiled = body.map { $0.name == "challenge" ? JSONValue.Member("challenge", "not base64!") : $0 }
             #expect(
                 AppCheckPhone.verdict(try await phone.call("exchangeAppAttestAttestation", spoiled))
-                    == "400 INVALID_ARGUMENT"
-            )
+                    == "400 INVALID_ARGUMENT")
             for (app, project) in [
                 ("1:1234567890:ios:aaaaaaaa", "projects/1234567890"), (AppCheckPhone.id, "projects/1"),
                 ("shop", "projects/shop-project"),
@@ -475,11 +430,8 @@ private struct Claims: JWTPayload {
             let keyId = try await phone.attested()
             let token = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
             let passed = try await RunningService.call(
-                "GET",
-                service.base + "/v1/authorize?simulated=allow",
-                token: token,
-                headers: ["X-Firebase-AppCheck": "eyJ"]
-            )
+                "GET", service.base + "/v1/authorize?simulated=allow", token: token,
+                headers: ["X-Firebase-AppCheck": "eyJ"])
             #expect(passed.status == 204)
         }
     }

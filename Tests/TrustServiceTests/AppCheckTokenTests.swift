@@ -25,17 +25,10 @@ import _CryptoExtras
     }
 
     private func authorize(
-        _ service: RunningService,
-        _ query: String,
-        _ appCheck: String,
-        bearer: String? = nil
+        _ service: RunningService, _ query: String, _ appCheck: String, bearer: String? = nil
     ) async throws -> Reply {
         try await RunningService.call(
-            "GET",
-            "\(service.base)/v1/authorize?\(query)",
-            token: bearer,
-            headers: ["X-Firebase-AppCheck": appCheck]
-        )
+            "GET", "\(service.base)/v1/authorize?\(query)", token: bearer, headers: ["X-Firebase-AppCheck": appCheck])
     }
 
     @Test func gatewaysTakeAppCheckTokens() async throws {
@@ -57,16 +50,13 @@ import _CryptoExtras
             #expect(passed.headers["x-sealward-environment"] == "production")
             #expect(passed.headers["x-sealward-tier"]?.isEmpty == false)
             // One of the two: which would count is not guessed.
-            let native = try await service.post(
-                "/v1/apps/shop/tokens",
-                try await phone.phone.assertion(keyId)
-            )["token"]?.text
+            let native = try await service.post("/v1/apps/shop/tokens", try await phone.phone.assertion(keyId))[
+                "token"]?.text
             let both = try await authorize(service, "simulated=allow", token, bearer: native)
             #expect(both.verdict == "400 request.malformed")
             // Neither kind of token is the other.
             #expect(
-                try await authorize(service, "simulated=allow", try #require(native)).verdict == "401 token.invalid"
-            )
+                try await authorize(service, "simulated=allow", try #require(native)).verdict == "401 token.invalid")
             #expect(try await service.get("/v1/authorize?simulated=allow", token: token).verdict == "401 token.invalid")
             for spoiled in [token + "x", String(token.dropLast(8)), "", "a.b.c"] {
                 #expect(try await authorize(service, "simulated=allow", spoiled).status == 401)
@@ -108,9 +98,7 @@ import _CryptoExtras
             let claims = Base64.encodeURL(
                 Array(
                     String(decoding: try #require(Base64.decodeURL(parts[1])), as: UTF8.self)
-                        .replacing(AppCheckPhone.id, with: "1:1234567890:ios:ffff").utf8
-                )
-            )
+                        .replacing(AppCheckPhone.id, with: "1:1234567890:ios:ffff").utf8))
             for forged in [
                 "\(head("none")).\(parts[1]).", "\(signed).\(Base64.encodeURL(mac))",
                 "\(parts[0]).\(claims).\(parts[2])", "\(head("RS512")).\(parts[1]).\(parts[2])",
@@ -156,10 +144,7 @@ import _CryptoExtras
         let apple = ScriptedApple()
         let settings = AppCheckTests.configuration {
             $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456",
-                keyId: "KEY1234567",
-                keyPEM: P256.Signing.PrivateKey().pemRepresentation
-            )
+                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
         }
         try await RunningService.with(settings, transport: apple) { (service: RunningService) async throws -> Void in
             let phone = await AppCheckPhone(service)
@@ -186,20 +171,13 @@ import _CryptoExtras
         // Making one of 8192 bits takes long; its signature has 512 bytes more, in base64.
         let longest = try _RSA.Signing.PrivateKey(keySize: .bits4096)
         let settings = Configuration.AppCheck(
-            projectNumber: String(repeating: "1", count: 20),
-            projectId: String(repeating: "p", count: 64),
-            keyPEMs: [longest.pemRepresentation],
-            apps: [:]
-        )
+            projectNumber: String(repeating: "1", count: 20), projectId: String(repeating: "p", count: 64),
+            keyPEMs: [longest.pemRepresentation], apps: [:])
         let tokens = try #require(AppCheckTokens(settings))
         let issued = try tokens.issue(
             .key(Data(repeating: 255, count: 32).base64EncodedString(), environment: "development", simulated: true),
-            appId: String(repeating: "1", count: 128),
-            tier: "standard",
-            limitedUse: false,
-            identifier: [UInt8](repeating: 255, count: 16),
-            at: Date()
-        )
+            appId: String(repeating: "1", count: 128), tier: "standard", limitedUse: false,
+            identifier: [UInt8](repeating: 255, count: 16), at: Date())
         #expect(try tokens.read(issued.token, at: Date()).tier == "standard")
         #expect(issued.token.utf8.count + 684 <= CompactToken.limit)
     }
@@ -214,9 +192,7 @@ import _CryptoExtras
                 let phone = await AppCheckPhone(left)
                 let (keyId, artifact, _) = try await phone.attested()
                 let limited = try await phone.call(
-                    "exchangeAppAttestAssertion",
-                    try await phone.assertion(keyId, artifact, limitedUse: true)
-                )
+                    "exchangeAppAttestAssertion", try await phone.assertion(keyId, artifact, limitedUse: true))
                 #expect(limited["ttl"] == "300s")
                 let token = try #require(limited["token"]?.text)
                 let answers = try await withThrowingTaskGroup(of: String.self) { group in
@@ -225,9 +201,7 @@ import _CryptoExtras
                         group.addTask {
                             let reply = try await node.post(
                                 "/\(version)/projects/shop-project:verifyAppCheckToken",
-                                ["app_check_token": .string(token)],
-                                token: RunningService.serverToken
-                            )
+                                ["app_check_token": .string(token)], token: RunningService.serverToken)
                             return "\(reply.status) \(String(decoding: reply.body, as: UTF8.self))"
                         }
                     }
@@ -244,11 +218,8 @@ import _CryptoExtras
             func verify(_ project: String, _ token: String, caller: String?) async throws -> String {
                 AppCheckPhone.verdict(
                     try await service.post(
-                        "/v1beta/projects/\(project):verifyAppCheckToken",
-                        ["appCheckToken": .string(token)],
-                        token: caller
-                    )
-                )
+                        "/v1beta/projects/\(project):verifyAppCheckToken", ["appCheckToken": .string(token)],
+                        token: caller))
             }
             let server = RunningService.serverToken
             #expect(try await verify("1234567890", token, caller: nil) == "401 UNAUTHENTICATED")
@@ -292,10 +263,8 @@ import _CryptoExtras
     private func outcome(_ appCheck: String, files: [String: String] = [:]) -> ConfigurationReader.Outcome {
         let key = AppCheckTests.key.pemRepresentation
         let files = files.merging(["k.pem": key]) { first, _ in first }
-        return ConfigurationReader.read(
-            file: Array("{\(Self.apps), \"appCheck\": \(appCheck)}".utf8),
-            environment: [:]
-        ) { path throws(UnreadableFile) in
+        return ConfigurationReader.read(file: Array("{\(Self.apps), \"appCheck\": \(appCheck)}".utf8), environment: [:])
+        { path throws(UnreadableFile) in
             guard let text = files[path] else { throw UnreadableFile(reason: "\(path): there is no such file") }
             return Array(text.utf8)
         }
@@ -313,8 +282,7 @@ import _CryptoExtras
         let digest = String(repeating: "ab", count: 32)
         let read = outcome(
             "{\(Self.whole), \"ttlSeconds\": 1800, \"debugTokensFile\": \"d\", \"simulated\": \"allow\"}",
-            files: ["d": #"[{"name": "ci", "sha256": "\#(digest)", "expires": "2027-01-01"}]"#]
-        )
+            files: ["d": #"[{"name": "ci", "sha256": "\#(digest)", "expires": "2027-01-01"}]"#])
         guard case .configuration(let settings) = read, let appCheck = settings.appCheck else {
             throw Failure("\(read)")
         }
@@ -349,8 +317,7 @@ import _CryptoExtras
         )
         #expect(
             issues(#"{\#(Self.whole.replacing(#": "shop"}"#, with: #": "bank"}"#))}"#)
-                == ["appCheck.apps.1:1234567890:ios:ab"]
-        )
+                == ["appCheck.apps.1:1234567890:ios:ab"])
         var made = AppCheckTests.configuration(appCheck: { $0.keyPEMs = ["none"] })
         made.appCheck?.ttl = .zero
         #expect(made.issues.map(\.path) == ["appCheck.ttlSeconds", "appCheck.keyFiles[0]"])

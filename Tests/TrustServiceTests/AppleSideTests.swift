@@ -82,10 +82,7 @@ final class PatientApple: AppleTransport, Sendable {
                 Configuration.Bit(bit: 1, name: "banned"),
             ]
             $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456",
-                keyId: "KEY1234567",
-                keyPEM: P256.Signing.PrivateKey().pemRepresentation
-            )
+                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
         }
     }
 
@@ -95,8 +92,7 @@ final class PatientApple: AppleTransport, Sendable {
             (service: RunningService) async throws -> Void in
             func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
                 let body = JSONValue.object(
-                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra
-                )
+                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
                 return try await service.post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
             }
             let unset = try await call("query")
@@ -146,8 +142,7 @@ final class PatientApple: AppleTransport, Sendable {
             let server = try await service.post(
                 "/v1/promotions/welcome/claim",
                 ["app": "shop", "deviceTokens": ["AAAA", "BBBB"], "transactionId": "t3"],
-                token: RunningService.serverToken
-            )
+                token: RunningService.serverToken)
             #expect(server["granted"] == .bool(false))
             #expect(server["lastUpdate"]?.text?.count == 7)
             let unknown = try await service.post("/v1/promotions/none/claim", [:], token: RunningService.serverToken)
@@ -157,19 +152,11 @@ final class PatientApple: AppleTransport, Sendable {
 
     /// The worker of a service on this store.
     private func worker(
-        _ settings: Configuration,
-        _ store: any TrustStore,
-        _ apple: any AppleTransport,
-        _ clock: TestClock
+        _ settings: Configuration, _ store: any TrustStore, _ apple: any AppleTransport, _ clock: TestClock
     ) async throws -> ReceiptWorker {
         let server = try await TrustServer(
-            configuration: settings,
-            store: store,
-            transport: apple,
-            sources: clock.sources,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            announce: { _ in }
-        )
+            configuration: settings, store: store, transport: apple, sources: clock.sources,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
         return ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
     }
 
@@ -206,13 +193,9 @@ final class PatientApple: AppleTransport, Sendable {
             clock.advance(86_400 * 1.2)
             let attestation = try #require(await phone.device.attestation(of: keyId))
             let receipt = try RunningService.authority.refreshedReceipt(
-                app: phone.app,
-                publicKey: try #require(await phone.device.publicKey(of: keyId)),
-                leafCertificate: attestation.leafCertificate,
-                clientDataHash: [UInt8](repeating: 1, count: 32),
-                riskMetric: 12,
-                at: clock.now
-            )
+                app: phone.app, publicKey: try #require(await phone.device.publicKey(of: keyId)),
+                leafCertificate: attestation.leafCertificate, clientDataHash: [UInt8](repeating: 1, count: 32),
+                riskMetric: 12, at: clock.now)
             apple.state.withLockedValue { $0.receipt = receipt }
             #expect(try await worker.round() == 1)
             let path = "/v1/keys/" + Base64.encodeURL(key)

@@ -30,8 +30,7 @@ enum AttackSite: String, Sendable, CustomTestStringConvertible {
 
     func run(
         _ configuration: Configuration = RunningService.configuration(),
-        transport: any AppleTransport = LiveAppleTransport(),
-        _ body: (RunningService) async throws -> Void
+        transport: any AppleTransport = LiveAppleTransport(), _ body: (RunningService) async throws -> Void
     ) async throws {
         guard self == .twoNodes else {
             try await RunningService.with(configuration, transport: transport, body)

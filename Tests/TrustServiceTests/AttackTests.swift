@@ -72,22 +72,17 @@ import TrustStores
             #expect(try await phone.assert(try await phone.assertion(keyId, challenge: challenge)).status == 200)
             #expect(
                 try await phone.assert(try await phone.assertion(keyId, challenge: challenge)).verdict
-                    == "409 challenge.used"
-            )
+                    == "409 challenge.used")
             // A modified payload.
             let fresh = try await phone.challenge("assert")
             let text = #"{"challenge":"\#(Base64.encode(fresh))","amount":1}"#
             let changed = try await phone.signed(
-                keyId,
-                Array(text.replacing("1}", with: "9}").utf8),
-                over: Array(text.utf8)
-            )
+                keyId, Array(text.replacing("1}", with: "9}").utf8), over: Array(text.utf8))
             #expect(try await phone.assert(changed).verdict == "403 assert.signature.invalid")
             // Duplicate and missing challenges.
             for data in [#"{"challenge":"AA==","challenge":"AA=="}"#, "{}", "no JSON", #"{"challenge":7}"#] {
                 let reply = try await phone.assert(
-                    try await phone.signed(keyId, Array(data.utf8), over: Array(data.utf8))
-                )
+                    try await phone.signed(keyId, Array(data.utf8), over: Array(data.utf8)))
                 #expect(reply.verdict == "400 challenge.missing", "\(data)")
             }
         }
@@ -191,8 +186,7 @@ import TrustStores
                 #expect(enforcement.first { $0.name == "decision" }?.value == (mode == .off ? "off" : "refuse"))
                 #expect(
                     enforcement.first { $0.name == "code" }?.value
-                        == (mode == .off ? JSONValue.null : "attest.app-id.mismatch")
-                )
+                        == (mode == .off ? JSONValue.null : "attest.app-id.mismatch"))
             }
         }
     }

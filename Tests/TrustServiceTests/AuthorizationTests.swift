@@ -48,11 +48,7 @@ import TrustStores
     static func configuration() -> Configuration {
         RunningService.configuration {
             var bank = Configuration.App(
-                id: "bank",
-                teamId: "TEAM123456",
-                appIdPrefix: "TEAM123456",
-                bundleIds: ["com.example.bank"]
-            )
+                id: "bank", teamId: "TEAM123456", appIdPrefix: "TEAM123456", bundleIds: ["com.example.bank"])
             bank.environments = [.production, .development]
             $0.apps.append(bank)
         }
@@ -106,12 +102,8 @@ import TrustStores
                 // The header fields of the client's request come along, sometimes with its body; a client of ours puts none behind GET.
                 for body in ["", "--x", String(repeating: "x", count: 100_000)] where body.isEmpty || method != "GET" {
                     let sent = try await RunningService.call(
-                        method,
-                        path,
-                        body: body.isEmpty ? nil : Array(body.utf8),
-                        token: shop,
-                        headers: ["Content-Type": "multipart/form-data; boundary=x"]
-                    )
+                        method, path, body: body.isEmpty ? nil : Array(body.utf8), token: shop,
+                        headers: ["Content-Type": "multipart/form-data; boundary=x"])
                     #expect(sent.verdict == "200", "\(method) with \(body.utf8.count) bytes")
                 }
             }

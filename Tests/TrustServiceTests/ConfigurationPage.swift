@@ -81,12 +81,9 @@ enum ConfigurationPage {
         for entry in entries {
             let variables = [entry.variable.map { "`\($0)`" }, entry.secret.map { "`\($0)` (the token itself)" }]
             text += line(
-                "`\(entry.path.split(separator: ".").last ?? "")`",
-                entry.meaning,
+                "`\(entry.path.split(separator: ".").last ?? "")`", entry.meaning,
                 entry.isRequired ? "*required*" : entry.fallback ?? "-",
-                variables.compactMap { $0 }.joined(separator: "<br>"),
-                entry.sentence
-            )
+                variables.compactMap { $0 }.joined(separator: "<br>"), entry.sentence)
         }
         return text
     }

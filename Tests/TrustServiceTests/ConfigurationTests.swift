@@ -11,7 +11,9 @@ import TrustStores
 @testable import TrustService
 
 @Suite struct ConfigurationTests {
-    private func read(_ text: String, environment: [String: String] = [:], files: [String: String] = [:])
+    private func read(
+        _ text: String, environment: [String: String] = [:], files: [String: String] = [:]
+    )
         -> ConfigurationReader.Outcome
     {
         ConfigurationReader.read(file: Array(text.utf8), environment: environment) { path throws(UnreadableFile) in
@@ -41,33 +43,12 @@ import TrustStores
         let tokens = try await TokenAuthority(settings, store: InMemoryTrustStore(), random: SystemSources.live.random)
         let record = KeyRecord(
             id: try #require(KeyIdentifier(strictBase64: Data(repeating: 255, count: 32).base64EncodedString())),
-            publicKeyBytes: [],
-            app: "shop",
-            identity: "A." + long(510),
-            environment: "development",
-            simulated: true,
-            user: nil,
-            attestationDigest: [],
-            validationCategory: nil,
-            bundleVersion: nil,
-            osVersion: nil
-        )
+            publicKeyBytes: [], app: "shop", identity: "A." + long(510), environment: "development", simulated: true,
+            user: nil, attestationDigest: [], validationCategory: nil, bundleVersion: nil, osVersion: nil)
         let key = StoredKey(
-            record,
-            attestedAt: Date(),
-            counter: 0,
-            largestGap: 0,
-            lastUsedAt: nil,
-            revokedAt: nil,
-            riskMetric: nil
-        )
+            record, attestedAt: Date(), counter: 0, largestGap: 0, lastUsedAt: nil, revokedAt: nil, riskMetric: nil)
         let issued = try await tokens.issue(
-            for: key,
-            tier: "standard",
-            singleUse: true,
-            identifier: [UInt8](repeating: 255, count: 16),
-            at: Date()
-        )
+            for: key, tier: "standard", singleUse: true, identifier: [UInt8](repeating: 255, count: 16), at: Date())
         #expect(issued.token.utf8.count > 3000)
         #expect(try await tokens.read(issued.token, at: Date()).sub == record.identity)
     }
@@ -109,8 +90,7 @@ import TrustStores
         for host in ["0.0.0.0", "::", "192.0.2.1"] {
             let found = warnings(host, [])
             #expect(
-                found.count == 1 && found[0].hasPrefix("The service listens beyond loopback without a trusted proxy")
-            )
+                found.count == 1 && found[0].hasPrefix("The service listens beyond loopback without a trusted proxy"))
             #expect(warnings(host, ["192.0.2.7/32"]).isEmpty)
         }
         let found = warnings("127.0.0.1", ["127.0.0.1/32"])
@@ -184,19 +164,14 @@ import TrustStores
     @Test func aSentenceNamesTheFileOrTheVariableToFix() throws {
         let outcome = read(
             #"{"listen": "here", "challenges": {"ttlSeconds": 0}, "colour": 1}"#,
-            environment: ["SEALWARD_CHALLENGES_TTL_SECONDS": "-1", "SEALWARD_TRUSTED_PROXIES": "::1,nowhere"]
-        )
+            environment: ["SEALWARD_CHALLENGES_TTL_SECONDS": "-1", "SEALWARD_TRUSTED_PROXIES": "::1,nowhere"])
         guard case .issues(let issues) = outcome else { throw Failure("accepted") }
         let sentences = Set(issues.map { $0.sentence(file: "sealward.json") })
         #expect(sentences.contains("listen: must be HOST:PORT, for example 127.0.0.1:8080 (sealward.json)"))
         #expect(
             sentences.contains(
-                "challenges.ttlSeconds: must be a whole number from 1 to 86400 (SEALWARD_CHALLENGES_TTL_SECONDS)"
-            )
-        )
-        #expect(
-            sentences.contains("trustedProxies[1]: must be an address or a CIDR block (SEALWARD_TRUSTED_PROXIES)")
-        )
+                "challenges.ttlSeconds: must be a whole number from 1 to 86400 (SEALWARD_CHALLENGES_TTL_SECONDS)"))
+        #expect(sentences.contains("trustedProxies[1]: must be an address or a CIDR block (SEALWARD_TRUSTED_PROXIES)"))
         let colour = issues.first { $0.path == "colour" }
         #expect(colour?.reason.contains("the keys here are adminTokenFile, appCheck, apple, ") == true)
     }
@@ -254,9 +229,7 @@ import TrustStores
     @Test func tokensStandOnLinesOfTheirOwn() throws {
         let rest = String(repeating: "2", count: 29)
         let outcome = read(
-            #"{"adminTokenFile": "t"}"#,
-            files: ["t": "\r\n one-._~+/=0123456789012345678901 \r\ntwo\(rest)\n"]
-        )
+            #"{"adminTokenFile": "t"}"#, files: ["t": "\r\n one-._~+/=0123456789012345678901 \r\ntwo\(rest)\n"])
         guard case .configuration(let settings) = outcome else { throw Failure("refused: \(outcome)") }
         #expect(settings.adminTokens?.tokens == ["one-._~+/=0123456789012345678901", "two" + rest])
     }
@@ -289,9 +262,7 @@ import TrustStores
                 throw Failure("\(variable) sets nothing")
             }
             #expect(
-                issues.contains { $0.path.hasPrefix(key.path) && $0.variable == variable },
-                "\(variable): \(issues)"
-            )
+                issues.contains { $0.path.hasPrefix(key.path) && $0.variable == variable }, "\(variable): \(issues)")
         }
     }
 

@@ -183,8 +183,7 @@ import Testing
             let second = try LoopbackClient(port: try port(service))
             second.send(
                 "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" + head
-                    + "Expect: 100-continue\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
-            )
+                    + "Expect: 100-continue\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
             var before = ""
             while !before.contains("100 Continue\r\n\r\n") {
                 let more = await second.answer()

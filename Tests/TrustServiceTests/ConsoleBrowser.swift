@@ -58,10 +58,8 @@ final class ConsoleBrowser: Sendable {
         }
         let head = String(text[..<end.lowerBound])
         let page = Page(
-            status: Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0,
-            head: head,
-            body: String(text[end.upperBound...])
-        )
+            status: Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0, head: head,
+            body: String(text[end.upperBound...]))
         for cookie in page.fields("set-cookie") {
             let pair = cookie.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = pair.first, let value = pair.last, pair.count == 2 else { continue }
@@ -74,9 +72,7 @@ final class ConsoleBrowser: Sendable {
 
     /// Sends a form, as a page of the console would.
     func post(
-        _ path: String,
-        _ fields: [(String, String)],
-        from origin: [String] = ["Sec-Fetch-Site: same-origin"]
+        _ path: String, _ fields: [(String, String)], from origin: [String] = ["Sec-Fetch-Site: same-origin"]
     ) throws -> Page {
         let body = fields.map { "\($0.0)=\($0.1.utf8.percentEncoded())" }.joined(separator: "&")
         return try send("POST", path, origin + ["Content-Type: application/x-www-form-urlencoded"], body: body)

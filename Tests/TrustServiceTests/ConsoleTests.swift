@@ -25,20 +25,15 @@ import TrustStores
             ("ci", ["server"]), ("ops", ["admin:shop"]), ("auditor", ["audit"]), ("root", ["admin"]),
         ].compactMap { name, scopes in
             NamedCredential(
-                name: name,
-                digest: Array(SHA256.hash(data: Data(token(name).utf8))),
-                scopes: scopes,
-                expires: name == "root" ? expires : nil
-            )
+                name: name, digest: Array(SHA256.hash(data: Data(token(name).utf8))), scopes: scopes,
+                expires: name == "root" ? expires : nil)
         }
         return configuration
     }
 
     private static func with(
-        _ configuration: Configuration = configuration(),
-        store: any TrustStore = InMemoryTrustStore(),
-        clock: TestClock = TestClock(),
-        interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
+        _ configuration: Configuration = configuration(), store: any TrustStore = InMemoryTrustStore(),
+        clock: TestClock = TestClock(), interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
         _ body: (RunningService) async throws -> Void
     ) async throws {
         try await RunningService.with(configuration, store: store, clock: clock, interfaces: interfaces) {
@@ -95,8 +90,7 @@ import TrustStores
             #expect(!form.body.contains("style=") && !form.body.contains("onclick") && !form.body.contains("<script>"))
             let plain = try browser.signIn(RunningService.adminToken).fields("set-cookie").first ?? ""
             #expect(
-                plain.hasPrefix("sealward_console=") && plain.contains("; Path=/console; HttpOnly; SameSite=Strict")
-            )
+                plain.hasPrefix("sealward_console=") && plain.contains("; Path=/console; HttpOnly; SameSite=Strict"))
             #expect(!plain.contains("Secure"))
             let secure = try ConsoleBrowser(service.internalBase, headers: ["X-Forwarded-Proto: https"])
             let cookies = try secure.signIn(RunningService.adminToken).fields("set-cookie")
@@ -110,8 +104,7 @@ import TrustStores
             let wrong = try browser.signIn("no such token")
             #expect(
                 wrong.status == 403 && wrong.body.contains("is unknown or has expired")
-                    && !wrong.body.contains("no such token")
-            )
+                    && !wrong.body.contains("no such token"))
             let server = try browser.signIn(Self.token("ci"))
             #expect(server.status == 403 && server.body.contains("neither the scope admin nor audit"))
             #expect(browser.cookies.withLockedValue { $0["sealward_console"] } == nil)
@@ -150,14 +143,10 @@ import TrustStores
                 let page = try browser.post(revoke, [("csrf", token)], from: headers)
                 #expect(
                     page.status == 403 && page.body.contains("request.other-origin"),
-                    "\(token) \(headers) \(page.status)"
-                )
+                    "\(token) \(headers) \(page.status)")
             }
             let json = try browser.send(
-                "POST",
-                revoke,
-                ["Sec-Fetch-Site: same-origin", "Content-Type: application/json"]
-            )
+                "POST", revoke, ["Sec-Fetch-Site: same-origin", "Content-Type: application/json"])
             #expect(json.status == 415)
             #expect(try await service.store.key(#require(.init(strictBase64: keyId)))?.revokedAt == nil)
             let done = try browser.post(revoke, [("csrf", good), ("code", "stolen")], from: ["Origin: \(here)"])
@@ -188,8 +177,7 @@ import TrustStores
             for page in pages {
                 #expect(page.status == 200)
                 #expect(
-                    !page.body.contains("<img") && !page.body.contains("<script") && !page.body.contains("\u{202E}")
-                )
+                    !page.body.contains("<img") && !page.body.contains("<script") && !page.body.contains("\u{202E}"))
             }
             #expect(pages[0].body.contains("&lt;img src=x onerror=alert(1)&gt;"))
             // What is looked for is found, and shown as it was written.
@@ -335,8 +323,7 @@ import TrustStores
             try browser.signIn(Self.token("auditor"))
             let newest = try browser.get("/console/audit")
             #expect(
-                newest.body.contains(">n250.<") && newest.body.contains(">n160.<") && !newest.body.contains(">n100.<")
-            )
+                newest.body.contains(">n250.<") && newest.body.contains(">n160.<") && !newest.body.contains(">n100.<"))
             guard let link = newest.body.range(of: "/console/audit?before=") else { throw Failure("no link") }
             let before = newest.body[link.upperBound...].prefix { $0 != "\"" }
             let older = try browser.get("/console/audit?before=\(before)")
@@ -381,10 +368,7 @@ import TrustStores
         #expect(sessions.credential(of: secret(1), extends: true, at: later) == [1])
         for number in 0..<200 {
             sessions.open(
-                credential: [2, UInt8(number)],
-                secret: secret(1000 + number),
-                at: later.addingTimeInterval(1)
-            )
+                credential: [2, UInt8(number)], secret: secret(1000 + number), at: later.addingTimeInterval(1))
         }
         #expect(sessions.count == ConsoleSessions.limit)
         #expect(registry.render().contains("sealward_console_sessions 64"))
@@ -395,8 +379,7 @@ import TrustStores
 
     @Test func aClockThatWasPutBackEndsSessions() {
         let sessions = ConsoleSessions(
-            observer: RequestObserver(registry: PrometheusRegistry(), log: .init(label: "test"))
-        )
+            observer: RequestObserver(registry: PrometheusRegistry(), log: .init(label: "test")))
         sessions.open(credential: [1], secret: secret(1), at: now)
         #expect(sessions.credential(of: secret(1), extends: false, at: now.addingTimeInterval(-30)) == [1])
         #expect(sessions.credential(of: secret(1), extends: false, at: now.addingTimeInterval(-3600)) == nil)

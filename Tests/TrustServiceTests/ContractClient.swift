@@ -11,9 +11,9 @@ enum ContractClient {
     static let folder = ServeProcess.root.appendingPathComponent(".build/python/bin")
 
     /// Runs a program to its end; what it printed stands in the order of printing, errors between.
-    static func run(_ program: URL, _ arguments: [String], in folder: URL? = nil) throws -> (
-        status: Int32, text: String
-    ) {
+    static func run(
+        _ program: URL, _ arguments: [String], in folder: URL? = nil
+    ) throws -> (status: Int32, text: String) {
         let process = Process()
         process.executableURL = program
         process.arguments = arguments

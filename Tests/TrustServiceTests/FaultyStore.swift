@@ -14,8 +14,7 @@ struct StoreFaults: StoreVerbWrapper {
     let after: @Sendable (String) -> Void
 
     func run<Result: Sendable>(
-        _ verb: String,
-        _ body: @escaping @Sendable () async throws -> Result
+        _ verb: String, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         try await before(verb)
         let result = try await body()
@@ -26,8 +25,7 @@ struct StoreFaults: StoreVerbWrapper {
 
 extension WrappedTrustStore<StoreFaults> {
     init(
-        _ base: any TrustStore = InMemoryTrustStore(),
-        after: @escaping @Sendable (String) -> Void = { _ in },
+        _ base: any TrustStore = InMemoryTrustStore(), after: @escaping @Sendable (String) -> Void = { _ in },
         before: @escaping @Sendable (String) async throws -> Void
     ) {
         self.init(base, in: StoreFaults(before: before, after: after))

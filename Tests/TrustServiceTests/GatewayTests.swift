@@ -52,14 +52,11 @@ import Testing
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let token = try #require(
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
-            )
+                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
             let single = try #require(
                 try await service.post(
-                    "/v1/apps/shop/tokens",
-                    try await phone.assertion(keyId).adding([.init("singleUse", true)])
-                )["token"]?.text
-            )
+                    "/v1/apps/shop/tokens", try await phone.assertion(keyId).adding([.init("singleUse", true)]))[
+                        "token"]?.text)
             let nginx = try await gateway(service, "")
             let address = "http://127.0.0.1:\(nginx.port)/anything"
             #expect(try await RunningService.call("GET", address).status == 401)

@@ -27,23 +27,14 @@ import Testing
             let large = [UInt8](repeating: 0x20, count: 65537)
             expect(
                 try await RunningService.call("POST", base + "/v1/apps/shop/assertions", body: large),
-                "413 body.too-large"
-            )
+                "413 body.too-large")
             expect(
                 try await RunningService.call(
-                    "POST",
-                    base + "/v1/apps/shop/assertions",
-                    body: [0x7B],
-                    type: "text/plain"
-                ),
-                "415 body.content-type"
-            )
+                    "POST", base + "/v1/apps/shop/assertions", body: [0x7B], type: "text/plain"),
+                "415 body.content-type")
             for body in ["", "{", "[]", "{\"purpose\":\"attest\",\"purpose\":\"attest\"}", "\u{0}"] {
                 let reply = try await RunningService.call(
-                    "POST",
-                    base + "/v1/apps/shop/challenges",
-                    body: Array(body.utf8)
-                )
+                    "POST", base + "/v1/apps/shop/challenges", body: Array(body.utf8))
                 #expect(reply.verdict == "400 request.malformed", "\(body)")
             }
             expect(try await service.get("/v1/apps/shop/risk"), "401 caller.unauthorized")
@@ -73,13 +64,11 @@ import Testing
             let inside = try #require(service.internalBase)
             #expect(
                 try await service.get("/v1/apps/shop/risk", token: RunningService.adminToken).verdict
-                    == "404 path.unknown"
-            )
+                    == "404 path.unknown")
             #expect(try await service.get("/metrics").verdict == "404 path.unknown")
             #expect(
                 try await RunningService.call("GET", inside + "/v1/apps/shop/risk", token: RunningService.adminToken)
-                    .status == 200
-            )
+                    .status == 200)
             #expect(try await RunningService.call("GET", inside + "/metrics").status == 200)
         }
     }
@@ -99,10 +88,7 @@ import Testing
             // Health and servers are never limited.
             #expect(try await service.get("/livez").status == 200)
             let server = try await service.post(
-                "/v1/apps/shop/challenges",
-                ["purpose": "assert"],
-                token: RunningService.serverToken
-            )
+                "/v1/apps/shop/challenges", ["purpose": "assert"], token: RunningService.serverToken)
             #expect(server.status == 201)
         }
     }
@@ -111,16 +97,13 @@ import Testing
         try await RunningService.with { (service: RunningService) async throws -> Void in
             for _ in 0..<3 {
                 let reply = try await service.post(
-                    "/v1/apps/shop/signals",
-                    ["kind": "unsupported", "code": "unsupported", "osVersion": "17.1"]
-                )
+                    "/v1/apps/shop/signals", ["kind": "unsupported", "code": "unsupported", "osVersion": "17.1"])
                 #expect(reply.status == 202)
             }
             #expect(try await service.post("/v1/apps/shop/signals", ["kind": "gossip"]).status == 400)
             #expect(
                 try await service.post("/v1/apps/shop/signals", ["kind": "clientError", "code": "my poem"]).status
-                    == 400
-            )
+                    == 400)
             let risk = try await service.get("/v1/apps/shop/risk", token: RunningService.adminToken)
             let unsupported = risk["unsupported"]?.members ?? []
             #expect(unsupported.first { $0.name == "addresses" }?.value == .integer(1))

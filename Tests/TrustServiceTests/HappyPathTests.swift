@@ -55,11 +55,7 @@ import Testing
                     case .clientData: SHA(clientData)
                     }
                 let object = try await phone.device.attestKey(
-                    keyId,
-                    clientDataHash: hash,
-                    for: phone.app,
-                    at: service.clock.now
-                )
+                    keyId, clientDataHash: hash, for: phone.app, at: service.clock.now)
                 let reply = try await service.post(
                     "/v1/apps/shop/attestations",
                     [
@@ -108,10 +104,7 @@ import Testing
             #expect(try await spend().verdict == "409 token.spent")
             let plain = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))
             let reused = try await service.post(
-                "/v1/tokens/consume",
-                ["token": try #require(plain["token"])],
-                token: RunningService.serverToken
-            )
+                "/v1/tokens/consume", ["token": try #require(plain["token"])], token: RunningService.serverToken)
             #expect(reused.verdict == "400 token.not-single-use")
         }
     }
@@ -121,8 +114,7 @@ import Testing
             let phone = await Phone(service)
             let keyId = try await phone.attested(user: "ada")
             let token = try #require(
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
-            )
+                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
             let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
             #expect(try await service.get(path).verdict == "401 caller.unauthorized")
             #expect(try await service.get(path, token: RunningService.serverToken).verdict == "401 caller.unauthorized")
@@ -131,17 +123,13 @@ import Testing
             #expect(shown["counter"] == .integer(1))
             #expect(shown["revoked"] == .bool(false))
             let revoked = try await RunningService.call(
-                "POST",
-                service.base + path + "/revoke",
-                token: RunningService.adminToken
-            )
+                "POST", service.base + path + "/revoke", token: RunningService.adminToken)
             #expect(revoked.status == 200)
             #expect(try await service.get(path, token: RunningService.adminToken)["revoked"] == .bool(true))
             #expect(try await phone.assert(try await phone.assertion(keyId)).verdict == "403 key.revoked")
             #expect(try await service.get("/v1/authorize?simulated=allow", token: token).verdict == "403 key.revoked")
             #expect(
-                try await service.get("/v1/keys/AAAA", token: RunningService.adminToken).verdict == "404 key.unknown"
-            )
+                try await service.get("/v1/keys/AAAA", token: RunningService.adminToken).verdict == "404 key.unknown")
         }
     }
 

@@ -35,10 +35,7 @@ extension HostileClient {
             return [
                 HostileClient(name: "silent after \(length) bytes", steps: [.send(part)], statuses: [[], [400]]),
                 HostileClient(
-                    name: "ended after \(length) bytes",
-                    steps: [.send(part), .finish],
-                    statuses: [[], [400]]
-                ),
+                    name: "ended after \(length) bytes", steps: [.send(part), .finish], statuses: [[], [400]]),
             ]
         }
     }()
@@ -76,15 +73,10 @@ extension HostileClient {
         one("a chunk that is longer", post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n0\r\n\r\n"), [400]),
         one(
             "a chunk that is longer, behind two requests",
-            get + get + post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n"),
-            [200, 200, 400]
-        ),
+            get + get + post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n"), [200, 200, 400]),
         one("chunks that do not end", post("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n"), [], [400]),
         one(
-            "a body of GET",
-            "GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: \(get.utf8.count)\r\n\r\n" + get,
-            [200]
-        ),
+            "a body of GET", "GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: \(get.utf8.count)\r\n\r\n" + get, [200]),
         one("a body of TRACE", "TRACE /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx", [405], [400]),
     ]
 
@@ -117,63 +109,43 @@ extension HostileClient {
         one("a NUL in a field", "GET /livez HTTP/1.1\r\nHost: x\r\nA: \u{0}\r\n\r\n", [400]),
         one("a NUL in the target", "GET /\u{0} HTTP/1.1\r\nHost: x\r\n\r\n", [400]),
         one(
-            "101 fields",
-            "GET /livez HTTP/1.1\r\nHost: x\r\n" + String(repeating: "A: b\r\n", count: 100) + "\r\n",
-            [400]
-        ),
+            "101 fields", "GET /livez HTTP/1.1\r\nHost: x\r\n" + String(repeating: "A: b\r\n", count: 100) + "\r\n",
+            [400]),
         one(
-            "a field of 17 kB",
-            "GET /livez HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "a", count: 17_000))\r\n\r\n",
-            [400]
-        ),
+            "a field of 17 kB", "GET /livez HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "a", count: 17_000))\r\n\r\n",
+            [400]),
         one(
-            "a name of 17 kB",
-            "GET /livez HTTP/1.1\r\nHost: x\r\n\(String(repeating: "a", count: 17_000)): a\r\n\r\n",
-            [400]
-        ),
+            "a name of 17 kB", "GET /livez HTTP/1.1\r\nHost: x\r\n\(String(repeating: "a", count: 17_000)): a\r\n\r\n",
+            [400]),
         one(
             "fields of 40 kB",
             "GET /livez HTTP/1.1\r\nHost: x\r\n"
-                + String(repeating: "A: \(String(repeating: "a", count: 4000))\r\n", count: 10) + "\r\n",
-            [400]
-        ),
+                + String(repeating: "A: \(String(repeating: "a", count: 4000))\r\n", count: 10) + "\r\n", [400]),
         one(
             "a connection of marks",
             "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: c\(String(repeating: "\u{301}\u{316}", count: 3000))\r\n\r\n",
-            [400]
-        ),
+            [400]),
         HostileClient(
             name: "an endless field",
             steps: [.send("GET /livez HTTP/1.1\r\nA: "), .flood(String(repeating: "a", count: 4096), times: 500)],
-            statuses: [[400], []]
-        ),
+            statuses: [[400], []]),
         HostileClient(
-            name: "endless fields",
-            steps: [.send("GET /livez HTTP/1.1\r\n"), .flood("A: b\r\n", times: 5000)],
-            statuses: [[400], []]
-        ),
+            name: "endless fields", steps: [.send("GET /livez HTTP/1.1\r\n"), .flood("A: b\r\n", times: 5000)],
+            statuses: [[400], []]),
         HostileClient(name: "endless empty lines", steps: [.flood("\r\n", times: 5000)], statuses: [[400], []]),
     ]
 
     /// Requests that are right, and clients that are not.
     static let manners: [HostileClient] = [
         HostileClient(
-            name: "10,000 at once",
-            steps: [.flood(String(repeating: get, count: 100), times: 100)],
-            statuses: [],
-            reads: true
-        ),
+            name: "10,000 at once", steps: [.flood(String(repeating: get, count: 100), times: 100)], statuses: [],
+            reads: true),
         HostileClient(
             name: "10,000 at once, then the end",
-            steps: [.flood(String(repeating: get, count: 100), times: 100), .finish],
-            statuses: []
-        ),
+            steps: [.flood(String(repeating: get, count: 100), times: 100), .finish], statuses: []),
         HostileClient(
             name: "answers that nobody reads",
-            steps: [.flood("GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n", times: 120)],
-            statuses: [],
-            reads: false
-        ),
+            steps: [.flood("GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n", times: 120)], statuses: [], reads: false),
         HostileClient(name: "one head, a byte at a time", steps: [.drip(get, milliseconds: 150)], statuses: [[]]),
         HostileClient(
             name: "one body, a byte at a time",
@@ -184,10 +156,8 @@ extension HostileClient {
             statuses: [[], [400]]
         ),
         HostileClient(
-            name: "a second head, a byte at a time",
-            steps: [.send(get), .readAnswer, .drip(get, milliseconds: 150)],
-            statuses: [[200]]
-        ),
+            name: "a second head, a byte at a time", steps: [.send(get), .readAnswer, .drip(get, milliseconds: 150)],
+            statuses: [[200]]),
         HostileClient(
             name: "an answer before the end, then a byte at a time",
             steps: [
@@ -199,13 +169,10 @@ extension HostileClient {
         HostileClient(
             name: "an answer before the end, then the end, then silence",
             steps: [.send("GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n"), .readAnswer, .send("x")],
-            statuses: [[200]]
-        ),
+            statuses: [[200]]),
         HostileClient(
             name: "refused for its size, then silence",
-            steps: [.send(post("Content-Length: 70000\r\n", "{")), .readAnswer],
-            statuses: [[413]]
-        ),
+            steps: [.send(post("Content-Length: 70000\r\n", "{")), .readAnswer], statuses: [[413]]),
         HostileClient(
             name: "refused for its size, then all of it",
             steps: [
@@ -217,8 +184,7 @@ extension HostileClient {
         HostileClient(
             name: "chunks of one byte",
             steps: [.send(post("Transfer-Encoding: chunked\r\n", "")), .flood("1\r\n \r\n", times: 100_000)],
-            statuses: [[413], []]
-        ),
+            statuses: [[413], []]),
         HostileClient(
             name: "endless extensions of a chunk",
             steps: [
@@ -245,27 +211,20 @@ extension HostileClient {
         HostileClient(name: "half-closed at once", steps: [.finish], statuses: [[]]),
         HostileClient(name: "half-closed after a request", steps: [.send(get), .finish], statuses: [[200]]),
         HostileClient(
-            name: "half-closed in a body",
-            steps: [.send(post("Content-Length: 500\r\n", "{")), .finish],
-            statuses: [[400], []]
-        ),
+            name: "half-closed in a body", steps: [.send(post("Content-Length: 500\r\n", "{")), .finish],
+            statuses: [[400], []]),
         HostileClient(name: "silence", steps: [], statuses: [[]]),
         HostileClient(
             name: "waits for a continue that it never uses",
-            steps: [.send(post("Expect: 100-continue\r\nContent-Length: 20\r\n", ""))],
-            statuses: [[], [400]]
-        ),
+            steps: [.send(post("Expect: 100-continue\r\nContent-Length: 20\r\n", ""))], statuses: [[], [400]]),
         one("expects what there is not", "GET /livez HTTP/1.1\r\nHost: x\r\nExpect: the-worst\r\n\r\n", [200]),
         one(
             "an upgrade to WebSocket",
-            "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-            [200]
-        ),
+            "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", [200]),
         one(
             "an upgrade to HTTP/2",
             "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n\r\n",
-            [200]
-        ),
+            [200]),
         one("HTTP/2 with prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", [400]),
         HostileClient(
             name: "HTTP/2 with prior knowledge, and frames without end",

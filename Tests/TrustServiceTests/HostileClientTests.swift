@@ -37,16 +37,13 @@ import Testing
                 for client in HostileClient.clients(table) {
                     group.addTask {
                         let outcome = await client.run(
-                            port: port,
-                            patience: client.reads ? HostileClientTests.patience : 3
-                        )
+                            port: port, patience: client.reads ? HostileClientTests.patience : 3)
                         guard client.reads else { return }
                         #expect(outcome.isClosed, "\(client.name): open after \(outcome.seconds) s")
                         let statuses = outcome.statuses
                         #expect(
                             client.statuses.isEmpty || client.statuses.contains(statuses),
-                            "\(client.name): \(statuses) \(outcome.text.prefix(200))"
-                        )
+                            "\(client.name): \(statuses) \(outcome.text.prefix(200))")
                     }
                 }
                 var times: [Duration] = []

@@ -30,8 +30,7 @@ import TrustStores
             let phone = await Phone(service, app: Self.development)
             let (keyId, body) = try await phone.attestation()
             #expect(
-                try await service.post("/v1/apps/shop/attestations", body).verdict == "403 attest.environment.mismatch"
-            )
+                try await service.post("/v1/apps/shop/attestations", body).verdict == "403 attest.environment.mismatch")
             #expect(try await service.store.key(try #require(KeyIdentifier(strictBase64: keyId))) == nil)
             // The other way round as well.
             let released = await Phone(service)
@@ -39,8 +38,7 @@ import TrustStores
             let (_, shipped) = try await released.attestation(challenge: challenge)
             #expect(
                 try await service.post("/v1/apps/beta/attestations", shipped).verdict
-                    == "403 attest.environment.mismatch"
-            )
+                    == "403 attest.environment.mismatch")
         }
     }
 
@@ -69,10 +67,8 @@ import TrustStores
             let challenge = try await clip.challenge("assert")
             let data = Array(#"{"challenge":"\#(Base64.encode(challenge))"}"#.utf8)
             let assertion = try await clip.device.generateAssertion(
-                keyId,
-                clientDataHash: SignedInput.assertion(challenge: nil, clientData: data).hash.bytes,
-                for: RunningService.app
-            )
+                keyId, clientDataHash: SignedInput.assertion(challenge: nil, clientData: data).hash.bytes,
+                for: RunningService.app)
             let byApp = try await service.post(
                 "/v1/apps/shop/assertions",
                 [

@@ -27,42 +27,24 @@ import TrustStores
                 let receipt = try #require(try await store.receipts(of: id, limit: 1).first).receipt
                 _ = try await store.deleteKey(id)
                 let other = KeyRecord(
-                    id: id,
-                    publicKeyBytes: key.publicKeyBytes,
-                    app: "shop",
-                    identity: "TEAM123456.com.example.other",
-                    environment: key.environment,
-                    simulated: key.simulated,
-                    user: nil,
-                    attestationDigest: [UInt8](repeating: 7, count: 32),
-                    validationCategory: key.validationCategory,
-                    bundleVersion: key.bundleVersion,
-                    osVersion: key.osVersion
-                )
+                    id: id, publicKeyBytes: key.publicKeyBytes, app: "shop", identity: "TEAM123456.com.example.other",
+                    environment: key.environment, simulated: key.simulated, user: nil,
+                    attestationDigest: [UInt8](repeating: 7, count: 32), validationCategory: key.validationCategory,
+                    bundleVersion: key.bundleVersion, osVersion: key.osVersion)
                 let challenge = SpendableChallenge(id: [UInt8](repeating: 9, count: 16), expiresAt: now + 60)
                 _ = try await store.insert(
-                    KeyRegistration(other, receipt: receipt, refreshAt: nil),
-                    spending: challenge,
-                    at: now
-                )
+                    KeyRegistration(other, receipt: receipt, refreshAt: nil), spending: challenge, at: now)
             case .metric:
                 let lease = try #require(
-                    try await store.leaseDueReceipts(at: now + 400 * 86_400, limit: 1, for: .seconds(30)).first
-                )
+                    try await store.leaseDueReceipts(at: now + 400 * 86_400, limit: 1, for: .seconds(30)).first)
                 let receipt = ReceiptRecord(
-                    bytes: [1],
-                    createdAt: lease.receipt.createdAt + 1,
-                    notBefore: nil,
-                    expiresAt: nil,
-                    riskMetric: 9
-                )
+                    bytes: [1], createdAt: lease.receipt.createdAt + 1, notBefore: nil, expiresAt: nil, riskMetric: 9)
                 _ = try await store.complete(lease, with: .receipt(receipt, next: now + 86_400), at: now)
             case .gap:
                 let challenge = SpendableChallenge(id: [UInt8](repeating: 8, count: 16), expiresAt: now + 60)
                 _ = try await store.advance(
                     CounterAdvance(keyId: id, counter: key.counter + 1000, mode: .challenge, challenge: challenge),
-                    at: now
-                )
+                    at: now)
             }
         }
 

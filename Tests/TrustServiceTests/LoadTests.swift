@@ -30,10 +30,7 @@ import Testing
 
         /// Requests at a fixed distance for so long, against one lane of a limit.
         func run(
-            _ limit: LoadLimit?,
-            lane: Int = 0,
-            every distance: TimeAmount,
-            for time: TimeAmount,
+            _ limit: LoadLimit?, lane: Int = 0, every distance: TimeAmount, for time: TimeAmount,
             from start: NIODeadline
         ) -> Outcome {
             var (outcome, free, now) = (Outcome(), start, start)
@@ -319,8 +316,7 @@ import Testing
             #expect(try await service.get("/v1/keys?app=shop", token: RunningService.adminToken).status == 200)
             let metrics = String(decoding: try await service.get("/metrics").body, as: UTF8.self)
             #expect(
-                metrics.contains(#"sealward_http_requests_total{operation="held",status="503",code="limit.load"} 6"#)
-            )
+                metrics.contains(#"sealward_http_requests_total{operation="held",status="503",code="limit.load"} 6"#))
             #expect(metrics.contains("sealward_http_load_inflight{operation=\"held\"} 2"))
             #expect(metrics.contains("sealward_http_load_limit{operation=\"held\"} 2"))
             #expect(lines.all.contains { $0.message.hasPrefix("More requests come than the node can handle") })

@@ -27,16 +27,11 @@ import Testing
 
     /// Runs a server with one route behind a gate while the body asks it.
     private func shop(
-        _ service: RunningService,
-        _ proof: TokenGate.Proof,
+        _ service: RunningService, _ proof: TokenGate.Proof,
         _ body: (_ ask: @escaping @Sendable (String?) async throws -> Asked) async throws -> Void
     ) async throws {
         var configuration = TokenGate.Configuration(
-            service: service.base,
-            issuer: "sealward",
-            audience: "sealward",
-            apps: [RunningService.app.applicationId]
-        )
+            service: service.base, issuer: "sealward", audience: "sealward", apps: [RunningService.app.applicationId])
         configuration.trustsSimulator = true
         configuration.proof = proof
         let gate = TokenGate(configuration)
@@ -48,14 +43,11 @@ import Testing
         }
         let ports = AsyncStream<Int>.makeStream()
         let app = Application(
-            router: router,
-            configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+            router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { ports.continuation.yield($0.localAddress?.port ?? 0) },
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let group = ServiceGroup(
-            configuration: .init(services: [app], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        )
+            configuration: .init(services: [app], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         async let running: Void = group.run()
         var port = 0
         for await found in ports.stream {
@@ -66,10 +58,7 @@ import Testing
         try await body { token in
             let answer = try await HTTPCall("GET", "http://127.0.0.1:\(asked)/price", token: token)
             return Asked(
-                status: answer.status,
-                text: answer.text,
-                retryAfter: answer.headers["retry-after"].flatMap { Int($0) }
-            )
+                status: answer.status, text: answer.text, retryAfter: answer.headers["retry-after"].flatMap { Int($0) })
         }
         await group.triggerGracefulShutdown()
         try await running

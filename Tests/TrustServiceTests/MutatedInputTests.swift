@@ -91,8 +91,7 @@ import TrustStores
             let header = String(decoding: input, as: UTF8.self)
             // Whatever came before, the hop that the proxy added decides.
             #expect(
-                CallerAddress.resolve(peer: "10.0.0.1", forwarded: header + ", 9.9.9.9", trusted: trusted) == "9.9.9.9"
-            )
+                CallerAddress.resolve(peer: "10.0.0.1", forwarded: header + ", 9.9.9.9", trusted: trusted) == "9.9.9.9")
             let address = CallerAddress.resolve(peer: "10.0.0.1", forwarded: header, trusted: trusted)
             #expect(IPAddress(address) != nil)
             _ = CallerAddress.bucket(of: header)

@@ -148,9 +148,7 @@ import Testing
                 let seen = try check()
                 let fault = seen.json["clockFault"] as? [String: Any]
                 #expect(
-                    seen.status == 1 && seen.json["healthy"] as? Bool == false,
-                    "\(kind): \(seen.output)\(seen.errors)"
-                )
+                    seen.status == 1 && seen.json["healthy"] as? Bool == false, "\(kind): \(seen.output)\(seen.errors)")
                 #expect(fault?["code"] as? String == "horizon-ahead" && seen.json["repaired"] as? Bool == false)
                 #expect(abs((fault?["seconds"] as? Int ?? 0) - 30 * 86_400) < 600, "\(kind)")
             }
@@ -166,9 +164,7 @@ import Testing
             _ = try await phone.attested()
             let again = try check("--confirm-clock")
             #expect(
-                again.status == 0 && again.json["repaired"] as? Bool == false,
-                "\(kind): there was nothing to repair"
-            )
+                again.status == 0 && again.json["repaired"] as? Bool == false, "\(kind): there was nothing to repair")
             #expect(process.stop().status == 0)
         }
     }

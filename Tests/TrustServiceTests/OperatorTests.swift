@@ -14,7 +14,9 @@ import TrustStores
 @testable import TrustService
 
 @Suite struct CredentialsTests {
-    private func named(_ name: String, _ token: String, _ scopes: [String], expires: Date? = nil) throws
+    private func named(
+        _ name: String, _ token: String, _ scopes: [String], expires: Date? = nil
+    ) throws
         -> NamedCredential
     {
         let digest = Array(SHA256.hash(data: Data(token.utf8)))
@@ -46,14 +48,12 @@ import TrustStores
     @Test(arguments: [[], ["root"], ["server:"], ["admin", ""], [":shop"], ["Server"]] as [[String]])
     func wrongScopesAreNone(_ scopes: [String]) {
         #expect(
-            NamedCredential(name: "n", digest: [UInt8](repeating: 0, count: 32), scopes: scopes, expires: nil) == nil
-        )
+            NamedCredential(name: "n", digest: [UInt8](repeating: 0, count: 32), scopes: scopes, expires: nil) == nil)
     }
 
     @Test func aNewTokenIsKnownByItsEntry() throws {
         let made = try #require(
-            NewToken(name: "ci", scopes: ["server"], expires: nil, random: [UInt8](repeating: 5, count: 32))
-        )
+            NewToken(name: "ci", scopes: ["server"], expires: nil, random: [UInt8](repeating: 5, count: 32)))
         #expect(made.token.utf8.count >= CredentialSource.minimumLength)
         let file = "[" + made.entry.rendered(pretty: false) + "]"
         let outcome = ConfigurationReader.read(file: Array(#"{"tokensFile": "t"}"#.utf8), environment: [:]) {
@@ -63,8 +63,7 @@ import TrustStores
         let caller = Credentials(settings).caller(bearer: made.token, at: Date())
         #expect(caller.name == "ci" && caller.permits(.server, app: nil))
         #expect(
-            NewToken(name: "a b", scopes: ["server"], expires: nil, random: [UInt8](repeating: 5, count: 32)) == nil
-        )
+            NewToken(name: "a b", scopes: ["server"], expires: nil, random: [UInt8](repeating: 5, count: 32)) == nil)
         #expect(NewToken(name: "a", scopes: ["sever"], expires: nil, random: [UInt8](repeating: 5, count: 32)) == nil)
     }
 
@@ -98,11 +97,7 @@ import TrustStores
             ("ci", ["server:shop"]), ("ops", ["admin:shop"]), ("audit", ["audit"]), ("shop-audit", ["audit:shop"]),
         ].compactMap { name, scopes in
             NamedCredential(
-                name: name,
-                digest: Array(SHA256.hash(data: Data(token(name).utf8))),
-                scopes: scopes,
-                expires: nil
-            )
+                name: name, digest: Array(SHA256.hash(data: Data(token(name).utf8))), scopes: scopes, expires: nil)
         }
         return configuration
     }
@@ -213,8 +208,7 @@ import TrustStores
             }
             #expect(
                 try await service.get("/v1/audit?after=-1", token: RunningService.adminToken).verdict
-                    == "400 request.malformed"
-            )
+                    == "400 request.malformed")
         }
     }
 
@@ -222,8 +216,7 @@ import TrustStores
         try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
             func append(_ targets: [String]) async throws {
                 try await service.store.append(
-                    targets.map { AuditEntry(at: Date(), name: "ops", operation: "o", target: $0, outcome: "ok") }
-                )
+                    targets.map { AuditEntry(at: Date(), name: "ops", operation: "o", target: $0, outcome: "ok") })
             }
             for target in ["app=shop first", "app=shop last"] {
                 for _ in 0..<3 { try await append(Array(repeating: "app=bank", count: 700)) }
@@ -292,10 +285,7 @@ import TrustStores
         var configuration = Self.configuration()
         configuration.bits = [Configuration.Bit(bit: 0, name: "fraud")]
         configuration.apple = Configuration.AppleAccount(
-            teamId: "TEAM123456",
-            keyId: "KEY1234567",
-            keyPEM: P256.Signing.PrivateKey().pemRepresentation
-        )
+            teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
         let apple = ScriptedApple()
         apple.state.withLockedValue { $0.status = 503 }
         try await RunningService.with(configuration, store: store, transport: apple) {
@@ -307,10 +297,7 @@ import TrustStores
             let unanswered = try await service.post("/v1/devicecheck/update", update, token: token)
             #expect(unanswered.verdict == "503 apple.unavailable")
             let refused = try await service.post(
-                "/v1/devicecheck/update",
-                update.adding([.init("bits", ["other": true])]),
-                token: token
-            )
+                "/v1/devicecheck/update", update.adding([.init("bits", ["other": true])]), token: token)
             #expect(refused.status == 400)
             fails.withLockedValue { $0 = true }
             let stopped = try await delete(service, "/v1/users/anna?app=shop", RunningService.adminToken)
@@ -327,12 +314,8 @@ import TrustStores
     @Test func filesAreReadAgainAndAFaultKeepsTheOldOnes() async throws {
         let configuration = RunningService.configuration()
         let server = try await TrustServer(
-            configuration: configuration,
-            store: InMemoryTrustStore(),
-            transport: nil,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            announce: { _ in }
-        )
+            configuration: configuration, store: InMemoryTrustStore(), transport: nil,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
         func isAdmin(_ token: String) -> Bool {
             server.parts.live.current.credentials.caller(bearer: token, at: Date()).has(.admin)
         }

@@ -34,10 +34,8 @@ import TrustStores
             let app = try apps.app(call)
             let body = try RequestBody(call.body)
             let presented = PresentedAttestation(
-                keyId: try body.keyId(),
-                attestation: try body.bytes("attestation_statement"),
-                challenge: try body.bytes("challenge")
-            )
+                keyId: try body.keyId(), attestation: try body.bytes("attestation_statement"),
+                challenge: try body.bytes("challenge"))
             return try await modes.judged(app, call, keyId: presented.keyId) {
                 let registered = try await proofs.register(presented, app, call)
                 return .json(["new_key": .bool(registered.isNew)])

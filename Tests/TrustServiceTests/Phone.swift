@@ -26,7 +26,9 @@ struct Phone {
         }
     }
 
-    init(_ service: RunningService, system: SimulatedSystem = .iOS("27.0"), app: SimulatedApp = RunningService.app)
+    init(
+        _ service: RunningService, system: SimulatedSystem = .iOS("27.0"), app: SimulatedApp = RunningService.app
+    )
         async
     {
         self.service = service
@@ -36,17 +38,16 @@ struct Phone {
         await device.install(app)
     }
 
-    func challenge(_ purpose: String, keyId: String? = nil, user: String? = nil, app: String = "shop") async throws
+    func challenge(
+        _ purpose: String, keyId: String? = nil, user: String? = nil, app: String = "shop"
+    ) async throws
         -> [UInt8]
     {
         var body: [JSONValue.Member] = [.init("purpose", .string(purpose))]
         if let keyId { body.append(.init("keyId", .string(keyId))) }
         if let user { body.append(.init("user", .string(user))) }
         let reply = try await service.post(
-            "/v1/apps/\(app)/challenges",
-            .object(body),
-            token: user == nil ? nil : RunningService.serverToken
-        )
+            "/v1/apps/\(app)/challenges", .object(body), token: user == nil ? nil : RunningService.serverToken)
         guard reply.status == 201, let bytes = reply["challenge"]?.text.flatMap(Base64.decode) else {
             throw Failure("no challenge: \(reply.verdict)")
         }
@@ -54,18 +55,14 @@ struct Phone {
     }
 
     /// A body for the attestation of a new key.
-    func attestation(user: String? = nil, challenge given: [UInt8]? = nil) async throws -> (
-        keyId: String, body: JSONValue
-    ) {
+    func attestation(
+        user: String? = nil, challenge given: [UInt8]? = nil
+    ) async throws -> (keyId: String, body: JSONValue) {
         let challenge: [UInt8]
         if let given { challenge = given } else { challenge = try await self.challenge("attest", user: user) }
         let keyId = try await device.generateKey(for: app)
         let object = try await device.attestKey(
-            keyId,
-            clientDataHash: SHA256.hash(data: challenge).map { $0 },
-            for: app,
-            at: service.clock.now
-        )
+            keyId, clientDataHash: SHA256.hash(data: challenge).map { $0 }, for: app, at: service.clock.now)
         var members: [JSONValue.Member] = [
             .init("keyId", .string(keyId)), .init("attestation", .string(Base64.encode(object))),
             .init("challenge", .string(Base64.encode(challenge))),
@@ -84,10 +81,7 @@ struct Phone {
 
     /// A body for an assertion over client data that holds the challenge.
     func assertion(
-        _ keyId: String,
-        challenge given: [UInt8]? = nil,
-        extra: [JSONValue.Member] = [],
-        fault: AssertionFault? = nil
+        _ keyId: String, challenge given: [UInt8]? = nil, extra: [JSONValue.Member] = [], fault: AssertionFault? = nil
     ) async throws -> JSONValue {
         let challenge: [UInt8]
         if let given { challenge = given } else { challenge = try await self.challenge("assert") }
@@ -98,18 +92,11 @@ struct Phone {
 
     /// A body for an assertion, with the bytes that are sent and those that are signed.
     func signed(
-        _ keyId: String,
-        _ clientData: [UInt8],
-        over bytes: [UInt8],
-        challenge: [UInt8]? = nil,
+        _ keyId: String, _ clientData: [UInt8], over bytes: [UInt8], challenge: [UInt8]? = nil,
         fault: AssertionFault? = nil
     ) async throws -> JSONValue {
         let assertion = try await device.generateAssertion(
-            keyId,
-            clientDataHash: SHA256.hash(data: bytes).map { $0 },
-            for: app,
-            fault: fault
-        )
+            keyId, clientDataHash: SHA256.hash(data: bytes).map { $0 }, for: app, fault: fault)
         var members: [JSONValue.Member] = [
             .init("keyId", .string(keyId)), .init("assertion", .string(Base64.encode(assertion))),
             .init("clientData", .string(Base64.encode(clientData))),

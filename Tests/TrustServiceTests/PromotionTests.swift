@@ -57,10 +57,7 @@ final class ManyPhones: AppleTransport, Sendable {
         for _ in 0..<20 { await Task.yield() }
         guard !phone.isEmpty, name.contains(" ") else {
             return AppleAnswer(
-                status: 400,
-                headers: [:],
-                body: Array("Missing or badly formatted device token payload".utf8)
-            )
+                status: 400, headers: [:], body: Array("Missing or badly formatted device token payload".utf8))
         }
         let fault = fault.withLockedValue { $0 }?(call, earlier)
         func bit(_ name: String) -> Bool { members.first { $0.name == name }?.value == .bool(true) }
@@ -83,10 +80,7 @@ final class ManyPhones: AppleTransport, Sendable {
         RunningService.configuration {
             $0.bits = [Configuration.Bit(bit: 0, name: "welcome", resetAfterMonths: 12)]
             $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456",
-                keyId: "KEY1234567",
-                keyPEM: P256.Signing.PrivateKey().pemRepresentation
-            )
+                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
         }
     }
 
@@ -100,10 +94,7 @@ final class ManyPhones: AppleTransport, Sendable {
     }
 
     private func claim(
-        _ service: RunningService,
-        _ transaction: String,
-        _ first: String,
-        _ second: String,
+        _ service: RunningService, _ transaction: String, _ first: String, _ second: String,
         _ more: [JSONValue.Member] = []
     ) async throws -> Reply {
         let body: [JSONValue.Member] = [
@@ -111,10 +102,7 @@ final class ManyPhones: AppleTransport, Sendable {
             .init("deviceTokens", [.string(first), .string(second)]),
         ]
         return try await service.post(
-            "/v1/promotions/welcome/claim",
-            .object(body + more),
-            token: RunningService.serverToken
-        )
+            "/v1/promotions/welcome/claim", .object(body + more), token: RunningService.serverToken)
     }
 
     private func verdict(_ reply: Reply) -> String {
@@ -129,8 +117,7 @@ final class ManyPhones: AppleTransport, Sendable {
                 .init("promotion", "welcome"), .init("transactionId", .string(transaction)),
                 .init(
                     "deviceTokens",
-                    [.string(ManyPhones.token(name, transaction)), .string(ManyPhones.token(name, transaction + "w"))]
-                ),
+                    [.string(ManyPhones.token(name, transaction)), .string(ManyPhones.token(name, transaction + "w"))]),
             ]
         )
         return try await phone.service.post("/v1/apps/shop/promotions/welcome/claim", body)
@@ -139,8 +126,7 @@ final class ManyPhones: AppleTransport, Sendable {
     /// Six claims at once, each asked again with its own transaction while it is told to wait: what each was answered in the end, with all
     /// that came before. A claim whose answer the store could not give in time is its caller's all the same, and only its caller's.
     private func verdicts(
-        _ service: RunningService,
-        _ claim: @escaping @Sendable (_ index: Int) async throws -> Reply
+        _ service: RunningService, _ claim: @escaping @Sendable (_ index: Int) async throws -> Reply
     ) async throws -> [[String]] {
         var all = try await withThrowingTaskGroup(of: (Int, String).self) { group in
             for index in 0..<6 { group.addTask { (index, verdict(try await claim(index))) } }
@@ -225,8 +211,7 @@ final class ManyPhones: AppleTransport, Sendable {
             #expect(!apple.calls.contains { $0.operation == "update" })
             // Two clean phones: the bit that was set is not seen through the first token.
             #expect(
-                verdict(try await claim(service, "two", ManyPhones.token("one"), ManyPhones.token("two"))) == "refused"
-            )
+                verdict(try await claim(service, "two", ManyPhones.token("one"), ManyPhones.token("two"))) == "refused")
             #expect(!apple.isBurned("one") && apple.isBurned("two"))
         }
     }
@@ -235,8 +220,7 @@ final class ManyPhones: AppleTransport, Sendable {
         try await run { (service: RunningService, apple: ManyPhones) async throws -> Void in
             #expect(
                 verdict(try await claim(service, "t", ManyPhones.token("a", "1"), ManyPhones.token("a", "2")))
-                    == "granted"
-            )
+                    == "granted")
             #expect(apple.calls.map(\.operation) == ["query", "query", "update", "query"])
         }
     }
@@ -273,16 +257,11 @@ final class ManyPhones: AppleTransport, Sendable {
         try await run { (service: RunningService, apple: ManyPhones) async throws -> Void in
             let (read, write) = (ManyPhones.token("a", "r"), ManyPhones.token("a", "w"))
             let claimed = try #require(
-                PromotionClaim(promotion: "welcome", app: "shop", subject: .unnamed, transactionId: "t")
-            )
+                PromotionClaim(promotion: "welcome", app: "shop", subject: .unnamed, transactionId: "t"))
             // What the vanished node did: it reserved, left its note, and set the bit.
             let standing = try await service.store.reserve(
-                claimed,
-                tokens: PromotionTokens(reading: read, writing: write),
-                countingGrantsFrom: .distantPast,
-                for: .seconds(15),
-                at: service.clock.now
-            )
+                claimed, tokens: PromotionTokens(reading: read, writing: write), countingGrantsFrom: .distantPast,
+                for: .seconds(15), at: service.clock.now)
             guard case .reserved(let reservation) = standing else { throw Failure("not reserved") }
             #expect(try await service.store.note(ClaimNote(first: true, lastUpdate: nil).text, on: reservation))
             apple.burn("a")
@@ -315,12 +294,7 @@ final class ManyPhones: AppleTransport, Sendable {
             for member in [JSONValue.Member("user", "anna"), .init("keyId", .string(keyId))] {
                 let name = member.name
                 let first = try await claim(
-                    service,
-                    name + "1",
-                    ManyPhones.token(name),
-                    ManyPhones.token(name),
-                    [member]
-                )
+                    service, name + "1", ManyPhones.token(name), ManyPhones.token(name), [member])
                 #expect(verdict(first) == "granted")
                 // A new phone of the same user or key.
                 let second = ManyPhones.token(name + "new")
@@ -329,29 +303,15 @@ final class ManyPhones: AppleTransport, Sendable {
                 #expect(!apple.isBurned(name + "new"))
             }
             let both = try await claim(
-                service,
-                "t",
-                ManyPhones.token("c"),
-                ManyPhones.token("c"),
-                [.init("user", "anna"), .init("keyId", .string(keyId))]
-            )
+                service, "t", ManyPhones.token("c"), ManyPhones.token("c"),
+                [.init("user", "anna"), .init("keyId", .string(keyId))])
             #expect(both.verdict == "400 request.malformed")
             let zero = try await claim(
-                service,
-                "t",
-                ManyPhones.token("c"),
-                ManyPhones.token("c"),
-                [.init("user", "a\u{0}b")]
-            )
+                service, "t", ManyPhones.token("c"), ManyPhones.token("c"), [.init("user", "a\u{0}b")])
             #expect(zero.verdict == "400 request.malformed")
             service.clock.advance(370 * 86_400)
             let renewed = try await claim(
-                service,
-                "user3",
-                ManyPhones.token("usernew"),
-                ManyPhones.token("usernew"),
-                [.init("user", "anna")]
-            )
+                service, "user3", ManyPhones.token("usernew"), ManyPhones.token("usernew"), [.init("user", "anna")])
             #expect(verdict(renewed) == "granted")
         }
     }
@@ -382,10 +342,7 @@ final class ManyPhones: AppleTransport, Sendable {
                             var reply: Reply
                             repeat {
                                 reply = try await service.post(
-                                    "/v1/promotions/\(promotion)/claim",
-                                    body,
-                                    token: RunningService.serverToken
-                                )
+                                    "/v1/promotions/\(promotion)/claim", body, token: RunningService.serverToken)
                             } while reply.verdict == "503 promotion.pending"
                             #expect(verdict(reply) == "granted", "\(promotion) of \(name)")
                         }

@@ -21,26 +21,17 @@ import TrustStores
         let keyId = try await phone.attested(user: user)
         let challenge = try await phone.challenge("assert", keyId: keyId, user: user)
         let reply = try await service.post(
-            "/v1/apps/shop/tokens",
-            try await phone.assertion(keyId, challenge: challenge)
-        )
+            "/v1/apps/shop/tokens", try await phone.assertion(keyId, challenge: challenge))
         guard let token = reply["token"]?.text else { throw Failure("no token: \(reply.verdict)") }
         return token
     }
 
     private static func ask(
-        _ base: String,
-        _ token: String?,
-        _ quota: String,
-        cost: String? = nil,
-        query: String = ""
+        _ base: String, _ token: String?, _ quota: String, cost: String? = nil, query: String = ""
     ) async throws -> Reply {
         try await RunningService.call(
-            "GET",
-            "\(base)/v1/authorize?simulated=allow&quota=\(quota)\(query)",
-            token: token,
-            headers: cost.map { ["X-Cost": $0] } ?? [:]
-        )
+            "GET", "\(base)/v1/authorize?simulated=allow&quota=\(quota)\(query)", token: token,
+            headers: cost.map { ["X-Cost": $0] } ?? [:])
     }
 
     @Test func manyAtOnceOnTwoNodesGetExactlyTheLimit() async throws {
@@ -75,8 +66,7 @@ import TrustStores
     @Test func theGatewayStatesTheCost() async throws {
         let settings = Self.configuration(
             .init(name: "llm", per: .key, limit: 100, window: .seconds(60), costHeader: "X-Cost"),
-            .init(name: "plain", per: .key, limit: 2, window: .seconds(60))
-        )
+            .init(name: "plain", per: .key, limit: 2, window: .seconds(60)))
         try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
             let token = try await Self.token(service)
             func rest(_ quota: String, _ cost: String?) async throws -> String {
@@ -148,10 +138,7 @@ import TrustStores
         let settings = AppCheckTests.configuration {
             $0.quotas = [.init(name: "q", per: per, limit: 3, window: .seconds(60))]
             $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456",
-                keyId: "KEY1234567",
-                keyPEM: P256.Signing.PrivateKey().pemRepresentation
-            )
+                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
         }
         try await RunningService.with(settings, transport: ScriptedApple()) {
             (service: RunningService) async throws -> Void in
@@ -161,11 +148,9 @@ import TrustStores
                 let reply = try await phone.call("exchangeDeviceCheckToken", [.init("deviceToken", "AAAA")])
                 verdicts.append(
                     try await RunningService.call(
-                        "GET",
-                        "\(service.base)/v1/authorize?app=shop&quota=q",
+                        "GET", "\(service.base)/v1/authorize?app=shop&quota=q",
                         headers: ["X-Firebase-AppCheck": try #require(reply["token"]?.text)]
-                    ).verdict
-                )
+                    ).verdict)
             }
             #expect(verdicts == ["204", "204", "204", "429 policy.quota", "429 policy.quota"])
         }

@@ -31,16 +31,8 @@ import TrustStores
             let parts = try #require(box.withLockedValue { $0 })
             let app = try #require(parts.apps["shop"])
             let call = Call(
-                operation: "verifyAssertion",
-                parameters: ["app": "shop"],
-                query: "",
-                headers: HTTPFields(),
-                body: [],
-                address: "192.0.2.1",
-                correlationId: "t",
-                caller: Authority.anyone,
-                now: service.clock.now
-            )
+                operation: "verifyAssertion", parameters: ["app": "shop"], query: "", headers: HTTPFields(), body: [],
+                address: "192.0.2.1", correlationId: "t", caller: Authority.anyone, now: service.clock.now)
             for number in 0..<4300 {
                 let name = (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) }
                 let id = try #require(KeyIdentifier(strictBase64: Base64.encode(name)))

@@ -27,21 +27,15 @@ import TrustStores
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let token = try #require(
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
-            )
+                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
             let wish = try await phone.assertion(keyId).adding([.init("singleUse", true)])
             let single = try #require(try await service.post("/v1/apps/shop/tokens", wish)["token"])
             // The backup is taken while the service runs.
             let (status, text) = try ContractClient.run(
-                URL(fileURLWithPath: "/usr/bin/env"),
-                ["python3", "-c", RestoreTests.backup, disk.path, backup]
-            )
+                URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", RestoreTests.backup, disk.path, backup])
             guard status == 0 else { throw Failure("no backup: \(text)") }
             let consumed = try await service.post(
-                "/v1/tokens/consume",
-                ["token": single],
-                token: RunningService.serverToken
-            )
+                "/v1/tokens/consume", ["token": single], token: RunningService.serverToken)
             #expect(consumed.status == 200)
             let path = RestoreTests.path(keyId) + "/revoke"
             #expect(try await service.post(path, [:], token: admin).status == 200)
@@ -66,14 +60,10 @@ import TrustStores
                 #expect(try await service.post(RestoreTests.path(keyId) + "/revoke", [:], token: admin).status == 200)
             }
             #expect(
-                try await service.get("/v1/authorize?simulated=allow", token: made.token).verdict == "403 key.revoked"
-            )
+                try await service.get("/v1/authorize?simulated=allow", token: made.token).verdict == "403 key.revoked")
             // The consumed token is over by now.
             let again = try await service.post(
-                "/v1/tokens/consume",
-                ["token": made.single],
-                token: RunningService.serverToken
-            )
+                "/v1/tokens/consume", ["token": made.single], token: RunningService.serverToken)
             #expect(again.verdict == "401 token.invalid")
         }
     }

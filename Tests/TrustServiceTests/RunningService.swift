@@ -61,15 +61,9 @@ struct RunningService {
         configuration.serverTokens = CredentialSource(tokens: [serverToken])
         configuration.adminTokens = CredentialSource(tokens: [adminToken])
         configuration.trustSimulator = SimulatorTrust(
-            attestationRootPEM: authority.attestationRootPEM,
-            receiptRootPEM: authority.receiptRootPEM
-        )
+            attestationRootPEM: authority.attestationRootPEM, receiptRootPEM: authority.receiptRootPEM)
         var shop = Configuration.App(
-            id: "shop",
-            teamId: "TEAM123456",
-            appIdPrefix: "TEAM123456",
-            bundleIds: ["com.example.shop"]
-        )
+            id: "shop", teamId: "TEAM123456", appIdPrefix: "TEAM123456", bundleIds: ["com.example.shop"])
         shop.environments = [.production, .development]
         configuration.apps = [shop]
         configuration.limits.requestsPerSecondPerAddress = 100_000
@@ -79,29 +73,18 @@ struct RunningService {
 
     /// Runs a service while the body runs, then stops it.
     static func with<Result: Sendable>(
-        _ configuration: Configuration = configuration(),
-        store: any TrustStore = InMemoryTrustStore(),
-        clock: TestClock = TestClock(),
-        transport: any AppleTransport = LiveAppleTransport(),
+        _ configuration: Configuration = configuration(), store: any TrustStore = InMemoryTrustStore(),
+        clock: TestClock = TestClock(), transport: any AppleTransport = LiveAppleTransport(),
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-        connections: ConnectionLimits = ConnectionLimits(),
-        interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
+        connections: ConnectionLimits = ConnectionLimits(), interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
         _ body: (RunningService) async throws -> Result
     ) async throws -> Result {
         let lines = AsyncStream<String>.makeStream()
         let server = try await TrustServer(
-            configuration: configuration,
-            store: store,
-            transport: transport,
-            sources: clock.sources,
-            connectionLimits: connections,
-            interfaces: interfaces,
-            log: log,
-            announce: { lines.continuation.yield($0) }
-        )
+            configuration: configuration, store: store, transport: transport, sources: clock.sources,
+            connectionLimits: connections, interfaces: interfaces, log: log, announce: { lines.continuation.yield($0) })
         let group = ServiceGroup(
-            configuration: .init(services: [server], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        )
+            configuration: .init(services: [server], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 defer { lines.continuation.finish() }
@@ -154,11 +137,7 @@ struct Reply: Sendable {
 
 extension RunningService {
     static func call(
-        _ method: String,
-        _ url: String,
-        body: [UInt8]? = nil,
-        token: String? = nil,
-        type: String? = "application/json",
+        _ method: String, _ url: String, body: [UInt8]? = nil, token: String? = nil, type: String? = "application/json",
         headers: [String: String] = [:]
     ) async throws -> Reply {
         var fields = headers
@@ -171,15 +150,12 @@ extension RunningService {
         try await RunningService.call("GET", next + path, token: token)
     }
 
-    func post(_ path: String, _ body: JSONValue, token: String? = nil, headers: [String: String] = [:]) async throws
+    func post(
+        _ path: String, _ body: JSONValue, token: String? = nil, headers: [String: String] = [:]
+    ) async throws
         -> Reply
     {
         try await RunningService.call(
-            "POST",
-            next + path,
-            body: Array(body.rendered(pretty: false).utf8),
-            token: token,
-            headers: headers
-        )
+            "POST", next + path, body: Array(body.rendered(pretty: false).utf8), token: token, headers: headers)
     }
 }

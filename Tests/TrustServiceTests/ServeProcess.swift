@@ -56,10 +56,7 @@ final class ServeProcess: Sendable {
     ///   - descriptors: `ulimit -n` of the process; nil for this one's.
     ///   - starter: a program and its first arguments, which becomes this one.
     init(
-        _ configuration: URL,
-        environment: [String: String] = [:],
-        descriptors: Int? = nil,
-        starter: [String] = []
+        _ configuration: URL, environment: [String: String] = [:], descriptors: Int? = nil, starter: [String] = []
     ) async throws {
         let process = Process()
         process.executableURL = ServeProcess.program

@@ -90,22 +90,13 @@ import TrustStores
     }
 
     private func server(
-        _ store: any TrustStore,
-        _ clock: TestClock,
-        _ registry: PrometheusRegistry,
-        _ lines: LogLines
+        _ store: any TrustStore, _ clock: TestClock, _ registry: PrometheusRegistry, _ lines: LogLines
     )
         async throws -> TrustServer
     {
         try await TrustServer(
-            configuration: RunningService.configuration(),
-            store: store,
-            transport: nil,
-            sources: clock.sources,
-            registry: registry,
-            log: lines.logger,
-            announce: { _ in }
-        )
+            configuration: RunningService.configuration(), store: store, transport: nil, sources: clock.sources,
+            registry: registry, log: lines.logger, announce: { _ in })
     }
 
     @Test func aSweepThatDoesNotBelieveTheClockIsCountedAndLogged() async throws {

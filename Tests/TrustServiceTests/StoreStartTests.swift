@@ -92,8 +92,7 @@ import Testing
         for name in ["server", "admin"] {
             #expect(
                 loud.standardError.contains("may read a secret")
-                    && loud.standardError.contains("\(folder.path)/\(name)")
-            )
+                    && loud.standardError.contains("\(folder.path)/\(name)"))
         }
         // The roots are no secrets, and nor is a configuration without a password.
         #expect(!loud.standardError.contains("root.pem") && !loud.standardError.contains("file=\(readable)"))
@@ -126,9 +125,7 @@ import Testing
     private func runAsNobody(_ arguments: [String]) throws -> ProgramRun {
         let starter = try #require(BuiltProgram.asNobody)
         return try ProgramRun(
-            URL(fileURLWithPath: starter[0]),
-            Array(starter.dropFirst()) + [ServeProcess.program.path] + arguments
-        )
+            URL(fileURLWithPath: starter[0]), Array(starter.dropFirst()) + [ServeProcess.program.path] + arguments)
     }
 
     private func mode(_ path: String) throws -> Int {

@@ -27,9 +27,7 @@ import TrustStoresSQLite
     private static let parent = "00-\(trace)-\(gateway)-01"
 
     private func configuration(
-        _ collector: TraceCollector,
-        trusts: Bool = true,
-        _ change: (inout Configuration) -> Void = { _ in }
+        _ collector: TraceCollector, trusts: Bool = true, _ change: (inout Configuration) -> Void = { _ in }
     ) throws -> Configuration {
         let loopback = try #require(AddressRange("127.0.0.0/8"))
         return RunningService.configuration {
@@ -112,11 +110,7 @@ import TrustStoresSQLite
             settings.tracing.tracer = TraceExporter(TraceExporter.Configuration(receiver: receiver)) { _ in }.tracer
             let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: settings)
             var wanted = TokenGate.Configuration(
-                service: service.base,
-                issuer: "backend",
-                audience: "backend",
-                apps: ["shop"]
-            )
+                service: service.base, issuer: "backend", audience: "backend", apps: ["shop"])
             wanted.trustsSimulator = true
             wanted.proof = .service()
             let gate = TokenGate(wanted, client: client)
@@ -142,10 +136,7 @@ import TrustStoresSQLite
         ] as [(Bool, Configuration.Traces.Trust?, [String], Bool)]
     )
     func theTraceIsTheGatewaysOnlyIfItIsBelieved(
-        _ isProxy: Bool,
-        _ trust: Configuration.Traces.Trust?,
-        _ fields: [String],
-        _ isContinued: Bool
+        _ isProxy: Bool, _ trust: Configuration.Traces.Trust?, _ fields: [String], _ isContinued: Bool
     ) async throws {
         let collector = try TraceCollector()
         let settings = try configuration(collector, trusts: isProxy) { if let trust { $0.tracing.trust = trust } }
@@ -190,10 +181,7 @@ import TrustStoresSQLite
         let settings = try configuration(collector) {
             $0.bits = [Configuration.Bit(bit: 0, name: "welcome")]
             $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456",
-                keyId: "KEY1234567",
-                keyPEM: P256.Signing.PrivateKey().pemRepresentation
-            )
+                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
         }
         try await RunningService.with(settings, transport: apple) { (service: RunningService) async throws -> Void in
             let body: JSONValue = ["app": "shop", "deviceToken": "AAAA", "transactionId": "t1"]
@@ -201,19 +189,14 @@ import TrustStoresSQLite
             for status in [200, 503] {
                 apple.state.withLockedValue { $0.status = status }
                 _ = try await service.post(
-                    "/v1/devicecheck/query",
-                    body,
-                    token: RunningService.serverToken,
-                    headers: headers
-                )
+                    "/v1/devicecheck/query", body, token: RunningService.serverToken, headers: headers)
             }
         }
         let spans = try await collector.spans { spans in spans.count { $0.kind == 2 } == 2 }
         let calls = spans.filter { $0.attributes["url.full"]?.hasSuffix("/v1/query_two_bits") == true }
         #expect(Set(calls.compactMap { $0.attributes["http.response.status_code"] }) == ["200", "503"])
         #expect(
-            calls.allSatisfy { $0.trace == TracingTests.trace && $0.isError == ($0.attributes["error.type"] != nil) }
-        )
+            calls.allSatisfy { $0.trace == TracingTests.trace && $0.isError == ($0.attributes["error.type"] != nil) })
         #expect(spans.contains { $0.kind == 2 && $0.isError })
         let sent = apple.state.withLockedValue { $0.requests }.flatMap(\.headers).map { $0.name.lowercased() }
         #expect(!sent.isEmpty && !sent.contains("traceparent") && !sent.contains("tracestate"))
@@ -256,8 +239,7 @@ import TrustStoresSQLite
         }
         #expect(
             issues(#"{"tracing": {"endpoint": "https://collector.example.com", "sample": 0.1, "trust": "everyone"}}"#)
-                .isEmpty
-        )
+                .isEmpty)
         for wrong in [
             #"{"tracing": {"endpoint": "http://collector.example.com"}}"#, #"{"tracing": {"sample": 1.5}}"#,
             #"{"tracing": {"trust": "all"}}"#, #"{"tracing": {"headersFile": "none"}}"#,

@@ -43,8 +43,7 @@ final class StoreFile: Sendable {
                 configuration.trustSimulator = SimulatorTrust(
                     attestationRootPEM: (self == .otherReceiptRoot ? RunningService.authority : other)
                         .attestationRootPEM,
-                    receiptRootPEM: (self == .otherAttestationRoot ? RunningService.authority : other).receiptRootPEM
-                )
+                    receiptRootPEM: (self == .otherAttestationRoot ? RunningService.authority : other).receiptRootPEM)
             case .environment: configuration.apps[0].environments = [.development]
             case .app:
                 configuration.apps[0].id = "other"
@@ -67,19 +66,17 @@ final class StoreFile: Sendable {
         let (keyId, body) = try await phone.attestation(user: "anna")
         #expect(try await service.post("/v1/apps/shop/attestations", body).status == 201)
         let token = try #require(
-            try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
-        )
+            try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
         let single = try #require(
             try await service.post(
-                "/v1/apps/shop/tokens",
-                try await phone.assertion(keyId).adding([.init("singleUse", true)])
-            )["token"]
-        )
+                "/v1/apps/shop/tokens", try await phone.assertion(keyId).adding([.init("singleUse", true)]))["token"])
         return Before(phone: phone, keyId: keyId, attestation: body, token: token, single: single)
     }
 
     /// The same phone, talking to another run of the service.
-    private func assertion(_ before: Before, _ service: RunningService, _ extra: [JSONValue.Member] = []) async throws
+    private func assertion(
+        _ before: Before, _ service: RunningService, _ extra: [JSONValue.Member] = []
+    ) async throws
         -> JSONValue
     {
         let issued = try await service.post("/v1/apps/shop/challenges", ["purpose": "assert"])
@@ -92,10 +89,7 @@ final class StoreFile: Sendable {
         let (disk, clock) = (try StoreFile(), TestClock())
         let apple = ManyPhones()
         let before = try await RunningService.with(
-            PromotionTests.configuration(),
-            store: try disk.open(),
-            clock: clock,
-            transport: apple
+            PromotionTests.configuration(), store: try disk.open(), clock: clock, transport: apple
         ) { try await prepare($0) }
         var configuration = PromotionTests.configuration()
         try removal.change(&configuration)
@@ -123,10 +117,7 @@ final class StoreFile: Sendable {
             let gateway = try await service.get("/v1/authorize?simulated=allow&env=any", token: before.token)
             #expect(gateway.verdict == "401 token.invalid")
             let consumed = try await service.post(
-                "/v1/tokens/consume",
-                ["token": before.single],
-                token: RunningService.serverToken
-            )
+                "/v1/tokens/consume", ["token": before.single], token: RunningService.serverToken)
             #expect(consumed.verdict == "401 token.invalid")
             let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(before.keyId)))
             let shown = try await service.get(path, token: RunningService.adminToken)
@@ -147,23 +138,15 @@ final class StoreFile: Sendable {
     func receiptsOfDistrustedKeysAreNotRefreshed(_ removal: Removal) async throws {
         let (disk, clock, apple) = (try StoreFile(), TestClock(), ScriptedApple())
         _ = try await RunningService.with(
-            PromotionTests.configuration(),
-            store: try disk.open(),
-            clock: clock,
-            transport: apple
+            PromotionTests.configuration(), store: try disk.open(), clock: clock, transport: apple
         ) {
             try await prepare($0)
         }
         var configuration = PromotionTests.configuration()
         try removal.change(&configuration)
         let server = try await TrustServer(
-            configuration: configuration,
-            store: try disk.open(),
-            transport: apple,
-            sources: clock.sources,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            announce: { _ in }
-        )
+            configuration: configuration, store: try disk.open(), transport: apple, sources: clock.sources,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
         clock.advance(86_400 * 1.2)
         let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
         #expect(try await worker.round() == 1)

@@ -41,77 +41,42 @@ import TrustStoreContract
     static let uses: [Use] = [
         Use(testDescription: "same", issued: plain, presented: plain, refusal: nil),
         Use(
-            testDescription: "another app",
-            issued: plain,
-            presented: .init(purpose: .attest, app: "other"),
-            refusal: .binding
-        ),
+            testDescription: "another app", issued: plain, presented: .init(purpose: .attest, app: "other"),
+            refusal: .binding),
         Use(
-            testDescription: "another purpose",
-            issued: plain,
-            presented: .init(purpose: .assert, app: "app"),
-            refusal: .binding
-        ),
+            testDescription: "another purpose", issued: plain, presented: .init(purpose: .assert, app: "app"),
+            refusal: .binding),
         Use(
-            testDescription: "any key",
-            issued: plain,
-            presented: .init(purpose: .attest, app: "app", keyId: key),
-            refusal: nil
-        ),
+            testDescription: "any key", issued: plain, presented: .init(purpose: .attest, app: "app", keyId: key),
+            refusal: nil),
         Use(
-            testDescription: "its key",
-            issued: .init(purpose: .assert, app: "app", keyId: key),
-            presented: .init(purpose: .assert, app: "app", keyId: key),
-            refusal: nil
-        ),
+            testDescription: "its key", issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app", keyId: key), refusal: nil),
         Use(
-            testDescription: "another key",
-            issued: .init(purpose: .assert, app: "app", keyId: key),
-            presented: .init(purpose: .assert, app: "app", keyId: Sample.keyId()),
-            refusal: .binding
-        ),
+            testDescription: "another key", issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app", keyId: Sample.keyId()), refusal: .binding),
         Use(
-            testDescription: "no key where one is bound",
-            issued: .init(purpose: .assert, app: "app", keyId: key),
-            presented: .init(purpose: .assert, app: "app"),
-            refusal: .binding
-        ),
+            testDescription: "no key where one is bound", issued: .init(purpose: .assert, app: "app", keyId: key),
+            presented: .init(purpose: .assert, app: "app"), refusal: .binding),
         Use(
-            testDescription: "its user",
-            issued: .init(purpose: .attest, app: "app", user: "ann"),
-            presented: .init(purpose: .attest, app: "app", user: "ann"),
-            refusal: nil
-        ),
+            testDescription: "its user", issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: .init(purpose: .attest, app: "app", user: "ann"), refusal: nil),
         Use(
-            testDescription: "another user",
-            issued: .init(purpose: .attest, app: "app", user: "ann"),
-            presented: .init(purpose: .attest, app: "app", user: "bob"),
-            refusal: .binding
-        ),
+            testDescription: "another user", issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: .init(purpose: .attest, app: "app", user: "bob"), refusal: .binding),
         Use(
-            testDescription: "a user who stole an anonymous challenge",
-            issued: plain,
-            presented: .init(purpose: .attest, app: "app", user: "bob"),
-            refusal: .binding
-        ),
+            testDescription: "a user who stole an anonymous challenge", issued: plain,
+            presented: .init(purpose: .attest, app: "app", user: "bob"), refusal: .binding),
         Use(
-            testDescription: "nobody with a user's challenge",
-            issued: .init(purpose: .attest, app: "app", user: "ann"),
-            presented: plain,
-            refusal: .binding
-        ),
+            testDescription: "nobody with a user's challenge", issued: .init(purpose: .attest, app: "app", user: "ann"),
+            presented: plain, refusal: .binding),
         Use(
             testDescription: "an assertion of a user with an anonymous challenge",
-            issued: .init(purpose: .assert, app: "app"),
-            presented: .init(purpose: .assert, app: "app", user: "ann"),
-            refusal: nil
-        ),
+            issued: .init(purpose: .assert, app: "app"), presented: .init(purpose: .assert, app: "app", user: "ann"),
+            refusal: nil),
         Use(
-            testDescription: "app and user run together",
-            issued: .init(purpose: .attest, app: "app", user: "x"),
-            presented: .init(purpose: .attest, app: "appx", user: ""),
-            refusal: .binding
-        ),
+            testDescription: "app and user run together", issued: .init(purpose: .attest, app: "app", user: "x"),
+            presented: .init(purpose: .attest, app: "appx", user: ""), refusal: .binding),
     ]
 
     @Test("a challenge serves what it was issued for", arguments: uses)
@@ -181,10 +146,7 @@ import TrustStoreContract
         let early = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
         let old = early.issue(for: Self.plain, expiresAt: Sample.now + 300, random: random)
         let rotation = ChallengeKeyRotation(
-            secret: Sample.bytes(32),
-            signsFrom: Sample.now + 30,
-            acceptsOldUntil: Sample.now + 400
-        )
+            secret: Sample.bytes(32), signsFrom: Sample.now + 30, acceptsOldUntil: Sample.now + 400)
         #expect(try await store.rotateChallengeKey(rotation, at: Sample.now) == .rotated(generation: 2))
         func codec(_ instant: Date) async throws -> ChallengeCodec {
             try await ChallengeCodec(store: store, candidate: [], at: instant)

@@ -57,8 +57,7 @@ import TrustStoreContract
         // A clock that is behind is believed: it removes less.
         #expect(
             limit(start - 5 * Self.hour, after: .zero)
-                == .upTo(now: start - 5 * Self.hour, horizon: start - 6 * Self.hour)
-        )
+                == .upTo(now: start - 5 * Self.hour, horizon: start - 6 * Self.hour))
         var ratchet = ClockWitness(opened: .zero)
         var stored = start - Self.hour
         for _ in 0..<100 {

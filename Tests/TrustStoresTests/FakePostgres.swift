@@ -92,9 +92,7 @@ final class FakePostgres: Sendable {
                 client,
                 message(
                     "T",
-                    [0, 1] + Array("a\0".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 255, 255, 255, 255, 255, 255, 0, 0]
-                )
-            )
+                    [0, 1] + Array("a\0".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 255, 255, 255, 255, 255, 255, 0, 0]))
             let row = message("D", [0, 1, 0, 0, 4, 0] + [UInt8](repeating: 98, count: 1024))
             while send(client, row) { usleep(1000) }
         default: break

@@ -44,8 +44,7 @@ struct OldStatement: Sendable {
         ),
         OldStatement(
             "UPDATE keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1",
-            [id, .integer(50), .integer(1), .integer(1), .integer(1)]
-        ),
+            [id, .integer(50), .integer(1), .integer(1), .integer(1)]),
         OldStatement(
             """
             INSERT INTO keys (id, public_key, app, identity, environment, simulated, user_name, attestation_digest,
@@ -63,8 +62,7 @@ struct OldStatement: Sendable {
         OldStatement("UPDATE keys SET risk_metric = $2 WHERE id = $1", [id, .integer(1)]),
         OldStatement(
             "UPDATE keys SET next_refresh = $2, failures = $3, leased_until = 0, fence = fence + 1 WHERE id = $1",
-            [id, .integer(1), .integer(1)]
-        ),
+            [id, .integer(1), .integer(1)]),
         OldStatement(
             """
             INSERT INTO receipts (key_id, created_at, stored_at, bytes, not_before, expires_at, risk_metric)
@@ -74,8 +72,7 @@ struct OldStatement: Sendable {
         ),
         OldStatement(
             "INSERT INTO events (at, app, key_id, kind, code, detail) VALUES ($1, $2, $3, $4, $5, $6)",
-            [.integer(1), .text("app"), id, .text("k"), .null, .null]
-        ),
+            [.integer(1), .text("app"), id, .text("k"), .null, .null]),
         OldStatement(
             """
             INSERT INTO tallies (app, hour, kind, code, count) VALUES ($1, $2, $3, $4, $5)
@@ -87,9 +84,7 @@ struct OldStatement: Sendable {
         // No row has this name: readiness failed for no row either.
         OldStatement("DELETE FROM secrets WHERE name = $1", [.text("check")]),
         OldStatement(
-            "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-            [.text("n"), .bytes([1])]
-        ),
+            "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", [.text("n"), .bytes([1])]),
         OldStatement(
             """
             INSERT INTO promotions (promotion, app, subject, transaction_id, leased_until, fence)
@@ -186,9 +181,7 @@ struct OldStatement: Sendable {
 
     /// A node of schema 2 beside a store that the next program brought to schema 3: its verbs are today's, its migrations and number that version's.
     static func runSecond(
-        _ old: SQLTrustStore,
-        startingAgain: () async throws -> Void,
-        migrating: () async throws -> SQLTrustStore
+        _ old: SQLTrustStore, startingAgain: () async throws -> Void, migrating: () async throws -> SQLTrustStore
     ) async throws {
         try await old.check()
         let token = SingleUseToken(id: "spent-before", expiresAt: Sample.now + 300)
@@ -215,17 +208,13 @@ struct OldStatement: Sendable {
             SQLTrustStore(engine: try SQLiteEngine(path: path, migrations: known), schema: known.newest)
         }
         try await Self.runSecond(
-            try open(),
-            startingAgain: { _ = try open() },
-            migrating: { try SQLTrustStore.sqlite(at: path) }
-        )
+            try open(), startingAgain: { _ = try open() }, migrating: { try SQLTrustStore.sqlite(at: path) })
     }
 
     #if Postgres
         @Test(
             "a node of schema 2 on a PostgreSQL store that was migrated under it is not ready, and does not start again",
-            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")
-        )
+            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
         func secondOnPostgres() async throws {
             let url = try await PostgresServer.sharedWithEmptyStore().url
             let known = PostgresMigrations.all.filter { $0.version <= 2 }
@@ -240,16 +229,13 @@ struct OldStatement: Sendable {
                 return SQLTrustStore(engine: engine, schema: known.newest)
             }
             try await Self.runSecond(
-                try await open(),
-                startingAgain: { _ = try await open() },
-                migrating: { try await SQLTrustStore.postgres(url) }
-            )
+                try await open(), startingAgain: { _ = try await open() },
+                migrating: { try await SQLTrustStore.postgres(url) })
         }
 
         @Test(
             "an old node on a PostgreSQL store that was migrated under it reads and writes nothing",
-            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")
-        )
+            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
         func postgres() async throws {
             let url = try await PostgresServer.sharedWithEmptyStore().url
             let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())

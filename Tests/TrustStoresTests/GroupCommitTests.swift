@@ -25,11 +25,7 @@ import TrustStoreContract
             while clock.now - start < .seconds(1) {
                 counter += 1
                 let advance = CounterAdvance(
-                    keyId: keys[index],
-                    counter: counter,
-                    mode: .strict,
-                    challenge: Sample.challenge()
-                )
+                    keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge())
                 let outcome = try await store.advance(advance, at: Sample.now)
                 #expect(outcome == .advanced(previous: counter - 1))
             }
@@ -55,8 +51,7 @@ import TrustStoreContract
 
     @Test(
         "a disk that answers no read keeps callers no longer than the deadline, and takes no more threads than it may",
-        .timeLimit(.minutes(1))
-    )
+        .timeLimit(.minutes(1)))
     func silentReads() async throws {
         let path = TemporaryFolder.shared.file("reads.sqlite")
         let engine = try SQLiteEngine(path: path, migrations: [], answerTimeout: .milliseconds(400))

@@ -18,8 +18,7 @@ import Testing
 
     @Test(
         "other spellings are no key ids",
-        arguments: ["", "AAAA", String(repeating: "A", count: 44), String(repeating: "A", count: 42) + "B=", "A b"]
-    )
+        arguments: ["", "AAAA", String(repeating: "A", count: 44), String(repeating: "A", count: 42) + "B=", "A b"])
     func refused(_ text: String) {
         #expect(KeyIdentifier(strictBase64: text) == nil)
         #expect(KeyIdentifier(base64URL: text) == nil)

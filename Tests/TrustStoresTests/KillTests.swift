@@ -29,20 +29,12 @@ import TrustStoreContract
                 group.addTask {
                     guard let id = KeyIdentifier(bytes: [UInt8](repeating: name, count: 32)) else { return }
                     _ = try await store.insert(
-                        Sample.registration(id: id, digest: id.bytes),
-                        spending: Sample.challenge(),
-                        at: Sample.now
-                    )
+                        Sample.registration(id: id, digest: id.bytes), spending: Sample.challenge(), at: Sample.now)
                     var counter = try await store.key(id)?.counter ?? 0
                     while true {
                         counter += 1
                         let challenge = Sample.challenge()
-                        let advance = CounterAdvance(
-                            keyId: id,
-                            counter: counter,
-                            mode: .strict,
-                            challenge: challenge
-                        )
+                        let advance = CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: challenge)
                         guard case .advanced = try await store.advance(advance, at: Sample.now) else { continue }
                         let line = "\(name) \(counter) \(Data(challenge.id).base64EncodedString())\n"
                         _ = line.withCString { write(log, $0, strlen($0)) }

@@ -32,8 +32,7 @@ import TrustStoreContract
         for migration in migrations {
             #expect(
                 files[migration.name] == migration.sql,
-                "\(target)/Migrations/\(migration.name).sql differs from the program"
-            )
+                "\(target)/Migrations/\(migration.name).sql differs from the program")
             #expect(Int(migration.name.prefix(4)) == migration.version)
         }
     }
@@ -84,9 +83,7 @@ import TrustStoreContract
 
         @Test(
             "a PostgreSQL store of each released schema opens and keeps everything",
-            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"),
-            arguments: [1]
-        )
+            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"), arguments: [1])
         func postgres(_ version: Int) async throws {
             let url = try await PostgresServer.sharedWithEmptyStore().url
             let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())

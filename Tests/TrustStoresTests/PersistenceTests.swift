@@ -50,18 +50,14 @@ import TrustStoreContract
 
     @Test(
         "a failure in the middle of one transaction takes nothing of another's with it",
-        arguments: StoreBackend.persistent
-    )
+        arguments: StoreBackend.persistent)
     func isolation(_ backend: StoreBackend) async throws {
         let store = try #require(try await backend.make().store as? SQLTrustStore)
         let outcomes = try await race(200) { index -> Bool in
             do {
                 try await store.engine.transact { session in
                     try session.run(
-                        "INSERT INTO store_secrets (name, value) VALUES ($1, $2)",
-                        .text("n\(index)"),
-                        .bytes([1])
-                    )
+                        "INSERT INTO store_secrets (name, value) VALUES ($1, $2)", .text("n\(index)"), .bytes([1]))
                     if index % 3 == 0 { try session.run("INSERT INTO nowhere (name) VALUES (1)") }
                     return index % 3 == 1 ? .rollback(()) : .commit(())
                 }

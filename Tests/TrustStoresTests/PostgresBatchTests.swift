@@ -18,9 +18,7 @@ import TrustStoreContract
         static let callers = 60
 
         private func advance(
-            _ id: KeyIdentifier,
-            _ counter: UInt32,
-            _ challenge: SpendableChallenge = Sample.challenge()
+            _ id: KeyIdentifier, _ counter: UInt32, _ challenge: SpendableChallenge = Sample.challenge()
         ) -> CounterAdvance {
             CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: challenge)
         }
@@ -37,27 +35,21 @@ import TrustStoreContract
 
         /// What each gave, in the order of the callers.
         private func inOrder<Outcome: Sendable>(
-            _ count: Int,
-            _ body: @escaping @Sendable (Int) async throws -> Outcome
+            _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Outcome
         ) async throws -> [Outcome] {
             try await race(count) { (index: $0, outcome: try await body($0)) }.sorted { $0.index < $1.index }.map(
-                \.outcome
-            )
+                \.outcome)
         }
 
         @Test(
-            "128 callers with one key on two nodes: the accepted ones form one chain, and only they spend a challenge"
-        )
+            "128 callers with one key on two nodes: the accepted ones form one chain, and only they spend a challenge")
         func oneKey() async throws {
             let fixture = try await PostgresStores.fixture()
             let nodes = [fixture.store, try await fixture.another()]
             let id = try await Sample.storeWithKey(in: fixture)
             let challenges = (0..<128).map { _ in Sample.challenge() }
             let outcomes = try await inOrder(128) { index in
-                try await nodes[index % 2].advance(
-                    advance(id, UInt32(index + 1), challenges[index]),
-                    at: Sample.now
-                )
+                try await nodes[index % 2].advance(advance(id, UInt32(index + 1), challenges[index]), at: Sample.now)
             }
             // By the counter that each was told is the one before its own.
             var chain: [UInt32: UInt32] = [:]
@@ -89,9 +81,7 @@ import TrustStoreContract
                 // Two callers share each key, one on each node: every second counter belongs to one of them.
                 for counter in stride(from: UInt32(1 + index / 64), through: 40, by: 2) {
                     let outcome = try await nodes[index / 64].advance(
-                        advance(keys[index % 64], counter),
-                        at: Sample.now
-                    )
+                        advance(keys[index % 64], counter), at: Sample.now)
                     if case .advanced(let previous) = outcome {
                         #expect(previous < counter)
                         accepted.append(counter)
@@ -145,10 +135,7 @@ import TrustStoreContract
             }
             _ = try await onThread { try server.query("CREATE TABLE \(schema).gate AS SELECT 1 AS one") }
             try await trigger(
-                "wait",
-                on: slow,
-                "WHILE EXISTS (SELECT 1 FROM \(schema).gate) LOOP PERFORM pg_sleep(0.01); END LOOP"
-            )
+                "wait", on: slow, "WHILE EXISTS (SELECT 1 FROM \(schema).gate) LOOP PERFORM pg_sleep(0.01); END LOOP")
             if let poison { try await trigger("fail", on: keys[poison], "RAISE EXCEPTION ''poison''") }
             let first = Task { try await store.advance(advance(slow, 1), at: Sample.now) }
             try await eventually("the first batch is at the gate") {

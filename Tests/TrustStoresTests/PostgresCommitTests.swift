@@ -42,15 +42,11 @@ import TrustStoreContract
                 let server = try PostgresServer()
                 return (server, try server.emptyStore())
             }
-            let engine = try PostgresEngine(
-                url: url,
-                configuration: PostgresDeadlineTests.hasty { $0.writers = 2 }
-            )
+            let engine = try PostgresEngine(url: url, configuration: PostgresDeadlineTests.hasty { $0.writers = 2 })
             func settings() async throws -> [String?] {
                 try await engine.transact { session in
                     let row = try session.row(
-                        "SELECT current_setting('synchronous_commit'), current_setting('client_min_messages')"
-                    )
+                        "SELECT current_setting('synchronous_commit'), current_setting('client_min_messages')")
                     return .commit([try row?.optionalText(0), try row?.optionalText(1)])
                 }
             }
@@ -79,9 +75,7 @@ import TrustStoreContract
             let (server, url) = try await PostgresServer.sharedWithEmptyStore()
             let seen = Sightings()
             let store = try await SQLTrustStore.postgres(
-                url,
-                configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } }
-            )
+                url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
             let schema = PostgresServer.schema(of: url)
             _ = try await onThread {
                 try server.query(
@@ -98,8 +92,7 @@ import TrustStoreContract
             for counter in UInt32(1)...3 {
                 let outcome = try await store.advance(
                     CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: Sample.challenge()),
-                    at: Sample.now
-                )
+                    at: Sample.now)
                 guard case .advanced = outcome else {
                     Issue.record("\(outcome)")
                     break
@@ -163,15 +156,12 @@ import TrustStoreContract
             try await eventually("the standby is synchronous, and the setting is in force") {
                 try await onThread {
                     try primary.query(
-                        "SELECT sync_state, current_setting('synchronous_commit') FROM pg_stat_replication"
-                    )
+                        "SELECT sync_state, current_setting('synchronous_commit') FROM pg_stat_replication")
                 } == "sync|remote_apply"
             }
             #expect(try await setting(url) == "remote_apply")
             let store = try await SQLTrustStore.postgres(
-                url,
-                configuration: PostgresDeadlineTests.hasty { $0.answerTimeout = .seconds(60) }
-            )
+                url, configuration: PostgresDeadlineTests.hasty { $0.answerTimeout = .seconds(60) })
             let schema = PostgresServer.schema(of: url)
             let look = { @Sendable (name: String) async throws -> String in
                 try await onThread {
@@ -239,13 +229,8 @@ import TrustStoreContract
                                 default:
                                     _ = try await store.advance(
                                         CounterAdvance(
-                                            keyId: key ?? Sample.keyId(),
-                                            counter: UInt32(index),
-                                            mode: .strict,
-                                            challenge: challenge
-                                        ),
-                                        at: Sample.now
-                                    )
+                                            keyId: key ?? Sample.keyId(), counter: UInt32(index), mode: .strict,
+                                            challenge: challenge), at: Sample.now)
                                 }
                                 return true
                             } catch {

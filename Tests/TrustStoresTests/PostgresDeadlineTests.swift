@@ -27,8 +27,7 @@ import Testing
 
         @Test(
             "a server that stops at any step, lies or never ends is given up in time",
-            arguments: FakePostgres.Fault.allCases
-        )
+            arguments: FakePostgres.Fault.allCases)
         func misbehavior(_ fault: FakePostgres.Fault) async throws {
             let fake = try FakePostgres(fault)
             defer { fake.stop() }
@@ -64,8 +63,7 @@ import Testing
             let gone = try FreePort.take()
             let engine = try PostgresEngine(
                 url: "postgres://u@127.0.0.1:\(fake.port),127.0.0.1:\(gone)/db",
-                configuration: Self.hasty { $0.answerTimeout = .seconds(5) }
-            )
+                configuration: Self.hasty { $0.answerTimeout = .seconds(5) })
             let fault = await #expect(throws: StoreFault.self) {
                 try await engine.transact { session in .commit(try session.run("SELECT 1")) }
             }
@@ -145,28 +143,24 @@ import Testing
             let fault = await #expect(throws: StoreFault.self) { _ = try await SQLTrustStore.postgres(url) }
             #expect(fault?.code == "store.configuration")
             #expect(
-                ["secret", "sec%", "sec/", "ret@", "ZZ", "12"].allSatisfy { fault?.description.contains($0) == false }
-            )
+                ["secret", "sec%", "sec/", "ret@", "ZZ", "12"].allSatisfy { fault?.description.contains($0) == false })
         }
 
         @Test("what the URL says about keepalives comes after our own, so that it wins")
         func keepalives() throws {
             let address = try PostgresAddress(
                 "postgres://u:p%40ss@h1,h2:6000/db?keepalives_idle=7&tcp_user_timeout=9&sslmode=require",
-                environment: [:]
-            )
+                environment: [:])
             let parameters = address.parameters(address.hosts[1], hostaddr: "192.0.2.1")
             func last(_ keyword: String) -> String? { parameters.last { $0.0 == keyword }?.1 }
             #expect(
-                last("keepalives_idle") == "7" && last("tcp_user_timeout") == "9" && last("keepalives_count") == "3"
-            )
+                last("keepalives_idle") == "7" && last("tcp_user_timeout") == "9" && last("keepalives_count") == "3")
             #expect(last("host") == "h2" && last("hostaddr") == "192.0.2.1" && last("port") == "6000")
             #expect(last("sslmode") == "require" && last("password") == "p@ss" && last("client_encoding") == "UTF8")
             #expect(address.connectTimeout == nil)
             #expect(
                 try PostgresAddress("postgres://h/d", environment: ["PGCONNECT_TIMEOUT": "9"]).connectTimeout
-                    == .seconds(9)
-            )
+                    == .seconds(9))
             #expect(address.safe("wrong p@ss\nfor\u{1B}[31m u") == "wrong ***; for\\u{1b}[31m u")
         }
 
@@ -182,11 +176,9 @@ import Testing
             #expect(lineage.admit(old, at: first) == nil && lineage.isNewest(old))
             #expect(
                 lineage.admit(PostgresIdentity(system: "8", timeline: 9), at: first)?.contains("another cluster")
-                    == true
-            )
+                    == true)
             #expect(
-                lineage.admit(PostgresIdentity(system: nil, timeline: 2), at: first)?.contains("old primary") == true
-            )
+                lineage.admit(PostgresIdentity(system: nil, timeline: 2), at: first)?.contains("old primary") == true)
             #expect(lineage.admit(PostgresIdentity(system: nil, timeline: 4), at: first) == nil)
             #expect(!lineage.isNewest(old))
             #expect(lineage.admit(old, at: first)?.contains("old primary") == true)

@@ -61,9 +61,7 @@ import TrustStoreContract
             defer { relay.stop() }
             let seen = Sightings()
             let store = try await SQLTrustStore.postgres(
-                url,
-                configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } }
-            )
+                url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
             _ = try await write(store)
             relay.set(.holdsStatements)
             for _ in 0..<6 {
@@ -135,9 +133,7 @@ import TrustStoreContract
             let url = try await PostgresServer.sharedWithEmptyStore().url
             let seen = Sightings()
             let store = try await SQLTrustStore.postgres(
-                url,
-                configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } }
-            )
+                url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
             try await store.engine.transact { session in
                 try session.run(SQLText("DO 'BEGIN RAISE NOTICE ''one\u{1B}[31m\ntwo''; RAISE WARNING ''three''; END'"))
                 return .commit(())
@@ -178,8 +174,7 @@ import TrustStoreContract
             try await eventually("a commit waits for the standby and is canceled") {
                 try await onThread {
                     try primary.query(
-                        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-                    )
+                        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
                 } == "1"
             }
             let fault = await #expect(throws: StoreFault.self) { _ = try await canceled.value }

@@ -29,11 +29,7 @@ import TrustStoreContract
                     while !record.isOver.withLock({ $0 }) {
                         counter += 1
                         let advance = CounterAdvance(
-                            keyId: keys[index],
-                            counter: counter,
-                            mode: .strict,
-                            challenge: Sample.challenge()
-                        )
+                            keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge())
                         do {
                             let outcome = try await store.advance(advance, at: Sample.now)
                             if case .advanced = outcome { record.answered.withLock { $0[keys[index]] = counter } }
@@ -129,9 +125,8 @@ import TrustStoreContract
                 do {
                     return try await store.engine.read { session in
                         try session.row(
-                            index % 2 == 0 ? "SELECT count(*) FROM attested_keys" : "SELECT 1 FROM nowhere"
-                        )?
-                        .integer(0) == 30
+                            index % 2 == 0 ? "SELECT count(*) FROM attested_keys" : "SELECT 1 FROM nowhere")?
+                            .integer(0) == 30
                     }
                 } catch is StoreFault { return false }
             }

@@ -15,8 +15,7 @@ import TrustStoreContract
     /// A real PgBouncer between the store and its server.
     @Suite(
         .serialized,
-        .enabled(if: PostgresStores.areAvailable && PgBouncer.isAvailable, "needs PostgreSQL and PgBouncer")
-    )
+        .enabled(if: PostgresStores.areAvailable && PgBouncer.isAvailable, "needs PostgreSQL and PgBouncer"))
     struct PostgresPoolerTests {
         /// A pooler before an empty database of the shared server.
         private func pooler(_ pooling: PgBouncer.Pooling) async throws -> (pooler: PgBouncer, url: String) {
@@ -47,9 +46,7 @@ import TrustStoreContract
             #expect(spends.count { $0 == .alreadyUsed } == 199)
             let advances = try await TrustStoreContract.race(200) { index in
                 try await nodes[index % 2].advance(
-                    CounterAdvance(keyId: id, counter: 5, mode: .strict, challenge: Sample.challenge()),
-                    at: Sample.now
-                )
+                    CounterAdvance(keyId: id, counter: 5, mode: .strict, challenge: Sample.challenge()), at: Sample.now)
             }
             #expect(advances.count { $0 == .advanced(previous: 0) } == 1)
             #expect(advances.count { $0 == .refused(.replayed) } == 199)
@@ -72,8 +69,7 @@ import TrustStoreContract
 
         @Test(
             "a pooler that gives each transaction another session is refused at the start, and nothing is written",
-            arguments: [PgBouncer.Pooling.transaction, .statement]
-        )
+            arguments: [PgBouncer.Pooling.transaction, .statement])
         func sharedSessions(_ pooling: PgBouncer.Pooling) async throws {
             let (pooler, url) = try await pooler(pooling)
             defer { pooler.stop() }
@@ -94,8 +90,7 @@ import TrustStoreContract
             defer { pooler.stop() }
             let database = url.split(separator: "/").last.map(String.init) ?? ""
             let direct = try await SQLTrustStore.postgres(
-                try await PostgresServer.shared.value.url(ofDatabase: database)
-            )
+                try await PostgresServer.shared.value.url(ofDatabase: database))
             let seen = Sightings()
             var configuration = PostgresConfiguration()
             configuration.queueTimeout = .seconds(60)
@@ -105,9 +100,7 @@ import TrustStoreContract
             let nodes = try (0..<2).map { _ in
                 SQLTrustStore(
                     engine: try PostgresEngine(url: url, configuration: configuration),
-                    schema: PostgresMigrations.all.newest,
-                    clock: clock
-                )
+                    schema: PostgresMigrations.all.newest, clock: clock)
             }
             let challenges = (0..<40).map { _ in Sample.challenge() }
             let outcomes = try await TrustStoreContract.race(400) { index -> (challenge: Int, outcome: SpendOutcome?) in

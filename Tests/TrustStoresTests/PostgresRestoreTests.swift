@@ -32,10 +32,7 @@ import TrustStoreContract
         }
 
         private func challenge(
-            _ bytes: [UInt8],
-            of id: KeyIdentifier,
-            in store: SQLTrustStore,
-            at instant: Date = Sample.now
+            _ bytes: [UInt8], of id: KeyIdentifier, in store: SQLTrustStore, at instant: Date = Sample.now
         ) async throws -> ChallengeReading {
             try await codec(store, at: instant).read(bytes, for: Self.binding(id), at: instant)
         }
@@ -57,10 +54,7 @@ import TrustStoreContract
             #expect(try await lost.spend(before, at: Sample.now) == .spent)
             try await lost.append([Sample.auditEntry("before")])
             let bytes = try await codec(lost).issue(
-                for: Self.binding(used),
-                expiresAt: Sample.now + 300,
-                random: Sample.bytes(16)
-            )
+                for: Self.binding(used), expiresAt: Sample.now + 300, random: Sample.bytes(16))
             // While the service runs.
             let dump = try await onThread { try server.dump(source) }
 
@@ -75,14 +69,7 @@ import TrustStoreContract
             _ = try await lost.insert(Sample.registration(id: late), spending: Sample.challenge(), at: Sample.now)
 
             try await onThread { try server.restore(dump, into: target) }
-            let past = Past(
-                revoked: revoked,
-                used: used,
-                late: late,
-                challenge: bytes,
-                token: token,
-                before: before
-            )
+            let past = Past(revoked: revoked, used: used, late: late, challenge: bytes, token: token, before: before)
             return (lost, target, past)
         }
 
@@ -115,9 +102,7 @@ import TrustStoreContract
             let (lost, database, past) = try await restored()
             let store = try await open(database)
             let later = Sample.now + 301
-            #expect(
-                try await challenge(past.challenge, of: past.used, in: store, at: later) == .refused(.expired)
-            )
+            #expect(try await challenge(past.challenge, of: past.used, in: store, at: later) == .refused(.expired))
             let spendable = SpendableChallenge(id: Array(past.challenge[8..<24]), expiresAt: Sample.now + 300)
             #expect(try await store.advance(advance(past.used, spendable), at: later) == .refused(.challengeExpired))
             #expect(try await store.consume(past.token, at: later) == .expired)
@@ -148,16 +133,11 @@ import TrustStoreContract
             }
             // All nodes have one new key, and the store is sound.
             let fresh = try await codec(nodes[0]).issue(
-                for: Self.binding(past.used),
-                expiresAt: Sample.now + 300,
-                random: Sample.bytes(16)
-            )
+                for: Self.binding(past.used), expiresAt: Sample.now + 300, random: Sample.bytes(16))
             guard case .valid(let spendable) = try await challenge(fresh, of: past.used, in: nodes[1]) else {
                 throw StoreFault.damaged("the nodes have different keys of challenges")
             }
-            #expect(
-                try await nodes[1].advance(advance(past.used, spendable), at: Sample.now) == .advanced(previous: 0)
-            )
+            #expect(try await nodes[1].advance(advance(past.used, spendable), at: Sample.now) == .advanced(previous: 0))
             #expect(try await nodes[0].inspect(at: Sample.now).problems.isEmpty)
             for store in nodes + [lost] { await store.close() }
         }

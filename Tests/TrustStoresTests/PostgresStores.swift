@@ -23,8 +23,7 @@ enum PostgresStores {
         ///
         /// - Parameter prepare: what is done to the database after a first node made the schema and left.
         static func fixture(
-            server: PostgresServer? = nil,
-            prepare: (@Sendable (PostgresServer, String) async throws -> Void)? = nil
+            server: PostgresServer? = nil, prepare: (@Sendable (PostgresServer, String) async throws -> Void)? = nil
         ) async throws -> StoreFixture {
             var chosenServer = server
             if chosenServer == nil { chosenServer = try await PostgresServer.shared.value }
@@ -40,12 +39,9 @@ enum PostgresStores {
             configuration.clock = clock.storeClock(hasServer: true)
             let chosen = configuration
             return StoreFixture(
-                store: try await SQLTrustStore.postgres(url, configuration: chosen),
-                clock: clock,
-                hasServerClock: true,
+                store: try await SQLTrustStore.postgres(url, configuration: chosen), clock: clock, hasServerClock: true,
                 another: { try await SQLTrustStore.postgres(url, configuration: chosen) },
-                reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) }
-            )
+                reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) })
         }
     #endif
 }

@@ -12,9 +12,7 @@ import Testing
         #expect(PromotionSubject(user: String(repeating: "x", count: 1025)) == nil)
         let subject = PromotionSubject.unnamed
         for (promotion, app, transaction) in [("p\0", "a", "t"), ("p", "a\0", "t"), ("p", "a", "t\0")] {
-            #expect(
-                PromotionClaim(promotion: promotion, app: app, subject: subject, transactionId: transaction) == nil
-            )
+            #expect(PromotionClaim(promotion: promotion, app: app, subject: subject, transactionId: transaction) == nil)
         }
         let long = String(repeating: "x", count: 513)
         #expect(PromotionClaim(promotion: "p", app: "a", subject: subject, transactionId: long) == nil)

@@ -78,8 +78,7 @@ import TrustStoreContract
             let fault = #expect(throws: StoreFault.self) { _ = try SQLTrustStore.sqlite(at: path) }
             #expect(
                 fault?.code == "store.configuration" && fault?.reason.contains(words) == true,
-                "\(path): \(fault as Any)"
-            )
+                "\(path): \(fault as Any)")
         }
         // A link to a file of one's own is good.
         let real = try SQLTrustStore.sqlite(at: folder.path("real.sqlite"))
@@ -105,11 +104,8 @@ import TrustStoreContract
     func stuckWriter() async throws {
         let seen = Observed()
         let engine = try SQLiteEngine(
-            path: folder.path("stuck.sqlite"),
-            migrations: SQLiteMigrations.all,
-            answerTimeout: .milliseconds(400),
-            observe: { seen.add($0) }
-        )
+            path: folder.path("stuck.sqlite"), migrations: SQLiteMigrations.all, answerTimeout: .milliseconds(400),
+            observe: { seen.add($0) })
         let store = SQLTrustStore(engine: engine, schema: SQLiteMigrations.all.newest, clock: .system)
         let gate = DispatchSemaphore(value: 0)
         defer { gate.signal() }
@@ -140,9 +136,7 @@ import TrustStoreContract
     func stuckClose() async throws {
         let store = SQLTrustStore(
             engine: try SQLiteEngine(path: folder.path("end.sqlite"), migrations: SQLiteMigrations.all),
-            schema: SQLiteMigrations.all.newest,
-            clock: .system
-        )
+            schema: SQLiteMigrations.all.newest, clock: .system)
         let gate = DispatchSemaphore(value: 0)
         defer { gate.signal() }
         let entered = AsyncStream<Void>.makeStream()
@@ -190,10 +184,8 @@ import TrustStoreContract
             try session.run("UPDATE attested_keys SET user_name = 'bert'")
             try session.run("PRAGMA writable_schema = ON")
             try session.run(
-                "INSERT INTO sqlite_schema VALUES ('index', 'keys_by_user', 'attested_keys', $1, $2)",
-                .integer(page),
-                .text(text)
-            )
+                "INSERT INTO sqlite_schema VALUES ('index', 'keys_by_user', 'attested_keys', $1, $2)", .integer(page),
+                .text(text))
         }
         let damaged = try SQLTrustStore.sqlite(at: path)
         #expect(
@@ -243,8 +235,7 @@ import TrustStoreContract
     }
 
     @Test(
-        "a full disk: faults in time, and recovery without a new store",
-        .enabled(if: SmallDisk.canBeMade, "needs root")
+        "a full disk: faults in time, and recovery without a new store", .enabled(if: SmallDisk.canBeMade, "needs root")
     )
     func fullDisk() async throws {
         let disk = try #require(SmallDisk())
@@ -269,8 +260,7 @@ import TrustStoreContract
 
     @Test(
         "a read-only disk is one sentence, and no fault any more once it can be written",
-        .enabled(if: SmallDisk.canBeMade, "needs root")
-    )
+        .enabled(if: SmallDisk.canBeMade, "needs root"))
     func readOnlyDisk() async throws {
         let disk = try #require(SmallDisk())
         let path = disk.path("s.sqlite")

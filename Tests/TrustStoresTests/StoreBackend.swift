@@ -26,11 +26,9 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
         let fixed = FixtureClock()
         let clock = fixed.storeClock(hasServer: false)
         return StoreFixture(
-            store: try SQLTrustStore.sqlite(at: path, clock: clock),
-            clock: fixed,
+            store: try SQLTrustStore.sqlite(at: path, clock: clock), clock: fixed,
             another: { try SQLTrustStore.sqlite(at: path, clock: clock) },
-            reopened: { try SQLTrustStore.sqlite(at: path, clock: clock) }
-        )
+            reopened: { try SQLTrustStore.sqlite(at: path, clock: clock) })
     }
 
     static let postgres = StoreBackend(testDescription: "PostgreSQL") {

@@ -129,8 +129,7 @@ import TrustStoreContract
                 try await store.engine.transact { session in
                     .commit(
                         try session.run("UPDATE store_secrets SET value = zeroblob(17000000) WHERE name = 'huge'")
-                            .changes
-                    )
+                            .changes)
                 }
             }
             #expect(try await store.secret(named: "huge", orElse: []).count == length)

@@ -17,11 +17,7 @@ import Testing
     let now = Date()
     let keyText = try await phone.generateKey(for: sender)
     let attestation = try await phone.attestKey(
-        keyText,
-        clientDataHash: ClientDataHash(hashing: challenge).bytes,
-        for: sender,
-        at: now
-    )
+        keyText, clientDataHash: ClientDataHash(hashing: challenge).bytes, for: sender, at: now)
 
     // walkthrough: AppAttest attest
     let app = try AppIdentity("ABCDE12345.com.example.shop")
@@ -33,11 +29,7 @@ import Testing
     )
     guard let keyId = KeyIdentifier(base64: keyText) else { return }
     let verdict = await verifier.verify(
-        attestation,
-        keyId: keyId,
-        clientDataHash: ClientDataHash(hashing: challenge),
-        at: now
-    )
+        attestation, keyId: keyId, clientDataHash: ClientDataHash(hashing: challenge), at: now)
     let key: AttestedKey
     switch verdict {
     case .accepted(let accepted): key = accepted
@@ -50,18 +42,11 @@ import Testing
 
     let request = Array(#"{"transfer": 10}"#.utf8)
     let assertion = try await phone.generateAssertion(
-        keyText,
-        clientDataHash: ClientDataHash(hashing: request).bytes,
-        for: sender
-    )
+        keyText, clientDataHash: ClientDataHash(hashing: request).bytes, for: sender)
     // walkthrough: AppAttest assert
     let assertions = AssertionVerifier(app: key.app)
     let answer = assertions.verify(
-        assertion,
-        publicKey: key.publicKey,
-        clientDataHash: ClientDataHash(hashing: request),
-        previousCounter: 0
-    )
+        assertion, publicKey: key.publicKey, clientDataHash: ClientDataHash(hashing: request), previousCounter: 0)
     if case .accepted(let verified) = answer {
         print(verified.counter)  // Commit it only where it is still higher than the stored one.
     }
@@ -70,11 +55,8 @@ import Testing
     #expect(verified.counter == 1)
     guard
         case .refused(let replay) = assertions.verify(
-            assertion,
-            publicKey: key.publicKey,
-            clientDataHash: ClientDataHash(hashing: request),
-            previousCounter: verified.counter
-        )
+            assertion, publicKey: key.publicKey, clientDataHash: ClientDataHash(hashing: request),
+            previousCounter: verified.counter)
     else { throw CancellationError() }
     #expect(replay.code == "assert.counter.replayed")
 }

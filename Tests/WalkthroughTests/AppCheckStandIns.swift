@@ -47,17 +47,12 @@ final class AppCheckCoreAppAttestProvider: NSObject, Sendable {
 
     /// The token says what the provider was made with.
     init(
-        serviceName: String,
-        resourceName: String,
-        baseURL: String?,
-        apiKey: String?,
-        keychainAccessGroup: String?,
+        serviceName: String, resourceName: String, baseURL: String?, apiKey: String?, keychainAccessGroup: String?,
         requestHooks: [(NSMutableURLRequest) -> Void]?
     ) {
         token = AppCheckCoreToken(
             token: "\(serviceName) \(baseURL ?? "")/\(resourceName)",
-            expirationDate: Date(timeIntervalSince1970: 1_800_000_000)
-        )
+            expirationDate: Date(timeIntervalSince1970: 1_800_000_000))
     }
 
     func getToken() async throws -> AppCheckCoreToken { token }

@@ -25,13 +25,8 @@ import Testing
 
     // walkthrough: AppTransportSecurity judge
     let facts = ConnectionFacts(
-        handshake: HandshakeObservation(
-            version: .tls10,
-            suite: CipherSuite(rawValue: 0xC013),
-            keyPossession: .proven
-        ),
-        chain: ChainFacts(presented: [], path: .unanchored([]))
-    )
+        handshake: HandshakeObservation(version: .tls10, suite: CipherSuite(rawValue: 0xC013), keyPossession: .proven),
+        chain: ChainFacts(presented: [], path: .unanchored([])))
     let verdict = evaluate(decision.requirements, facts, host: "images.example.com", at: Date())
     for cause in verdict.causes { print(cause.code, cause.message) }
     // end

@@ -10,9 +10,7 @@ import Testing
     let apple = try AppleSimulator()
     let query = #"{"device_token": "AAAA", "transaction_id": "1", "timestamp": 1700000000000}"#
     let answer = await apple.answer(
-        SimulatorRequest(method: "POST", path: "/v1/query_two_bits", body: Array(query.utf8)),
-        wall: Date()
-    )
+        SimulatorRequest(method: "POST", path: "/v1/query_two_bits", body: Array(query.utf8)), wall: Date())
     // 400 and Apple's text for a request without an authorization.
     print(answer.status, String(decoding: answer.body, as: UTF8.self))
     // end

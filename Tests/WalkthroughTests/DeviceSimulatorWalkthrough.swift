@@ -32,26 +32,15 @@ import Testing
 
     // walkthrough: DeviceSimulator fault
     let request = SimulatedAttestationRequest(
-        publicKey: publicKey,
-        app: app,
-        system: .iOS("27.0"),
-        clientDataHash: hash
-    )
+        publicKey: publicKey, app: app, system: .iOS("27.0"), clientDataHash: hash)
     let forged = try authority.attest(request, at: Date(), fault: .wrongNonce)
     // AttestationFault.wrongNonce.expectedCode is the refusal of a correct verifier.
     // end
     let verifier = AttestationVerifier(
-        apps: [try AppIdentity("ABCDE12345.com.example.shop")],
-        environments: [.production],
-        roots: try AttestationRoots(pem: authority.attestationRootPEM),
-        receiptRoots: nil
-    )
+        apps: [try AppIdentity("ABCDE12345.com.example.shop")], environments: [.production],
+        roots: try AttestationRoots(pem: authority.attestationRootPEM), receiptRoots: nil)
     let verdict = await verifier.verify(
-        forged.object,
-        keyId: name,
-        clientDataHash: try ClientDataHash(precomputed: hash),
-        at: Date()
-    )
+        forged.object, keyId: name, clientDataHash: try ClientDataHash(precomputed: hash), at: Date())
     guard case .refused(let refusal) = verdict else { throw CancellationError() }
     #expect(refusal.code.rawValue == AttestationFault.wrongNonce.expectedCode)
 }

@@ -32,11 +32,7 @@ import Testing
     #expect(saved.count == 1)
     guard
         case .refused(let refusal) = await verifier.verify(
-            attestation,
-            keyId: keyId,
-            clientDataHash: ClientDataHash(hashing: []),
-            at: now
-        )
+            attestation, keyId: keyId, clientDataHash: ClientDataHash(hashing: []), at: now)
     else {
         Issue.record("another challenge was accepted")
         return

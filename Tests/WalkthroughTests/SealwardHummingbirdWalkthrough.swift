@@ -18,12 +18,8 @@ import TrustPolicy
     // walkthrough: SealwardHummingbird routes
     let gate = TokenGate(
         .init(
-            service: "https://trust.example.com",
-            issuer: "https://trust.example.com",
-            audience: "shop-api",
-            apps: ["ABCDE12345.com.example.shop"]
-        )
-    )
+            service: "https://trust.example.com", issuer: "https://trust.example.com", audience: "shop-api",
+            apps: ["ABCDE12345.com.example.shop"]))
     let router = Router(context: BasicAttestedRequestContext.self)
     router.addMiddleware { AttestationMiddleware(gate) }
     router.get("price") { _, context in
@@ -32,10 +28,8 @@ import TrustPolicy
     // end
     let ports = AsyncStream<Int>.makeStream()
     let app = Application(
-        router: router,
-        configuration: .init(address: .hostname("127.0.0.1", port: 0)),
-        onServerRunning: { ports.continuation.yield($0.localAddress?.port ?? 0) }
-    )
+        router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+        onServerRunning: { ports.continuation.yield($0.localAddress?.port ?? 0) })
     let group = ServiceGroup(services: [app], logger: Logger(label: "shop"))
     async let running: Void = group.run()
     var port = 0
@@ -45,11 +39,8 @@ import TrustPolicy
     }
     let client = ATSClient(
         policy: ATSPolicy(
-            dictionary: ATSDictionary(.dictionary(["NSAllowsLocalNetworking": .boolean(true)])),
-            profile: .standard
-        ),
-        trust: TrustAnchors()
-    )
+            dictionary: ATSDictionary(.dictionary(["NSAllowsLocalNetworking": .boolean(true)])), profile: .standard),
+        trust: TrustAnchors())
     let answer = await client.load("http://127.0.0.1:\(port)/price")
     await client.shutDown()
     await group.triggerGracefulShutdown()

@@ -15,10 +15,8 @@ import Testing
     // walkthrough: TLSProbe probe
     let prober = Prober(group: MultiThreadedEventLoopGroup.singleton)
     let offer = HelloOffer(
-        minimumVersion: .tls10,
-        maximumVersion: .tls13,
-        suites: [.aes128GCMSHA256, .ecdheECDSAWithAES128GCMSHA256, .ecdheRSAWithAES128GCMSHA256]
-    )
+        minimumVersion: .tls10, maximumVersion: .tls13,
+        suites: [.aes128GCMSHA256, .ecdheECDSAWithAES128GCMSHA256, .ecdheRSAWithAES128GCMSHA256])
     let outcome = await prober.probe(offer, host: "localhost", port: port)
     guard case .negotiated(let handshake) = outcome else { return print(outcome) }
     print(handshake.version, handshake.suite, handshake.keyPossession)

@@ -49,11 +49,8 @@ import UnixSignals
     }
     let client = ATSClient(
         policy: ATSPolicy(
-            dictionary: ATSDictionary(.dictionary(["NSAllowsLocalNetworking": .boolean(true)])),
-            profile: .standard
-        ),
-        trust: TrustAnchors()
-    )
+            dictionary: ATSDictionary(.dictionary(["NSAllowsLocalNetworking": .boolean(true)])), profile: .standard),
+        trust: TrustAnchors())
     let answer = await client.load(address + "/readyz")
     await client.shutDown()
     await group.triggerGracefulShutdown()

@@ -10,10 +10,7 @@ import TrustStoresPostgres
     var configuration = PostgresConfiguration()
     configuration.connectTimeout = .seconds(2)
     do {
-        let store = try await Store.postgres(
-            "postgres://sealward@127.0.0.1:1/trust",
-            configuration: configuration
-        )
+        let store = try await Store.postgres("postgres://sealward@127.0.0.1:1/trust", configuration: configuration)
         try await store.check()
         await store.close()
     } catch let fault as StoreFault {

@@ -49,11 +49,7 @@ final class ConnectionPool: Sendable {
 
     /// - Parameter loop: for the timers of those who wait.
     init(
-        limit: Int,
-        streamLimit: Int,
-        keepAlive: TimeAmount,
-        restingLimit: Int = 256,
-        loop: any EventLoop,
+        limit: Int, streamLimit: Int, keepAlive: TimeAmount, restingLimit: Int = 256, loop: any EventLoop,
         open: @escaping Open
     ) {
         self.loop = loop

@@ -145,10 +145,7 @@ struct Connector: Sendable {
                     promise.completeWith(
                         Result {
                             Established(
-                                channel: channel,
-                                wire: try http1(channel, attempt.link),
-                                judgement: nil,
-                                peerKind: kind
+                                channel: channel, wire: try http1(channel, attempt.link), judgement: nil, peerKind: kind
                             )
                         }
                     )
@@ -163,10 +160,7 @@ struct Connector: Sendable {
 
     /// Puts the handlers of the handshake in place. On the event loop.
     private func prepare(
-        _ channel: any Channel,
-        _ attempt: Attempt,
-        _ timeLimit: TimeAmount,
-        _ kind: AddressKind,
+        _ channel: any Channel, _ attempt: Attempt, _ timeLimit: TimeAmount, _ kind: AddressKind,
         _ promise: EventLoopPromise<Established>
     ) throws {
         guard let (offer, judge) = attempt.tls else { return }
@@ -192,12 +186,8 @@ struct Connector: Sendable {
 
     /// The verification callback: asks the judge, at once where it can tell at once. On the event loop.
     private static func verify(
-        _ certificates: [NIOSSLCertificate],
-        _ state: NIOLoopBound<HandshakeState>,
-        _ judge: HandshakeJudge,
-        peer: AddressKind,
-        _ timeLimit: TimeAmount,
-        _ promise: EventLoopPromise<NIOSSLVerificationResult>
+        _ certificates: [NIOSSLCertificate], _ state: NIOLoopBound<HandshakeState>, _ judge: HandshakeJudge,
+        peer: AddressKind, _ timeLimit: TimeAmount, _ promise: EventLoopPromise<NIOSSLVerificationResult>
     ) {
         let presented = certificates.map { (try? $0.toDERBytes()) ?? [] }
         // The library checks the signature over the handshake itself and never completes one without it.
@@ -228,9 +218,7 @@ struct Connector: Sendable {
         limits.maxHeaderListSize = configuration.headerLimit
         limits.maxHeaderFieldCount = configuration.headerCountLimit
         let handler = ExchangeHandler(
-            isMultiplexed: false,
-            keepAlive: TimeAmount(configuration.keepAlive),
-            loop: channel.eventLoop
+            isMultiplexed: false, keepAlive: TimeAmount(configuration.keepAlive), loop: channel.eventLoop
         ) { canBeReused in
             if canBeReused { link.free() }
         }
@@ -238,11 +226,8 @@ struct Connector: Sendable {
             RequestFraming.encoder(),
             ByteToMessageHandler(
                 HTTPResponseDecoder(
-                    leftOverBytesStrategy: .dropBytes,
-                    informationalResponseStrategy: .forward,
-                    limitConfiguration: limits
-                )
-            ),
+                    leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward,
+                    limitConfiguration: limits)),
             handler,
         ])
         return .http1(NIOLoopBound(handler, eventLoop: channel.eventLoop))
@@ -258,9 +243,7 @@ struct Connector: Sendable {
         http2.connection.targetWindowSize = Connector.connectionWindow
         http2.stream.targetWindowSize = Connector.streamWindow
         let handler = NIOHTTP2Handler(
-            mode: .client,
-            eventLoop: channel.eventLoop,
-            connectionConfiguration: http2.connection,
+            mode: .client, eventLoop: channel.eventLoop, connectionConfiguration: http2.connection,
             streamConfiguration: http2.stream
         ) { stream in
             // Push is switched off; a server that pushes all the same is not listened to.

@@ -48,10 +48,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var endReason: ExchangeFailure.Reason?
 
     init(
-        isMultiplexed: Bool,
-        keepAlive: TimeAmount,
-        loop: any EventLoop,
-        onIdle: @escaping (_ canBeReused: Bool) -> Void
+        isMultiplexed: Bool, keepAlive: TimeAmount, loop: any EventLoop, onIdle: @escaping (_ canBeReused: Bool) -> Void
     ) {
         self.loop = loop
         self.isMultiplexed = isMultiplexed
@@ -264,8 +261,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let handler = NIOLoopBound(self, eventLoop: loop)
         let buffer = BodyBuffer(
             readOn: { loop.execute { handler.value.readOn() } },
-            giveUp: { loop.execute { handler.value.giveUp(exchange) } }
-        )
+            giveUp: { loop.execute { handler.value.giveUp(exchange) } })
         body = buffer
         if early.readableBytes > 0, !buffer.push(early) { holdsRead = true }
         early = ByteBuffer()

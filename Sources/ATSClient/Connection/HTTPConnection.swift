@@ -30,15 +30,8 @@ final class HTTPConnection: Sendable {
     private let fieldLimit: Int
 
     init(
-        channel: any Channel,
-        wire: Wire,
-        key: PoolKey,
-        judgement: HandshakeJudge.Judgement?,
-        wouldRefuse: ATSLoadError?,
-        link: ConnectionLink,
-        peerKind: AddressKind,
-        keepAlive: TimeAmount,
-        fieldLimit: Int
+        channel: any Channel, wire: Wire, key: PoolKey, judgement: HandshakeJudge.Judgement?,
+        wouldRefuse: ATSLoadError?, link: ConnectionLink, peerKind: AddressKind, keepAlive: TimeAmount, fieldLimit: Int
     ) {
         self.channel = channel
         self.wire = wire
@@ -77,10 +70,8 @@ final class HTTPConnection: Sendable {
 
     /// Opens a stream and begins the exchange on it. On the event loop.
     private func open(
-        _ multiplexer: NIOHTTP2Handler.StreamMultiplexer,
-        _ exchange: Exchange,
-        _ continuation: CheckedContinuation<WireResponse, any Error>,
-        _ onEnd: @escaping @Sendable () -> Void
+        _ multiplexer: NIOHTTP2Handler.StreamMultiplexer, _ exchange: Exchange,
+        _ continuation: CheckedContinuation<WireResponse, any Error>, _ onEnd: @escaping @Sendable () -> Void
     ) {
         let (keepAlive, fieldLimit) = (keepAlive, fieldLimit)
         let promise = channel.eventLoop.makePromise(of: (any Channel).self)

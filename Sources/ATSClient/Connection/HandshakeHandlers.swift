@@ -45,9 +45,7 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
     private let timeLimit: TimeAmount
 
     init(
-        _ state: HandshakeState,
-        timeLimit: TimeAmount,
-        promise: EventLoopPromise<Connector.Established>,
+        _ state: HandshakeState, timeLimit: TimeAmount, promise: EventLoopPromise<Connector.Established>,
         build: @escaping Build
     ) {
         self.state = state
@@ -103,9 +101,7 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
         let asked = state.flight.requestsClientCertificate
         if let alert = state.flight.alert, !state.flight.hasHello || alert.level == 2 {
             return ConnectFailure(
-                outcome: .alert(level: alert.level, description: alert.description),
-                askedForClientCertificate: asked
-            )
+                outcome: .alert(level: alert.level, description: alert.description), askedForClientCertificate: asked)
         }
         if let alert = BoringSSLReason.alert(in: error) {
             return ConnectFailure(outcome: .alert(level: 2, description: alert), askedForClientCertificate: asked)

@@ -46,18 +46,10 @@ struct HandshakeJudge: Sendable {
     /// - Parameter peer: what kind of address the server has; intermediates are fetched from public ones and from its own kind.
     func judge(_ handshake: HandshakeObservation, peer: AddressKind) async -> Judgement {
         let instant = configuration.now()
-        let chain = await chains.facts(
-            of: handshake.certificates,
-            at: instant,
-            fetchingWithin: FetchScope(of: peer)
-        )
+        let chain = await chains.facts(of: handshake.certificates, at: instant, fetchingWithin: FetchScope(of: peer))
         var judgement = evaluate(handshake, chain, at: instant)
         let challenge = ServerChallenge(
-            host: host,
-            port: port,
-            facts: judgement.facts,
-            causes: judgement.verdict.causes
-        )
+            host: host, port: port, facts: judgement.facts, causes: judgement.verdict.causes)
         if !judgement.passes, mayAccept(judgement.verdict), await configuration.acceptsUntrusted?(challenge) == true {
             judgement.acceptedByDelegate = true
             judgement.passes = true
@@ -76,12 +68,8 @@ struct HandshakeJudge: Sendable {
     private func evaluate(_ handshake: HandshakeObservation, _ chain: ChainFacts, at instant: Date) -> Judgement {
         let facts = ConnectionFacts(handshake: shown?.added(to: handshake) ?? handshake, chain: chain, at: instant)
         let verdict = AppTransportSecurity.evaluate(
-            configuration.judgesTransparency ? requirements : requirements.withoutTransparency,
-            facts,
-            host: host,
-            at: instant,
-            logs: configuration.judgesTransparency ? configuration.transparencyLogs : nil
-        )
+            configuration.judgesTransparency ? requirements : requirements.withoutTransparency, facts, host: host,
+            at: instant, logs: configuration.judgesTransparency ? configuration.transparencyLogs : nil)
         return Judgement(facts: facts, verdict: verdict, passes: verdict.passed || onlyReports)
     }
 }

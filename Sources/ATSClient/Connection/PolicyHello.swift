@@ -14,14 +14,9 @@ struct PolicyHello: Sendable {
 
     init(_ requirements: TransportRequirements, host: String, _ prober: Prober, _ addresses: [SocketAddress]) {
         var offer = HelloOffer(
-            minimumVersion: requirements.effectiveMinimum,
-            maximumVersion: requirements.maximum,
-            suites: requirements.suites,
-            groups: requirements.groups,
-            signatureSchemes: requirements.signatureSchemes,
-            serverName: IPAddress(host) == nil ? host : nil,
-            keyShareGroups: requirements.keyShareGroups
-        )
+            minimumVersion: requirements.effectiveMinimum, maximumVersion: requirements.maximum,
+            suites: requirements.suites, groups: requirements.groups, signatureSchemes: requirements.signatureSchemes,
+            serverName: IPAddress(host) == nil ? host : nil, keyShareGroups: requirements.keyShareGroups)
         offer.layout = requirements.helloLayout
         self.offer = offer
         self.prober = prober
@@ -44,9 +39,7 @@ struct PolicyHello: Sendable {
     ///   - widest: what the server negotiates when everything is offered, where that was asked.
     ///   - timeout: for each hello, and at most what the current target has left.
     func smaller(
-        after outcome: HandshakeOutcome,
-        widest: HandshakeObservation?,
-        timeout: Duration
+        after outcome: HandshakeOutcome, widest: HandshakeObservation?, timeout: Duration
     ) async -> HandshakeOutcome? {
         guard let smaller = offer.smaller, outcome.isSilence || widest.map(offer.offers) == true else { return nil }
         func send(_ offer: HelloOffer) async -> HandshakeOutcome? {

@@ -39,24 +39,16 @@ package enum WidestHello {
     ///   - baseline: what the system offers that was refused.
     ///   - timeout: for all together.
     package static func ask(
-        _ prober: Prober,
-        _ addresses: [SocketAddress],
-        serverName: String,
-        beyond baseline: Baseline,
-        timeout: Duration
+        _ prober: Prober, _ addresses: [SocketAddress], serverName: String, beyond baseline: Baseline, timeout: Duration
     ) async -> HandshakeObservation? {
         let end = ContinuousClock.now + timeout
         for hello in baseline.hellos {
             let left = TargetDeadline.remaining(atMost: end - .now)
             guard left > .zero, !Task.isCancelled else { return nil }
             var offer = HelloOffer(
-                minimumVersion: .tls10,
-                maximumVersion: hello.version,
-                suites: everySuite,
-                groups: hello.groups,
+                minimumVersion: .tls10, maximumVersion: hello.version, suites: everySuite, groups: hello.groups,
                 signatureSchemes: HelloOffer.commonSignatureSchemes + rareSchemes,
-                serverName: IPAddress(serverName) == nil ? serverName : nil
-            )
+                serverName: IPAddress(serverName) == nil ? serverName : nil)
             // The post-quantum groups have no share in this hello, which stays small: a server that insists on one asks for it.
             offer.learnsForeignGroups = true
             let (outcome, _) = await prober.probe(offer, addresses: addresses, connectTimeout: left, timeout: left)

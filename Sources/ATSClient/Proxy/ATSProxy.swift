@@ -81,9 +81,7 @@ public final class ATSProxy: Service {
     ///   - onEvent: called for every request after its decision.
     /// - Throws: ``Misconfiguration`` if it would listen beyond loopback without credentials.
     public init(
-        policy: ATSPolicy,
-        trust: TrustAnchors,
-        fetcher: (any IntermediateFetcher)? = nil,
+        policy: ATSPolicy, trust: TrustAnchors, fetcher: (any IntermediateFetcher)? = nil,
         configuration: Configuration = Configuration(),
         onListening: @escaping @Sendable (_ address: String, _ port: Int) -> Void = { _, _ in },
         onTurnedAway: @escaping @Sendable (TurnedAway) -> Void = { _ in },
@@ -104,11 +102,8 @@ public final class ATSProxy: Service {
         admission = Admission(limits: configuration.admission) { onTurnedAway(TurnedAway($0)) }
         let guardian = AddressGuardian()
         judge = ProxyJudge(
-            policy: policy,
-            chains: ChainBuilder(anchors: trust, fetcher: fetcher),
-            configuration: configuration,
-            guardian: guardian
-        )
+            policy: policy, chains: ChainBuilder(anchors: trust, fetcher: fetcher), configuration: configuration,
+            guardian: guardian)
         record = ProxyRecord()
         var forward = ATSClient.Configuration()
         forward.connectTimeout = configuration.connectTimeout
@@ -173,8 +168,7 @@ public final class ATSProxy: Service {
         limits.maxHeaderListSize = configuration.headerLimit
         limits.maxHeaderFieldCount = configuration.headerCountLimit
         let decoder = ByteToMessageHandler(
-            HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits)
-        )
+            HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
         var framing = HTTPResponseEncoder.Configuration()
         // The fields say how an answer is framed; the library would end answers to HEAD with an empty chunk.
         framing.automaticallySetFramingHeaders = false

@@ -55,8 +55,7 @@ struct ProxyForward: Sendable {
     ///   - goOn: tells a client that waits for it (RFC 9110 section 10.1.1) to send its body; called when the server is there to take it.
     ///   - write: sends a part of the answer to the client, and waits until it is on its way.
     func run(
-        body: (BodyBuffer, Body)?,
-        goOn: @escaping @Sendable () async throws -> Void,
+        body: (BodyBuffer, Body)?, goOn: @escaping @Sendable () async throws -> Void,
         write: @Sendable (HTTPServerResponsePart) async throws -> Void
     ) async -> End {
         let response: ATSResponse
@@ -71,23 +70,16 @@ struct ProxyForward: Sendable {
             if error.outcome == .refused {
                 return .refused(
                     Refusal(
-                        target: target,
-                        causes: error.causes,
-                        error: error.error,
-                        console: console(error.error, error.causes),
-                        remedies: error.remedies
-                    )
-                )
+                        target: target, causes: error.causes, error: error.error,
+                        console: console(error.error, error.causes), remedies: error.remedies))
             }
             return .refused(Refusal(target: target, unreachable: error.causes, error: error.error))
         } catch {
             return .broken
         }
         note(
-            response.wouldRefuse.isEmpty ? .allowed : .wouldRefuse,
-            response.wouldRefuse.flatMap(\.causes),
-            response.wouldRefuse.first?.error
-        )
+            response.wouldRefuse.isEmpty ? .allowed : .wouldRefuse, response.wouldRefuse.flatMap(\.causes),
+            response.wouldRefuse.first?.error)
         do {
             let (answer, framing) = responseHead(response)
             try await write(.head(answer))
@@ -110,19 +102,13 @@ struct ProxyForward: Sendable {
 
     private func note(_ result: ATSProxy.Event.Result, _ causes: [Cause], _ error: URLLoadError?) {
         let event = ATSProxy.Event(
-            result: result,
-            method: head.method.rawValue,
-            target: target,
-            causes: causes,
-            error: error,
-            console: console(error, causes)
-        )
+            result: result, method: head.method.rawValue, target: target, causes: causes, error: error,
+            console: console(error, causes))
         proxy.note(event, host: url.host, port: url.effectivePort, isSecure: false)
     }
 
     private func requestBody(
-        _ body: (BodyBuffer, Body),
-        _ goOn: @escaping @Sendable () async throws -> Void
+        _ body: (BodyBuffer, Body), _ goOn: @escaping @Sendable () async throws -> Void
     ) -> RequestBody {
         let reader = BodyReader(body.0)
         let length: Int? = if case .length(let length) = body.1 { length } else { nil }
@@ -137,12 +123,7 @@ struct ProxyForward: Sendable {
     /// The request without what belongs to the connection between client and proxy (RFC 9110 section 7.6.1). The proxy itself answers `Expect`.
     private var request: HTTPRequest {
         let authority = url.port.map { "\(url.bracketedHost):\($0)" } ?? url.bracketedHost
-        var request = HTTPRequest(
-            method: method,
-            scheme: "http",
-            authority: authority,
-            path: url.pathAndQuery
-        )
+        var request = HTTPRequest(method: method, scheme: "http", authority: authority, path: url.pathAndQuery)
         let dropped = ProxyForward.hopByHop.union(head.headers.tokens("connection"))
         for (name, value) in head.headers {
             guard let field = HTTPField.Name(name), !dropped.contains(field.canonicalName),
@@ -166,8 +147,7 @@ struct ProxyForward: Sendable {
     private func responseHead(_ response: ATSResponse) -> (HTTPResponseHead, AnswerFraming) {
         var result = HTTPResponseHead(
             version: .http1_1,
-            status: HTTPResponseStatus(statusCode: response.status.code, reasonPhrase: response.status.reasonPhrase)
-        )
+            status: HTTPResponseStatus(statusCode: response.status.code, reasonPhrase: response.status.reasonPhrase))
         var nominated = HTTPHeaders()
         for field in response.head.headerFields[fields: .connection] {
             nominated.add(name: "connection", value: field.value)

@@ -107,9 +107,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func refuseNonsense() {
         keepsAlive = false
         isHead = false
-        answer(
-            Refusal(status: .badRequest, text: "The request is not HTTP, or its header fields are too large.")
-        )
+        answer(Refusal(status: .badRequest, text: "The request is not HTTP, or its header fields are too large."))
     }
 
     // MARK: Time
@@ -324,10 +322,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: Plain HTTP
 
     private func forward(
-        _ head: HTTPRequestHead,
-        _ method: HTTPRequest.Method,
-        _ incoming: ProxyForward.Body,
-        _ url: LoadURL
+        _ head: HTTPRequestHead, _ method: HTTPRequest.Method, _ incoming: ProxyForward.Body, _ url: LoadURL
     ) {
         guard let context else { return }
         guard let slot = ProxySlot(proxy.admission, for: context.channel) else {
@@ -445,12 +440,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let pipeline = context.pipeline.syncOperations
         do {
             let pair = TunnelPair(
-                front: front,
-                back: back,
-                watch: watch,
-                idleTimeout: TimeAmount(proxy.configuration.idleTimeout),
-                handshakeTimeout: TimeAmount(proxy.configuration.decisionTimeout)
-            )
+                front: front, back: back, watch: watch, idleTimeout: TimeAmount(proxy.configuration.idleTimeout),
+                handshakeTimeout: TimeAmount(proxy.configuration.decisionTimeout))
             // From here on the client's bytes go to the tunnel, those that came with the request first.
             try pipeline.addHandler(pair.frontHandler())
             try back.pipeline.syncOperations.addHandler(pair.backHandler())

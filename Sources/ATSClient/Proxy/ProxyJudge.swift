@@ -20,12 +20,8 @@ struct ProxyJudge: Sendable {
     private let prober: Prober
     private let verdicts: ProbeCache
 
-    init(
-        policy: ATSPolicy,
-        chains: any ChainBuilding,
-        configuration: ATSProxy.Configuration,
-        guardian: AddressGuardian
-    ) {
+    init(policy: ATSPolicy, chains: any ChainBuilding, configuration: ATSProxy.Configuration, guardian: AddressGuardian)
+    {
         self.policy = policy
         self.configuration = configuration
         self.guardian = guardian
@@ -69,10 +65,7 @@ struct ProxyJudge: Sendable {
     func destination(_ url: LoadURL) async throws -> Destination {
         let decision = policy.decide(url)
         let addresses = try await resolver.addresses(
-            of: url.host,
-            port: url.effectivePort,
-            timeout: configuration.connectTimeout
-        )
+            of: url.host, port: url.effectivePort, timeout: configuration.connectTimeout)
         let allowed = addresses.filter { guardian.refusal(of: $0) == nil }
         if let first = addresses.first, allowed.isEmpty, let reason = guardian.refusal(of: first) {
             throw ForbiddenAddress(reason: reason)
@@ -91,7 +84,9 @@ struct ProxyJudge: Sendable {
     }
 
     /// The verdict about one address, from memory where it is young enough.
-    private func verdict(_ requirements: TransportRequirements, _ host: String, _ address: SocketAddress) async
+    private func verdict(
+        _ requirements: TransportRequirements, _ host: String, _ address: SocketAddress
+    ) async
         -> Verdict
     {
         let key = ProbeCache.Key(host: host, address: address)
@@ -121,10 +116,7 @@ struct ProxyJudge: Sendable {
 
     /// - Returns: the verdict, and the outcome where the server read the hello and said nothing.
     private func probeWithinTime(
-        _ hello: PolicyHello,
-        _ requirements: TransportRequirements,
-        _ host: String,
-        _ address: SocketAddress
+        _ hello: PolicyHello, _ requirements: TransportRequirements, _ host: String, _ address: SocketAddress
     ) async -> (verdict: Verdict, silence: HandshakeOutcome?) {
         let timeout = configuration.connectTimeout
         let (outcome, wasConnected) = await hello.send(timeout: timeout)
@@ -135,29 +127,18 @@ struct ProxyJudge: Sendable {
             return (.unknown(failed.causes, failed.error), wasConnected && outcome.isSilence ? outcome : nil)
         case .alert, .protocolError:
             let widest = await WidestHello.ask(
-                prober,
-                [address],
-                serverName: host,
-                beyond: .init(maximum: requirements.maximum, groups: requirements.groups),
-                timeout: timeout
-            )
+                prober, [address], serverName: host,
+                beyond: .init(maximum: requirements.maximum, groups: requirements.groups), timeout: timeout)
             let failed = evaluate(
-                requirements,
-                failed: outcome,
-                host: host,
-                widest: widest,
-                leaf: widest?.leaf,
-                smaller: await hello.smaller(after: outcome, widest: widest, timeout: timeout)
-            )
+                requirements, failed: outcome, host: host, widest: widest, leaf: widest?.leaf,
+                smaller: await hello.smaller(after: outcome, widest: widest, timeout: timeout))
             return (.refused(failed.causes, failed.error, negotiated: widest?.version), nil)
         }
     }
 
     /// Judges a handshake with the rules of the policy.
     func judge(
-        _ handshake: HandshakeObservation,
-        _ requirements: TransportRequirements,
-        _ host: String,
+        _ handshake: HandshakeObservation, _ requirements: TransportRequirements, _ host: String,
         _ address: SocketAddress
     ) async -> Verdict {
         let now = SystemClock.now()

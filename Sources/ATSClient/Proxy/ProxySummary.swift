@@ -40,9 +40,7 @@ package struct ProxySummary: Sendable {
 
     /// Finds the smallest exception for each host by asking it with narrower hellos first.
     static func make(
-        of hosts: [(place: ProxyRecord.Place, entry: ProxyRecord.Entry)],
-        judge: ProxyJudge,
-        within limit: Duration
+        of hosts: [(place: ProxyRecord.Place, entry: ProxyRecord.Entry)], judge: ProxyJudge, within limit: Duration
     ) async -> ProxySummary {
         let deadline = NIODeadline.now() + TimeAmount(limit)
         let places = hosts.filter { $0.entry.failed < $0.entry.requests }.map(\.place)
@@ -65,16 +63,9 @@ package struct ProxySummary: Sendable {
         return ProxySummary(
             hosts: hosts.map { place, entry in
                 Host(
-                    host: place.host,
-                    port: place.port,
-                    isSecure: place.isSecure,
-                    requests: entry.requests,
-                    refused: entry.refused,
-                    failed: entry.failed,
-                    causes: entry.causes,
-                    error: entry.error,
-                    console: entry.console
-                )
+                    host: place.host, port: place.port, isSecure: place.isSecure, requests: entry.requests,
+                    refused: entry.refused, failed: entry.failed, causes: entry.causes, error: entry.error,
+                    console: entry.console)
             },
             dictionary: dictionary,
             impossible: impossible.sorted()

@@ -29,13 +29,8 @@ enum ProxyTunnel {
         let profile = proxy.judge.policy.profile
         @Sendable func note(_ result: ATSProxy.Event.Result, _ causes: [Cause], _ error: URLLoadError?) {
             let event = ATSProxy.Event(
-                result: result,
-                method: "CONNECT",
-                target: target,
-                causes: causes,
-                error: error,
-                console: error.map { ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile) } ?? []
-            )
+                result: result, method: "CONNECT", target: target, causes: causes, error: error,
+                console: error.map { ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile) } ?? [])
             proxy.note(event, host: url.host, port: url.effectivePort, isSecure: true)
         }
         let isMonitoring = proxy.configuration.isMonitoring
@@ -45,21 +40,11 @@ enum ProxyTunnel {
             ? decision.error.map { LoadFaults.blocked(decision, error: $0, isRedirect: false) } : nil
         if let blocked, !isMonitoring {
             note(.refused, blocked.causes, blocked.error)
-            let console = ConsoleLine.lines(
-                for: blocked.error,
-                causes: blocked.causes,
-                host: url.host,
-                on: profile
-            )
+            let console = ConsoleLine.lines(for: blocked.error, causes: blocked.causes, host: url.host, on: profile)
             return .refused(
                 Refusal(
-                    target: target,
-                    causes: blocked.causes,
-                    error: blocked.error,
-                    console: console,
-                    remedies: blocked.remedies
-                )
-            )
+                    target: target, causes: blocked.causes, error: blocked.error, console: console,
+                    remedies: blocked.remedies))
         }
         let destination: ProxyJudge.Destination
         do {
@@ -83,23 +68,12 @@ enum ProxyTunnel {
             note(isMonitoring ? .wouldRefuse : .refused, causes, error)
             if !isMonitoring {
                 let remedies = Remedy.forCauses(
-                    causes,
-                    host: url.host,
-                    negotiated: negotiated,
-                    destination.decision.requirements
-                )
+                    causes, host: url.host, negotiated: negotiated, destination.decision.requirements)
                 let console = error.map {
                     ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile)
                 }
                 return .refused(
-                    Refusal(
-                        target: target,
-                        causes: causes,
-                        error: error,
-                        console: console ?? [],
-                        remedies: remedies
-                    )
-                )
+                    Refusal(target: target, causes: causes, error: error, console: console ?? [], remedies: remedies))
             }
         }
         return await connect(destination, target, proxy, loop) { causes in
@@ -109,10 +83,7 @@ enum ProxyTunnel {
     }
 
     private static func connect(
-        _ destination: ProxyJudge.Destination,
-        _ target: String,
-        _ proxy: ATSProxy,
-        _ loop: any EventLoop,
+        _ destination: ProxyJudge.Destination, _ target: String, _ proxy: ATSProxy, _ loop: any EventLoop,
         onViolation: @escaping @Sendable ([Cause]) -> Void
     ) async -> Opened {
         do {
@@ -123,21 +94,14 @@ enum ProxyTunnel {
                 .connect(to: destination.address)
                 .get()
             let watch = TunnelWatch(
-                judge: proxy.judge,
-                requirements: destination.decision.requirements,
-                host: destination.decision.url.host,
-                address: destination.address,
-                shown: destination.verdict.shown,
-                onViolation: onViolation
-            )
+                judge: proxy.judge, requirements: destination.decision.requirements,
+                host: destination.decision.url.host, address: destination.address, shown: destination.verdict.shown,
+                onViolation: onViolation)
             return .open(channel, proxy.configuration.isMonitoring ? nil : watch)
         } catch {
             let outcome = HandshakeOutcome.connection(ConnectionFailure(error))
             let failed = evaluate(
-                destination.decision.requirements,
-                failed: outcome,
-                host: destination.decision.url.host
-            )
+                destination.decision.requirements, failed: outcome, host: destination.decision.url.host)
             return .refused(Refusal(target: target, unreachable: failed.causes, error: failed.error))
         }
     }
@@ -163,8 +127,7 @@ struct TunnelWatch: Sendable {
             Cause(
                 .proxyNameMismatch,
                 "The tunnel was opened to \(host), but the ClientHello in it names "
-                    + "\(String(decoding: name, as: UTF8.self).terminalSafe(limit: 255)), which was not judged."
-            )
+                    + "\(String(decoding: name, as: UTF8.self).terminalSafe(limit: 255)), which was not judged.")
         ]
     }
 

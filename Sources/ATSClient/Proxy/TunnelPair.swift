@@ -40,10 +40,7 @@ final class TunnelPair {
     private var closesAfterJudgement = false
 
     init(
-        front: any Channel,
-        back: any Channel,
-        watch: TunnelWatch?,
-        idleTimeout: TimeAmount,
+        front: any Channel, back: any Channel, watch: TunnelWatch?, idleTimeout: TimeAmount,
         handshakeTimeout: TimeAmount
     ) {
         self.front = front

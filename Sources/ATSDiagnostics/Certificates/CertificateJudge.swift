@@ -32,11 +32,8 @@ public struct CertificateJudge: Sendable {
         ///   - serverTrust: with the rules of ATS, or plain trust evaluation.
         ///   - response: an OCSP response as a server would staple it, DER.
         public init(
-            certificates: [[UInt8]],
-            host: String? = nil,
-            profile: OSProfile = .standard,
-            serverTrust: TransportRequirements.ServerTrust = .ats,
-            response: [UInt8]? = nil
+            certificates: [[UInt8]], host: String? = nil, profile: OSProfile = .standard,
+            serverTrust: TransportRequirements.ServerTrust = .ats, response: [UInt8]? = nil
         ) {
             self.certificates = certificates
             self.host = host
@@ -65,34 +62,22 @@ public struct CertificateJudge: Sendable {
     public func judge(_ question: Question, at instant: Date) async -> CertificateReport {
         let chain = await ChainBuilder(anchors: anchors).build(presented: question.certificates, at: instant)
         let facts = PresentedTrust(
-            chain: chain,
-            staple: question.response.map { chain.status(in: $0, at: instant) },
-            stapledTimestamps: question.response.flatMap { StapledResponse.timestamps(in: $0) }
-        )
+            chain: chain, staple: question.response.map { chain.status(in: $0, at: instant) },
+            stapledTimestamps: question.response.flatMap { StapledResponse.timestamps(in: $0) })
         let requirements = TransportRequirements(
-            minimumTLS: nil,
-            suitePolicy: .ats,
-            serverTrust: question.serverTrust,
-            delegateMayAccept: false,
-            profile: question.profile
-        )
+            minimumTLS: nil, suitePolicy: .ats, serverTrust: question.serverTrust, delegateMayAccept: false,
+            profile: question.profile)
         let verdict = evaluate(requirements, facts, host: question.host, at: instant, logs: logs)
         let issuance = IssuanceRules.breaches(chain, host: question.host).map {
             Cause(.trustIssuance, $0, citation: CertificateJudge.citation)
         }
         return CertificateReport(
-            facts: facts,
-            hasResponse: question.response != nil,
-            because: verdict.causes + issuance,
-            notes: verdict.notes,
-            instant: instant
-        )
+            facts: facts, hasResponse: question.response != nil, because: verdict.causes + issuance,
+            notes: verdict.notes, instant: instant)
     }
 
     private static let citation = Citation(
-        source: "RFC 5280 section 4; CA/Browser Forum Baseline Requirements (BR) section 7.1",
-        read: "2026-11-22"
-    )
+        source: "RFC 5280 section 4; CA/Browser Forum Baseline Requirements (BR) section 7.1", read: "2026-11-22")
 }
 
 /// What became of one chain.

@@ -152,8 +152,7 @@ enum IssuanceRules {
         }
         if leaf.hasNameConstraints {
             breaches.append(
-                "The certificate has name constraints but is not a CA certificate (RFC 5280 section 4.2.1.10)."
-            )
+                "The certificate has name constraints but is not a CA certificate (RFC 5280 section 4.2.1.10).")
         }
         if leaf.extendedKeyUsages?.contains("2.5.29.37.0") == true {
             breaches.append("The certificate allows any extended key usage (BR section 7.1.2.7.10).")
@@ -187,8 +186,7 @@ enum IssuanceRules {
         }
         if let odd = NameMatch.oddCommonName(leaf) {
             breaches.append(
-                "The common name \(odd.terminalSafe(limit: 128)) must repeat an alternative name (BR section 7.1.4.3)."
-            )
+                "The common name \(odd.terminalSafe(limit: 128)) must repeat an alternative name (BR section 7.1.4.3).")
         }
         if !isAudited(anchor), let host, let suffix = NameMatch.sharedWildcard(leaf, host: host) {
             breaches.append(

@@ -51,39 +51,27 @@ extension DiagnosticConfiguration {
         for version in versions {
             rows.append(
                 row(
-                    "Configuring TLS exceptions for \(host)",
-                    version.rawValue,
-                    exception(ExceptionEntry(), version: version)
-                )
-            )
+                    "Configuring TLS exceptions for \(host)", version.rawValue,
+                    exception(ExceptionEntry(), version: version)))
         }
         rows.append(
-            row("Configuring PFS exceptions for \(host)", "Disabling Perfect Forward Secrecy", exception(noSecrecy))
-        )
+            row("Configuring PFS exceptions for \(host)", "Disabling Perfect Forward Secrecy", exception(noSecrecy)))
         rows.append(
             row(
                 "Configuring PFS exceptions and allowing insecure HTTP for \(host)",
-                "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP",
-                exception(insecure)
-            )
-        )
+                "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP", exception(insecure)))
         for version in versions {
             rows.append(
                 row(
-                    "Configuring TLS exceptions with PFS disabled for \(host)",
-                    "\(version.rawValue) with PFS disabled",
-                    exception(noSecrecy, version: version)
-                )
-            )
+                    "Configuring TLS exceptions with PFS disabled for \(host)", "\(version.rawValue) with PFS disabled",
+                    exception(noSecrecy, version: version)))
         }
         for version in versions {
             rows.append(
                 row(
                     "Configuring TLS exceptions with PFS disabled and insecure HTTP allowed for \(host)",
                     "\(version.rawValue) with PFS disabled and insecure HTTP allowed",
-                    exception(insecure, version: version)
-                )
-            )
+                    exception(insecure, version: version)))
         }
         return rows
     }
@@ -95,19 +83,13 @@ extension DiagnosticConfiguration {
         dictionary.hardening = .fcpV21
         return DiagnosticConfiguration(
             section: "As processes of the system load (MDM, enrollment, app installation, software update)",
-            name: "ATS and FCP_v2.1",
-            dictionary: dictionary,
-            isAppDictionary: true
-        )
+            name: "ATS and FCP_v2.1", dictionary: dictionary, isAppDictionary: true)
     }()
 
     /// The app's own dictionary, judged after nscurl's.
     package static func app(_ dictionary: ATSDictionary) -> DiagnosticConfiguration {
         DiagnosticConfiguration(
-            section: "Using the dictionary of the app",
-            name: "App Dictionary",
-            dictionary: dictionary,
-            isAppDictionary: true
-        )
+            section: "Using the dictionary of the app", name: "App Dictionary", dictionary: dictionary,
+            isAppDictionary: true)
     }
 }

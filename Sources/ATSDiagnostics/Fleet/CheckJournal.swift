@@ -253,8 +253,7 @@ package final class CheckJournal {
         }
         guard schema.hasSameBytes(as: CheckJournal.schema) else {
             throw InputFault(
-                "has the format \(schema.terminalSafe(limit: 60)); this program writes \(CheckJournal.schema)"
-            )
+                "has the format \(schema.terminalSafe(limit: 60)); this program writes \(CheckJournal.schema)")
         }
         for condition in conditions
         where document.member(condition.name)?.text?.hasSameBytes(as: condition.value) != true {

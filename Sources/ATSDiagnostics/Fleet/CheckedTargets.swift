@@ -76,8 +76,7 @@ package struct ShardMark: Sendable, Equatable {
     /// The target as a run without shards has it.
     package static func removed(from target: JSONValue) -> JSONValue {
         .object(
-            (target.members ?? []).filter { !$0.name.hasSameBytes(as: member) && !$0.name.hasSameBytes(as: "schema") }
-        )
+            (target.members ?? []).filter { !$0.name.hasSameBytes(as: member) && !$0.name.hasSameBytes(as: "schema") })
     }
 
     /// The mark of a target; nil if it has none, or one that no run writes.
@@ -88,13 +87,8 @@ package struct ShardMark: Sendable, Equatable {
             (0..<max(0, targets)).contains(place), let os = mark.member("os")?.text
         else { return nil }
         self.init(
-            shard: shard,
-            place: place,
-            targets: targets,
-            list: mark.member("list")?.text,
-            os: os,
-            sdk: mark.member("sdk")?.text
-        )
+            shard: shard, place: place, targets: targets, list: mark.member("list")?.text, os: os,
+            sdk: mark.member("sdk")?.text)
     }
 
     /// Whether two targets are of one list, divided in one way, on one system.

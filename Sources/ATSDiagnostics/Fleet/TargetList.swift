@@ -47,9 +47,7 @@ package struct TargetList: Sendable {
     private mutating func add(_ text: String, _ address: String?, isNamedInPublic: Bool) throws(MalformedInput) {
         guard text.utf8.count <= TargetList.limit - bytes.count else {
             throw MalformedInput(
-                code: .malformedURL,
-                reason: "the targets have more than 4 GiB of text; use several lists"
-            )
+                code: .malformedURL, reason: "the targets have more than 4 GiB of text; use several lists")
         }
         if let address { addresses[count] = address }
         if isNamedInPublic { namedInPublic.insert(count) }
@@ -93,8 +91,7 @@ package struct TargetList: Sendable {
     /// - Parameter concurrency: targets that are asked for at a time.
     /// - Throws: `MalformedInput` for more text than a list holds; `CancellationError`.
     package func expanded(
-        concurrency: Int,
-        _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
+        concurrency: Int, _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
     ) async throws -> TargetList {
         var found = [[String]](repeating: [], count: count)
         try await BoundedTasks(width: concurrency).run(Array(ends.indices)) { _, place in

@@ -65,11 +65,7 @@ package struct TargetSummary: Sendable, Equatable {
     package init?(json: JSONValue?) {
         guard let json, let verdict = json.member("verdict")?.text.flatMap(Verdict.init) else { return nil }
         self.init(
-            verdict: verdict,
-            cause: json.member("cause")?.text,
-            certificate: json.member("certificate")?.text,
-            notAfter: json.member("notAfter")?.integer.map(Int64.init),
-            group: json.member("group")?.text
-        )
+            verdict: verdict, cause: json.member("cause")?.text, certificate: json.member("certificate")?.text,
+            notAfter: json.member("notAfter")?.integer.map(Int64.init), group: json.member("group")?.text)
     }
 }

@@ -22,13 +22,8 @@ package struct ConfigurationJudge: Sendable {
     private let trust = TrustMemory()
 
     package init(
-        target: LoadURL,
-        profile: OSProfile,
-        appProfile: OSProfile? = nil,
-        evidence: [Endpoint: HostEvidence],
-        trace: LoadTrace? = nil,
-        instant: Date,
-        logs: CTLogList? = nil
+        target: LoadURL, profile: OSProfile, appProfile: OSProfile? = nil, evidence: [Endpoint: HostEvidence],
+        trace: LoadTrace? = nil, instant: Date, logs: CTLogList? = nil
     ) {
         self.target = target
         self.profile = profile
@@ -93,9 +88,7 @@ package struct ConfigurationJudge: Sendable {
                     Cause(
                         .noteLoadNotMade,
                         "The load itself did not run, so the verdict is that of the handshake: \(causes.first?.message ?? "")",
-                        kind: .note
-                    )
-                )
+                        kind: .note))
                 return Judgement(result: .pass, error: nil, because: [], notes: notes)
             }
             return Judgement(result: .fail, error: error, because: causes, notes: notes)
@@ -103,11 +96,8 @@ package struct ConfigurationJudge: Sendable {
     }
 
     /// What the hello of a policy negotiated at one place.
-    private func handshake(
-        at place: LoadURL,
-        dictionary: ATSDictionary,
-        _ profile: OSProfile
-    ) -> HandshakeObservation? {
+    private func handshake(at place: LoadURL, dictionary: ATSDictionary, _ profile: OSProfile) -> HandshakeObservation?
+    {
         let offer = PlaceDecision(dictionary, profile, place).offer
         guard case .negotiated(let observation)? = evidence[Endpoint(place)]?.outcomes[offer] else { return nil }
         return observation
@@ -115,10 +105,7 @@ package struct ConfigurationJudge: Sendable {
 
     /// One place of the load under one dictionary.
     package func judge(
-        place: LoadURL,
-        dictionary: ATSDictionary,
-        isRedirect: Bool,
-        on other: OSProfile? = nil
+        place: LoadURL, dictionary: ATSDictionary, isRedirect: Bool, on other: OSProfile? = nil
     ) -> Judgement {
         let profile = other ?? profile
         let decision = PlaceDecision(dictionary, profile, place)
@@ -129,9 +116,7 @@ package struct ConfigurationJudge: Sendable {
                     Cause(
                         .httpRedirectBlocked,
                         "The server redirects to \(place.text), which the policy does not allow: TLS is required for \(place.host)."
-                    ),
-                    at: 0
-                )
+                    ), at: 0)
             }
             return Judgement(result: .fail, error: decision.error, because: because, notes: [])
         }
@@ -139,11 +124,9 @@ package struct ConfigurationJudge: Sendable {
         let requirements = decision.requirements
         guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[decision.offer] else {
             return Judgement(
-                result: .undetermined,
-                error: nil,
+                result: .undetermined, error: nil,
                 because: [Cause(.netTimeout, "\(place.host) was not checked: the time for this target ran out.")],
-                notes: []
-            )
+                notes: [])
         }
         guard case .negotiated(let observation) = outcome, let facts = known.facts(of: observation) else {
             var judgement = judge(failed: outcome, requirements: requirements, host: place.host, known: known)
@@ -151,39 +134,23 @@ package struct ConfigurationJudge: Sendable {
             return judgement
         }
         let verdict = evaluate(
-            requirements,
-            facts.handshake,
-            trust: trust.findings(requirements, facts, at: Endpoint(place), instant, logs)
-        )
+            requirements, facts.handshake,
+            trust: trust.findings(requirements, facts, at: Endpoint(place), instant, logs))
         return Judgement(
-            result: verdict.passed ? .pass : .fail,
-            error: verdict.error,
-            because: verdict.passed ? [] : verdict.causes,
-            notes: decision.notes + verdict.notes
-        )
+            result: verdict.passed ? .pass : .fail, error: verdict.error, because: verdict.passed ? [] : verdict.causes,
+            notes: decision.notes + verdict.notes)
     }
 
     /// A hello without a server flight. Where a wider hello got one, that shows what the server lacks.
     private func judge(
-        failed outcome: HandshakeOutcome,
-        requirements: TransportRequirements,
-        host: String,
-        known: HostEvidence
+        failed outcome: HandshakeOutcome, requirements: TransportRequirements, host: String, known: HostEvidence
     ) -> Judgement {
         let widest = known.widest?.facts ?? known.explanation.flatMap(known.facts)
         let verdict = evaluate(
-            requirements,
-            failed: outcome,
-            host: host,
-            widest: widest?.handshake ?? known.explanation,
-            leaf: widest?.chain.presented.first,
-            smaller: known.smaller?.outcome
-        )
+            requirements, failed: outcome, host: host, widest: widest?.handshake ?? known.explanation,
+            leaf: widest?.chain.presented.first, smaller: known.smaller?.outcome)
         return Judgement(
-            result: verdict.isDetermined ? .fail : .undetermined,
-            error: verdict.error,
-            because: verdict.causes,
-            notes: []
-        )
+            result: verdict.isDetermined ? .fail : .undetermined, error: verdict.error, because: verdict.causes,
+            notes: [])
     }
 }

@@ -32,13 +32,8 @@ public struct ConfigurationResult: Sendable {
     public let notes: [Cause]
 
     package init(
-        configuration: DiagnosticConfiguration,
-        sdk: LinkedSDK? = nil,
-        result: Result,
-        error: URLLoadError?,
-        console: [ConsoleLine] = [],
-        because: [Cause],
-        notes: [Cause] = []
+        configuration: DiagnosticConfiguration, sdk: LinkedSDK? = nil, result: Result, error: URLLoadError?,
+        console: [ConsoleLine] = [], because: [Cause], notes: [Cause] = []
     ) {
         self.configuration = configuration
         self.sdk = sdk

@@ -14,10 +14,8 @@ package struct HelloPlan: Sendable {
         var evidence = HostEvidence()
         for group in groups {
             var plan = AdaptivePlan(
-                questions: group.map(\.question),
-                maximumVersion: group.first?.maximum ?? .tls13,
-                exhaustive: isExhaustive
-            )
+                questions: group.map(\.question), maximumVersion: group.first?.maximum ?? .tls13,
+                exhaustive: isExhaustive)
             while let index = plan.next {
                 guard let outcome = await ask(group[index]) else { break }
                 plan.record(outcome, for: index)

@@ -44,24 +44,14 @@ package struct Offer: Hashable, Sendable {
     /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil if it has none.
     package var smaller: Offer? {
         guard keyShareGroups.contains(where: \.isHybrid) else { return nil }
-        return Offer(
-            self,
-            groups: NamedGroup.classical(groups),
-            keyShareGroups: NamedGroup.classical(keyShareGroups)
-        )
+        return Offer(self, groups: NamedGroup.classical(groups), keyShareGroups: NamedGroup.classical(keyShareGroups))
     }
 
     /// The hello itself.
     func hello(serverName: String) -> HelloOffer {
         var offer = HelloOffer(
-            minimumVersion: minimum,
-            maximumVersion: maximum,
-            suites: suites,
-            groups: groups,
-            signatureSchemes: signatureSchemes,
-            serverName: serverName,
-            keyShareGroups: keyShareGroups
-        )
+            minimumVersion: minimum, maximumVersion: maximum, suites: suites, groups: groups,
+            signatureSchemes: signatureSchemes, serverName: serverName, keyShareGroups: keyShareGroups)
         offer.layout = layout
         return offer
     }
@@ -97,9 +87,7 @@ package struct HostEvidence: Sendable {
     package var address: String?
 
     package init(
-        outcomes: [Offer: HandshakeOutcome] = [:],
-        chains: [PresentedChain: ChainFacts] = [:],
-        hellos: Int = 0,
+        outcomes: [Offer: HandshakeOutcome] = [:], chains: [PresentedChain: ChainFacts] = [:], hellos: Int = 0,
         address: String? = nil
     ) {
         self.outcomes = outcomes
@@ -112,10 +100,8 @@ package struct HostEvidence: Sendable {
     package func facts(of observation: HandshakeObservation) -> ConnectionFacts? {
         chains[PresentedChain(observation.certificates)].map { chain in
             ConnectionFacts(
-                handshake: observation,
-                chain: chain,
-                staple: HostEvidence.stapleKey(observation).flatMap { staples[$0] }
-            )
+                handshake: observation, chain: chain,
+                staple: HostEvidence.stapleKey(observation).flatMap { staples[$0] })
         }
     }
 
@@ -133,10 +119,7 @@ package struct HostEvidence: Sendable {
         }
         func hello(_ kind: AnsweredHello.Kind, _ offer: Offer?) -> AnsweredHello {
             AnsweredHello(
-                kind: kind,
-                length: offer.map { $0.hello(serverName: host).length },
-                smallerGotFurther: gotFurther
-            )
+                kind: kind, length: offer.map { $0.hello(serverName: host).length }, smallerGotFurther: gotFurther)
         }
         if case .negotiated(let observation)? = outcomes[defaults], let facts = facts(of: observation) {
             return (facts, hello(.default, defaults))

@@ -18,10 +18,7 @@ final class TrustMemory: Sendable {
     private let entries = Mutex<[Entry]>([])
 
     func findings(
-        _ requirements: TransportRequirements,
-        _ facts: ConnectionFacts,
-        at endpoint: Endpoint,
-        _ instant: Date,
+        _ requirements: TransportRequirements, _ facts: ConnectionFacts, at endpoint: Endpoint, _ instant: Date,
         _ logs: CTLogList?
     ) -> TrustFindings {
         func find() -> TrustFindings {

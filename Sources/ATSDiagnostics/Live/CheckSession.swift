@@ -89,24 +89,12 @@ public struct CheckSession: Sendable {
         self.network = network
         self.instant = instant
         diagnosis = TargetDiagnosis(
-            profile: configuration.profile,
-            appDictionary: configuration.appDictionary,
-            appSDK: configuration.appSDK,
-            systems: configuration.systems,
-            probing: network,
+            profile: configuration.profile, appDictionary: configuration.appDictionary, appSDK: configuration.appSDK,
+            systems: configuration.systems, probing: network,
             loading: configuration.loadsHTTP
-                ? NetworkLoading(
-                    configuration,
-                    chains: network.chains,
-                    resolver: network.resolver,
-                    instant: instant
-                ) : nil,
-            allowsPrivate: configuration.allowsPrivateRedirects,
-            instant: instant,
-            logs: configuration.logs,
-            expiryDays: configuration.expiryDays,
-            isManaged: configuration.isManaged
-        )
+                ? NetworkLoading(configuration, chains: network.chains, resolver: network.resolver, instant: instant)
+                : nil, allowsPrivate: configuration.allowsPrivateRedirects, instant: instant, logs: configuration.logs,
+            expiryDays: configuration.expiryDays, isManaged: configuration.isManaged)
     }
 
     /// Checks one target.
@@ -124,9 +112,7 @@ public struct CheckSession: Sendable {
     /// Checks all targets, at most `concurrency` at a time; `each` is called one at a time, in the order of finishing, with the place of
     /// the target in the list. A cancelled task stops early.
     public func run(
-        _ targets: [CheckTarget],
-        concurrency: Int,
-        each: (Int, TargetReport) async throws -> Void
+        _ targets: [CheckTarget], concurrency: Int, each: (Int, TargetReport) async throws -> Void
     ) async throws {
         try await BoundedTasks(width: concurrency)
             .run(targets, work: { _, target in await check(target) }, each: each)
@@ -137,11 +123,7 @@ public struct CheckSession: Sendable {
     ///
     /// - Parameter gate: what a public address waits at before its check begins.
     package func run(
-        _ list: TargetList,
-        places: [UInt32],
-        concurrency: Int,
-        gate: PoliteGate? = nil,
-        atMost most: Int,
+        _ list: TargetList, places: [UInt32], concurrency: Int, gate: PoliteGate? = nil, atMost most: Int,
         batch: ([(place: Int, report: TargetReport)]) async throws -> Void
     ) async throws {
         try await BoundedTasks(width: concurrency).run(
@@ -190,9 +172,7 @@ public struct CheckSession: Sendable {
     ///
     /// - Parameter progress: called with the number of targets that are done.
     public func minimize(
-        _ targets: [CheckTarget],
-        concurrency: Int,
-        progress: @Sendable (Int) -> Void = { _ in }
+        _ targets: [CheckTarget], concurrency: Int, progress: @Sendable (Int) -> Void = { _ in }
     ) async -> MinimalDictionary {
         let (diagnosis, limit) = (diagnosis, configuration.targetTimeout)
         var judges: [Int: ConfigurationJudge] = [:]
@@ -221,9 +201,7 @@ extension CheckSession {
         settings.transparencyLogs = configuration.logs
         return ATSClient(
             policy: ATSPolicy(dictionary: DiagnosticConfiguration.managed.dictionary, profile: configuration.profile),
-            material: ConnectionMaterial(chains: network.chains, resolver: network.resolver),
-            configuration: settings
-        )
+            material: ConnectionMaterial(chains: network.chains, resolver: network.resolver), configuration: settings)
     }
 }
 

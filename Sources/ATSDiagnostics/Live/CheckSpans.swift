@@ -15,10 +15,7 @@ struct CheckSpans: Sendable {
     ///
     /// - Parameter describe: what the result says; an `error.type` makes the span one of an error.
     func around<Result>(
-        _ name: String,
-        _ endpoint: Endpoint,
-        ofKind kind: SpanKind = .client,
-        describe: (Result) -> SpanAttributes,
+        _ name: String, _ endpoint: Endpoint, ofKind kind: SpanKind = .client, describe: (Result) -> SpanAttributes,
         _ body: () async -> Result
     ) async -> Result {
         guard let tracer else { return await body() }

@@ -55,9 +55,7 @@ extension CheckSession {
     ///   - concurrency: places that are asked at a time, each within the time for a target.
     ///   - onFault: called with a place that names no server, and why.
     package func discovering(
-        _ targets: [ManagedTarget],
-        concurrency: Int,
-        onFault: (CheckTarget, EnrollmentFault) -> Void
+        _ targets: [ManagedTarget], concurrency: Int, onFault: (CheckTarget, EnrollmentFault) -> Void
     ) async throws -> [CheckTarget] {
         let places = targets.indices.filter { targets[$0].isEnrollment }
         var named: [Int: [CheckTarget]] = [:]
@@ -106,8 +104,7 @@ extension CheckSession {
             switch answer {
             case .addresses(let list) where list.contains(where: { AddressKind($0).isPrivate }):
                 faults[index] = EnrollmentFault(
-                    reason: "\(name) is at a private address (use --allow-private to check it)"
-                )
+                    reason: "\(name) is at a private address (use --allow-private to check it)")
             case .failed(.timeout):
                 faults[index] = EnrollmentFault(reason: "\(name) was not found in time", isUndetermined: true)
             case .failed:
@@ -124,10 +121,7 @@ extension CheckSession {
             list.allSatisfy({ AddressKind($0).isPrivate })
         else { return nil }
         return AddressOverride(
-            host: place.url.host,
-            port: place.url.effectivePort,
-            addresses: list.compactMap(\.ipAddress)
-        )
+            host: place.url.host, port: place.url.effectivePort, addresses: list.compactMap(\.ipAddress))
     }
 
     /// The servers in the answer of a place, at most ``EnrollmentAnswer/most``. Loading it and looking them up share the time for a target.
@@ -138,10 +132,7 @@ extension CheckSession {
         // A private place answers from there, or a name server could call any place private.
         let client = enrollmentClient(at: addresses)
         let report = await client.load(
-            place.url.text,
-            timeout: TargetDeadline.remaining(atMost: limit),
-            bodyLimit: EnrollmentAnswer.limit
-        )
+            place.url.text, timeout: TargetDeadline.remaining(atMost: limit), bodyLimit: EnrollmentAnswer.limit)
         await client.shutDown(grace: .zero)
         guard report.result == .loaded else {
             let reason = report.because.first?.message ?? "there was no answer"

@@ -71,8 +71,7 @@ final class HelloMemory: Sendable {
         }
 
         func explanation(
-            beyond baseline: WidestHello.Baseline,
-            ask: () async -> HandshakeObservation?
+            beyond baseline: WidestHello.Baseline, ask: () async -> HandshakeObservation?
         ) async -> HandshakeObservation? {
             if let known = state.withLock({ $0.explanations[baseline] }) { return known }
             let explanation = await ask()

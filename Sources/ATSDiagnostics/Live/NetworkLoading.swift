@@ -21,12 +21,8 @@ struct NetworkLoading: TargetLoading {
     /// - Parameters:
     ///   - chains: what the hellos have shown already.
     ///   - resolver: the prober's.
-    init(
-        _ configuration: CheckSession.Configuration,
-        chains: RememberingChains,
-        resolver: NameResolver,
-        instant: Date
-    ) {
+    init(_ configuration: CheckSession.Configuration, chains: RememberingChains, resolver: NameResolver, instant: Date)
+    {
         targetTimeout = configuration.targetTimeout
         settings = NetworkLoading.settings(configuration, instant)
         material = ConnectionMaterial(chains: chains, resolver: resolver)
@@ -50,10 +46,7 @@ struct NetworkLoading: TargetLoading {
         var request = HTTPRequest(method: .get, scheme: url.scheme, authority: nil, path: url.pathAndQuery)
         request.authority = "\(url.bracketedHost):\(url.effectivePort)"
         do {
-            let response = try await client.execute(
-                request,
-                timeout: TargetDeadline.remaining(atMost: targetTimeout)
-            )
+            let response = try await client.execute(request, timeout: TargetDeadline.remaining(atMost: targetTimeout))
             let places = LoadTrace.places(url, response.hops.map(\.url))
             do {
                 var bytes = 0
@@ -64,10 +57,7 @@ struct NetworkLoading: TargetLoading {
                 }
             } catch let error as ATSLoadError {
                 return LoadTrace(
-                    places: places,
-                    end: .noAnswer(error.error, error.causes),
-                    status: response.status.code
-                )
+                    places: places, end: .noAnswer(error.error, error.causes), status: response.status.code)
             }
             return LoadTrace(places: places, end: .loaded, status: response.status.code, notes: [])
         } catch let error as ATSLoadError {
@@ -90,9 +80,7 @@ struct NetworkLoading: TargetLoading {
         case (.httpRedirectLoop, _), (.tlsClientCertificateRequired, _):
             // A loop leads back to where the load has been.
             return LoadTrace(
-                places: Array(places.dropLast(places.count > 1 ? 1 : 0)),
-                end: .refused(error.error, error.causes)
-            )
+                places: Array(places.dropLast(places.count > 1 ? 1 : 0)), end: .refused(error.error, error.causes))
         case (_, .handshake), (_, .trust):
             return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
         // A redirect that no policy could allow: to no URL, to another scheme.
@@ -104,10 +92,7 @@ struct NetworkLoading: TargetLoading {
         }
     }
 
-    static func settings(
-        _ configuration: CheckSession.Configuration,
-        _ instant: Date
-    ) -> ATSClient.Configuration {
+    static func settings(_ configuration: CheckSession.Configuration, _ instant: Date) -> ATSClient.Configuration {
         var settings = ATSClient.Configuration()
         settings.connectTimeout = configuration.connectTimeout
         settings.totalTimeout = configuration.targetTimeout

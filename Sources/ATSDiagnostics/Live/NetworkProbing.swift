@@ -25,21 +25,14 @@ struct NetworkProbing: ServerProbing {
     /// What was asked before; nil remembers nothing.
     private var memory: HelloMemory?
 
-    init(
-        _ configuration: CheckSession.Configuration,
-        anchors: TrustAnchors,
-        resolver: NameResolver,
-        instant: Date
-    ) {
+    init(_ configuration: CheckSession.Configuration, anchors: TrustAnchors, resolver: NameResolver, instant: Date) {
         let group = MultiThreadedEventLoopGroup.singleton
         prober = Prober(group: group, resolver: resolver)
         chains = RememberingChains(
             ChainBuilder(
                 anchors: anchors,
                 fetcher: configuration.fetchesIntermediates
-                    ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil
-            )
-        )
+                    ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil))
         connectTimeout = configuration.connectTimeout
         isExhaustive = configuration.isExhaustive
         fetchesFromPrivateAddresses = configuration.allowsPrivateRedirects
@@ -63,11 +56,8 @@ struct NetworkProbing: ServerProbing {
             guard timeout > .zero, !Task.isCancelled else { return nil }
             let (outcome, used, wasConnected) = await spans.around("hello", endpoint, describe: \.outcome.attributes) {
                 await prober.attempt(
-                    offer.hello(serverName: endpoint.host),
-                    addresses: server.candidates,
-                    connectTimeout: timeout,
-                    timeout: timeout
-                )
+                    offer.hello(serverName: endpoint.host), addresses: server.candidates, connectTimeout: timeout,
+                    timeout: timeout)
             }
             hellos += 1
             server.settle(on: used, after: outcome)
@@ -85,12 +75,8 @@ struct NetworkProbing: ServerProbing {
             evidence.explanation = await known.explanation(beyond: baseline) {
                 await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
                     await WidestHello.ask(
-                        prober,
-                        server.candidates,
-                        serverName: endpoint.host,
-                        beyond: baseline,
-                        timeout: connectTimeout * 2
-                    )
+                        prober, server.candidates, serverName: endpoint.host, beyond: baseline,
+                        timeout: connectTimeout * 2)
                 }
             }
         }
@@ -112,20 +98,14 @@ struct NetworkProbing: ServerProbing {
             defer { evidence.readStaple(of: observation, at: instant) }
             guard evidence.chains[PresentedChain(observation.certificates)] == nil else { continue }
             evidence.chains[PresentedChain(observation.certificates)] = await chains.facts(
-                of: observation.certificates,
-                at: instant,
-                fetchingWithin: scope
-            )
+                of: observation.certificates, at: instant, fetchingWithin: scope)
         }
         return evidence
     }
 
     /// Where the hellos go: the addresses of the endpoint, or why there are none.
     private func place(
-        _ known: HelloMemory.Place,
-        _ endpoint: Endpoint,
-        _ address: String?,
-        _ allowsPrivate: Bool
+        _ known: HelloMemory.Place, _ endpoint: Endpoint, _ address: String?, _ allowsPrivate: Bool
     ) async -> Result<ServerAddress, NoAddress> {
         if let place = known.server { return place }
         var place: Result<ServerAddress, NoAddress>
@@ -164,10 +144,7 @@ struct NetworkProbing: ServerProbing {
     /// What a look-up within the time for one connection says, or within what is left for the target.
     func resolution(of endpoint: Endpoint) async -> NameResolver.Resolution {
         await resolver.resolve(
-            host: endpoint.host,
-            port: endpoint.port,
-            timeout: TargetDeadline.remaining(atMost: connectTimeout)
-        )
+            host: endpoint.host, port: endpoint.port, timeout: TargetDeadline.remaining(atMost: connectTimeout))
     }
 }
 

@@ -136,8 +136,7 @@ private struct Scan {
 
     /// What is between some words and the next delimiter; nil if there is nothing.
     func value(
-        after words: StaticString,
-        until delimiters: [UInt8] = [0x20, 0x22, 0x2C, 0x3B, 0x7D, 0x27]
+        after words: StaticString, until delimiters: [UInt8] = [0x20, 0x22, 0x2C, 0x3B, 0x7D, 0x27]
     ) -> ArraySlice<UInt8>? {
         guard let start = end(of: words) else { return nil }
         let rest = bytes[start...]

@@ -43,10 +43,8 @@ struct LogTable: Sendable {
     /// Counts what a line says, for its host if that is known or becomes known.
     mutating func add(_ line: LogLine, line number: Int) {
         let key = Key(
-            urlError: line.urlError,
-            streamError: line.streamError,
-            sentence: line.sentence.flatMap { LogSentence.all.firstIndex(of: $0) }
-        )
+            urlError: line.urlError, streamError: line.streamError,
+            sentence: line.sentence.flatMap { LogSentence.all.firstIndex(of: $0) })
         guard LogMeaning.codes(urlError: key.urlError, streamError: key.streamError, sentence: line.sentence) != nil
         else {
             unknown += 1
@@ -116,34 +114,24 @@ struct LogTable: Sendable {
         for task in order { copy.forget(task) }
         let named = copy.hosts.map { name, host in
             DeviceLogReport.Host(
-                name: name.text,
-                port: host.port,
-                isSecure: host.isSecure,
-                findings: LogTable.findings(host.entries)
-            )
+                name: name.text, port: host.port, isSecure: host.isSecure, findings: LogTable.findings(host.entries))
         }
         let sorted = named.sorted { ($1.count, $0.name ?? "") < ($0.count, $1.name ?? "") }
         let rest = LogTable.findings(copy.unnamed)
         return DeviceLogReport(
-            lines: lines,
-            unknown: unknown,
+            lines: lines, unknown: unknown,
             hosts: sorted
                 + (rest.isEmpty ? [] : [DeviceLogReport.Host(name: nil, port: nil, isSecure: true, findings: rest)]),
-            beyond: copy.beyond
-        )
+            beyond: copy.beyond)
     }
 
     private static func findings(_ entries: [Key: Entry]) -> [DeviceLogReport.Finding] {
         entries.map { key, entry in
             let sentence = key.sentence.flatMap { LogSentence.all.indices.contains($0) ? LogSentence.all[$0] : nil }
             return DeviceLogReport.Finding(
-                urlError: key.urlError,
-                streamError: key.streamError,
-                sentence: sentence,
+                urlError: key.urlError, streamError: key.streamError, sentence: sentence,
                 codes: LogMeaning.codes(urlError: key.urlError, streamError: key.streamError, sentence: sentence) ?? [],
-                count: entry.count,
-                line: entry.line
-            )
+                count: entry.count, line: entry.line)
         }.sorted { ($1.count, $0.line) < ($0.count, $1.line) }
     }
 }

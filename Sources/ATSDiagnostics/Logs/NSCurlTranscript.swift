@@ -50,13 +50,8 @@ package struct NSCurlTranscript: Sendable {
                 if isInside, let name, rows.count < 256 {
                     rows.append(
                         Row(
-                            name: name,
-                            passed: passed,
-                            code: error.code,
-                            streamCode: error.stream,
-                            isHardened: isHardened
-                        )
-                    )
+                            name: name, passed: passed, code: error.code, streamCode: error.stream,
+                            isHardened: isHardened))
                 }
                 isInside.toggle()
                 (name, passed, error, isHardened) = (nil, nil, (nil, nil), false)

@@ -83,12 +83,9 @@ package struct DictionarySearch: Sendable {
                 failing.append((target, judgement.result == .undetermined))
                 impossible.append(
                     MinimalDictionary.Impossible(
-                        target: target.url.text,
-                        because: first?.code ?? .httpNoAnswer,
+                        target: target.url.text, because: first?.code ?? .httpNoAnswer,
                         message: first?.message ?? "No dictionary lets this target load.",
-                        isUndetermined: judgement.result == .undetermined
-                    )
-                )
+                        isUndetermined: judgement.result == .undetermined))
             }
         }
         var smallest = ShrinkingDictionary(global ?? ExceptionLadder.dictionary(entries), possible.map(\.judge))
@@ -103,22 +100,11 @@ package struct DictionarySearch: Sendable {
         var dead: [MinimalDictionary.DeadKey] = []
         if let app {
             (dead, judgements) = DictionarySearch.dead(
-                in: app,
-                possible,
-                failing,
-                on: judges.first?.judge.profile,
-                judgements
-            )
+                in: app, possible, failing, on: judges.first?.judge.profile, judgements)
         }
         return MinimalDictionary(
-            dictionary: smallest.dictionary,
-            needed: needed,
-            dead: dead,
-            impossible: impossible,
-            loading: possible.count,
-            notes: notes,
-            judgements: judgements
-        )
+            dictionary: smallest.dictionary, needed: needed, dead: dead, impossible: impossible,
+            loading: possible.count, notes: notes, judgements: judgements)
     }
 
     private static func widest(for target: CheckTarget) -> ATSDictionary {
@@ -129,16 +115,12 @@ package struct DictionarySearch: Sendable {
     }
 
     private static func needs(
-        of dictionary: inout ShrinkingDictionary,
-        _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
+        of dictionary: inout ShrinkingDictionary, _ judges: [(target: CheckTarget, judge: ConfigurationJudge)]
     ) -> [MinimalDictionary.Need] {
         dictionary.dictionary.settings.compactMap { setting in
             dictionary.firstFailure(without: setting).map { place, cause in
                 MinimalDictionary.Need(
-                    keyPath: setting.keyPath,
-                    target: judges[place].target.url.text,
-                    without: cause.code
-                )
+                    keyPath: setting.keyPath, target: judges[place].target.url.text, without: cause.code)
             }
         }
     }
@@ -151,11 +133,8 @@ package struct DictionarySearch: Sendable {
     ///   - failing: targets that do not load under any dictionary, as far as is known.
     ///   - judgements: how many the search took so far.
     private static func dead(
-        in app: ATSDictionary,
-        _ judges: [(target: CheckTarget, judge: ConfigurationJudge)],
-        _ failing: [(target: CheckTarget, isUndetermined: Bool)],
-        on profile: OSProfile?,
-        _ judgements: Int
+        in app: ATSDictionary, _ judges: [(target: CheckTarget, judge: ConfigurationJudge)],
+        _ failing: [(target: CheckTarget, isUndetermined: Bool)], on profile: OSProfile?, _ judgements: Int
     ) -> (dead: [MinimalDictionary.DeadKey], judgements: Int) {
         let all = ShrinkingDictionary(app, judges.map(\.judge))
         let loading = judges.indices.filter { !all.failing.contains($0) }.map { judges[$0].judge }

@@ -14,10 +14,7 @@ extension URLLoadError {
         .object([
             .init("domain", .string(domain)), .init("code", .integer(code)), .init("streamCode", .optional(streamCode)),
             .init("message", .string(message)), .init("streamDomain", .optional(streamDomain)),
-            .init(
-                "underlying",
-                underlying.map { ["domain": .string($0.domain), "code": .integer($0.code)] } ?? .null
-            ),
+            .init("underlying", underlying.map { ["domain": .string($0.domain), "code": .integer($0.code)] } ?? .null),
             .init(
                 "console",
                 .array(

@@ -30,8 +30,7 @@ extension TargetReport {
         }
         if !serverLines.isEmpty {
             members.append(
-                .init("serverLines", .object(serverLines.map { .init($0.software.rawValue, .string($0.line)) }))
-            )
+                .init("serverLines", .object(serverLines.map { .init($0.software.rawValue, .string($0.line)) })))
         }
         if !systems.isEmpty {
             members.append(.init("systems", .object(systems.map { .init($0.profile.id, $0.json) })))

@@ -41,20 +41,10 @@ public struct TargetReport: Sendable {
     public let instant: Date
 
     package init(
-        target: String,
-        host: String,
-        port: Int,
-        address: String?,
-        results: [ConfigurationResult],
-        secure: ConfigurationResult? = nil,
-        smallestException: SmallestException,
-        facts: ConnectionFacts?,
-        hello: AnsweredHello = AnsweredHello(),
-        status: Int? = nil,
-        handshakes: Int,
-        elapsed: Duration,
-        notes: [Cause] = [],
-        instant: Date
+        target: String, host: String, port: Int, address: String?, results: [ConfigurationResult],
+        secure: ConfigurationResult? = nil, smallestException: SmallestException, facts: ConnectionFacts?,
+        hello: AnsweredHello = AnsweredHello(), status: Int? = nil, handshakes: Int, elapsed: Duration,
+        notes: [Cause] = [], instant: Date
     ) {
         self.instant = instant
         self.target = target

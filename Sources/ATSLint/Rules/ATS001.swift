@@ -50,11 +50,9 @@ extension RuleCatalog {
             member.key.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia)
             ? " (it was one until \(ATSKey.arbitraryLoadsInMediaEnd))" : ""
         hits.report(
-            member,
-            path + [member.key],
+            member, path + [member.key],
             "'\(member.key)' is not a key of App Transport Security\(how) and is never read. Did you mean '\(meant)'?",
             fix: "Rename it to \(meant), if that is what the app needs.",
-            edits: [.rename(member, to: meant), .remove(member)]
-        )
+            edits: [.rename(member, to: meant), .remove(member)])
     }
 }

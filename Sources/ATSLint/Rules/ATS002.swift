@@ -51,12 +51,9 @@ extension RuleCatalog {
         case .boolean, .integer(0), .integer(1): return
         case .integer(let number):
             hits.report(
-                member,
-                path,
+                member, path,
                 "\(member.key) is the integer \(number), which counts as false: of all numbers only 1 is true.",
-                fix: "Write <true/> or <false/>.",
-                edits: [.value(member, "<false/>")]
-            )
+                fix: "Write <true/> or <false/>.", edits: [.value(member, "<false/>")])
         case .string(let text):
             let meant: Bool? =
                 switch text.lowercased() {
@@ -66,20 +63,15 @@ extension RuleCatalog {
                 }
             if PlaceholderText.isIn(text) { return }
             hits.report(
-                member,
-                path,
+                member, path,
                 "\(member.key) is the string \"\(text.prefix(bytes: 40))\", so it counts as absent: the switch must be a boolean.",
                 fix: meant.map { "Write <\($0)/>." } ?? "Write <true/> or <false/>.",
-                edits: (meant.map { [.value(member, "<\($0)/>")] } ?? []) + [.remove(member)]
-            )
+                edits: (meant.map { [.value(member, "<\($0)/>")] } ?? []) + [.remove(member)])
         default:
             hits.report(
-                member,
-                path,
+                member, path,
                 "\(member.key) is of type \(member.node.typeName), so it counts as absent: the switch must be a boolean.",
-                fix: "Write <true/> or <false/>.",
-                edits: [.remove(member)]
-            )
+                fix: "Write <true/> or <false/>.", edits: [.remove(member)])
         }
     }
 
@@ -88,11 +80,9 @@ extension RuleCatalog {
         var meant: TLSVersionName?
         if case .real(let number) = member.node.value { meant = TLSVersionName.meant("\(number)") }
         hits.report(
-            member,
-            path,
+            member, path,
             "\(member.key) is of type \(member.node.typeName), so it counts as absent: the value must be a string.",
             fix: "Write it as a string, for example <string>\((meant ?? .tls12).rawValue)</string>, or remove it.",
-            edits: [.remove(member)]
-        )
+            edits: [.remove(member)])
     }
 }

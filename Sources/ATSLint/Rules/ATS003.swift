@@ -31,12 +31,8 @@ extension RuleCatalog {
                     else { continue }
                     if TLSVersionName.isDatagram(text) {
                         hits.report(
-                            member,
-                            entry.path(member.key),
-                            "\(TLSVersionName.datagramSentence(text)).",
-                            fix: "Write TLSv1.0, TLSv1.1 or TLSv1.3, or remove the key.",
-                            severity: .warning
-                        )
+                            member, entry.path(member.key), "\(TLSVersionName.datagramSentence(text)).",
+                            fix: "Write TLSv1.0, TLSv1.1 or TLSv1.3, or remove the key.", severity: .warning)
                         continue
                     }
                     let meant = TLSVersionName.meant(text)
@@ -49,13 +45,11 @@ extension RuleCatalog {
                         case nil: "Write TLSv1.0, TLSv1.1 or TLSv1.3, or remove the key."
                         }
                     hits.report(
-                        member,
-                        entry.path(member.key),
+                        member, entry.path(member.key),
                         "\"\(text.prefix(bytes: 40))\" is not a TLS version that Apple's parser recognizes, so the minimum stays TLS 1.2.\(question)",
                         fix: fix,
                         edits: meant == .tls13
-                            ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)]
-                    )
+                            ? [.value(member, "<string>TLSv1.3</string>"), .remove(member)] : [.remove(member)])
                 }
             }
         }

@@ -16,24 +16,18 @@ extension RuleCatalog {
         citation: .security("protocol/SecProtocolConfiguration.m (CIDR keys)"),
         fixDescription: "leaves only the host if the entry then loosens nothing",
         fires: .domain(
-            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
-            host: "https://api.example.com/v1"
-        ),
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "https://api.example.com/v1"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: .domain(
-            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
-            host: "198.51.100.0/24"
-        ),
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
         check: .plist { facts, hits in
             for entry in facts.allEntries where entry.host.kind == .url {
                 let host = entry.host.bareHost.lowercased()
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "The key '\(entry.key.prefix(bytes: 120))' is a URL or has a path. Keys are host names, so it matches nothing and is never read.",
                     fix: host.isEmpty ? "Write only the host." : "Write '\(host)'.",
-                    edits: host.isEmpty ? [] : [.rename(entry.member, to: host)]
-                )
+                    edits: host.isEmpty ? [] : [.rename(entry.member, to: host)])
             }
         }
     )

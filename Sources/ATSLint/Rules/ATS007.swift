@@ -18,8 +18,7 @@ extension RuleCatalog {
         notApplicable: .pins(
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
                 + "<string>AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=</string></dict></array></dict>",
-            host: "API.example.com"
-        ),
+            host: "API.example.com"),
         check: .plist { facts, hits in
             // Pinned domains are compared without regard to case.
             for entry in facts.exceptions where entry.host.isOneHost && entry.host.hasUppercase {
@@ -27,12 +26,9 @@ extension RuleCatalog {
                 // A port in the key is a fault of its own.
                 let advised = entry.host.port == nil ? right : entry.host.bareHost.lowercased()
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "The key '\(entry.key)' has upper-case letters. Hosts are compared in lower case, so it matches nothing and is never read.",
-                    fix: "Write '\(advised)'.",
-                    edits: [.rename(entry.member, to: right)]
-                )
+                    fix: "Write '\(advised)'.", edits: [.rename(entry.member, to: right)])
             }
         }
     )

@@ -47,11 +47,7 @@ extension RuleCatalog {
         // Pins outside their place are told by ATS026.
         guard member.key != ATSKey.pinnedDomains, let home = KeyPlacement.belongs(member.key) else { return }
         hits.report(
-            member,
-            path + [member.key],
-            "\(member.key) is \(place), where it is never read. It belongs \(home).",
-            fix: "Move it: \(member.key) is read only \(home).",
-            edits: [.remove(member)]
-        )
+            member, path + [member.key], "\(member.key) is \(place), where it is never read. It belongs \(home).",
+            fix: "Move it: \(member.key) is read only \(home).", edits: [.remove(member)])
     }
 }

@@ -21,8 +21,7 @@ extension RuleCatalog {
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(
-            "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"
-        ),
+            "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             guard let member = facts.global(ATSKey.arbitraryLoads), facts.flag(member.key) == true,
                 let sibling = facts.arbitraryLoadsSiblings.first
@@ -30,24 +29,17 @@ extension RuleCatalog {
             let others = facts.arbitraryLoadsSiblings.map(\.key).joined(separator: ", ")
             if facts.reachesIOS9, let minimum = facts.subject.minimumOS {
                 hits.report(
-                    member,
-                    facts.path(member.key),
+                    member, facts.path(member.key),
                     "NSAllowsArbitraryLoads is obeyed on systems before \(SystemChange.globalKeys.names) (the app supports \(minimum.name) and later) and ignored on later ones because of \(others).",
-                    fix: "Keep both while the app supports such systems.",
-                    severity: .note,
-                    trigger: member.key
-                )
+                    fix: "Keep both while the app supports such systems.", severity: .note, trigger: member.key)
                 return
             }
             hits.report(
-                member,
-                facts.path(member.key),
+                member, facts.path(member.key),
                 "NSAllowsArbitraryLoads = true is ignored since \(SystemChange.globalKeys.names), because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
                 fix:
                     "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if the app really needs loads from everywhere.",
-                edits: [.remove(member)],
-                trigger: member.key
-            )
+                edits: [.remove(member)], trigger: member.key)
         }
     )
 }

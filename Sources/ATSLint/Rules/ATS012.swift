@@ -19,18 +19,15 @@ extension RuleCatalog {
         fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(
-            "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"
-        ),
+            "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
         check: .plist { facts, hits in
             guard let member = facts.global(ATSKey.arbitraryLoads), facts.arbitraryLoadsInForce else { return }
             hits.report(
-                member,
-                facts.path(member.key),
+                member, facts.path(member.key),
                 "NSAllowsArbitraryLoads = true switches ATS off for every host that has no entry in NSExceptionDomains. App Review asks why.",
                 fix:
                     "Remove it and give the hosts that need it an exception; 'sealward ats minimize' finds the smallest one.",
-                trigger: member.key
-            )
+                trigger: member.key)
         }
     )
 }

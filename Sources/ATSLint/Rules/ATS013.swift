@@ -25,12 +25,9 @@ extension RuleCatalog {
                 return
             }
             hits.report(
-                member,
-                facts.path(member.key),
+                member, facts.path(member.key),
                 "NSAllowsArbitraryLoadsForMedia = true switches ATS off for media loaded by AVFoundation. App Review asks why.",
-                fix: "Serve the media over HTTPS, or give their hosts an exception.",
-                trigger: member.key
-            )
+                fix: "Serve the media over HTTPS, or give their hosts an exception.", trigger: member.key)
         }
     )
 }

@@ -24,12 +24,9 @@ extension RuleCatalog {
                 return
             }
             hits.report(
-                member,
-                facts.path(member.key),
+                member, facts.path(member.key),
                 "NSAllowsArbitraryLoadsInWebContent = true switches ATS off for web views. App Review asks why.",
-                fix: "Remove it if the web views show only your own pages; a browser needs it.",
-                trigger: member.key
-            )
+                fix: "Remove it if the web views show only your own pages; a browser needs it.", trigger: member.key)
         }
     )
 }

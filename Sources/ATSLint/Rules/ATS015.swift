@@ -23,15 +23,13 @@ extension RuleCatalog {
             for entry in facts.exceptions where entry.allowsInsecureLoads {
                 guard let member = entry.sub(ATSKey.insecureHTTPLoads) else { continue }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     entry.host.isDead
                         ? "Plain HTTP to \(entry.key) is not allowed, because the key never matches; App Review asks about it anyway."
                         : "Plain HTTP to \(entry.key)\(entry.includesSubdomains ? " and its subdomains" : "") is allowed. App Review asks why.",
                     fix:
                         "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check' says whether the server is ready.",
-                    trigger: member.key
-                )
+                    trigger: member.key)
             }
         }
     )

@@ -22,12 +22,9 @@ extension RuleCatalog {
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "\(entry.key) may speak \(version.rawValue), which is below TLS 1.2. App Review asks why.",
-                    fix: "Enable TLS 1.2 or 1.3 on the server and remove the key.",
-                    trigger: member.key
-                )
+                    fix: "Enable TLS 1.2 or 1.3 on the server and remove the key.", trigger: member.key)
             }
         }
     )

@@ -17,8 +17,7 @@ extension RuleCatalog {
         citation: .apple(ATSKey.insecureHTTPLoads, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"),
         passes: .domain(
-            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"
-        ),
+            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.allowsInsecureLoads && !entry.isLocal && !entry.host.isDead {
@@ -27,8 +26,7 @@ extension RuleCatalog {
                     entry.sub(ATSKey.forwardSecrecy) == nil
                 else { continue }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "This allows http:// to \(entry.key). Over https:// TLS 1.2 and forward secrecy stay required, and a self-signed certificate also needs code in the app that accepts it.",
                     fix:
                         "If https:// is what fails, find the cause with 'sealward ats check \(entry.host.checkTarget)'."

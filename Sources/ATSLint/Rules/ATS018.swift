@@ -29,13 +29,11 @@ extension RuleCatalog {
                     let modern = "NSException" + suffix
                     let loosens = loosens(member, suffix)
                     hits.report(
-                        member,
-                        entry.path(member.key),
+                        member, entry.path(member.key),
                         "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the current key.",
                         fix: "Rename it to \(modern) if the exception is still needed; otherwise remove it.",
                         edits: loosens ? [] : [.remove(member)],
-                        trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil
-                    )
+                        trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil)
                 }
             }
         }

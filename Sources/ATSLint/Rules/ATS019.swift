@@ -23,12 +23,9 @@ extension RuleCatalog {
             for entry in facts.exceptions {
                 for member in entry.members ?? [] where ExceptionKeys.neverExisted.contains(member.key) {
                     hits.report(
-                        member,
-                        entry.path(member.key),
+                        member, entry.path(member.key),
                         "\(member.key) never existed: no system reads it. The key for plain HTTP is NSExceptionAllowsInsecureHTTPLoads.",
-                        fix: "Remove it.",
-                        edits: [.remove(member)]
-                    )
+                        fix: "Remove it.", edits: [.remove(member)])
                 }
             }
         }

@@ -29,20 +29,15 @@ extension RuleCatalog {
                     entry.flag(member.key) == true
                 {
                     hits.report(
-                        member,
-                        entry.path(member.key),
+                        member, entry.path(member.key),
                         "NSRequiresCertificateTransparency is obsolete: no system reads it since \(SystemChange.transparencyKeyEnds.names). The app supports \(minimum.name) and later, and older systems may still require timestamps because of it.",
-                        fix: "Keep it while the app supports such systems, or remove it if their check is not needed."
-                    )
+                        fix: "Keep it while the app supports such systems, or remove it if their check is not needed.")
                     continue
                 }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "NSRequiresCertificateTransparency is obsolete and no longer read: Certificate Transparency is required of every publicly trusted certificate.",
-                    fix: "Remove it.",
-                    edits: [.remove(member)]
-                )
+                    fix: "Remove it.", edits: [.remove(member)])
             }
         }
     )

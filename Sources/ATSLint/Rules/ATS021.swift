@@ -22,11 +22,9 @@ extension RuleCatalog {
             for entry in facts.exceptions where entry.flag(ATSKey.forwardSecrecy) == false {
                 guard let member = entry.sub(ATSKey.forwardSecrecy) else { continue }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "\(entry.key) may use RSA key exchange without forward secrecy; according to the documentation the certificate's key length is not checked either.",
-                    fix: "Enable ECDHE suites on the server and remove the key."
-                )
+                    fix: "Enable ECDHE suites on the server and remove the key.")
             }
         }
     )

@@ -17,8 +17,7 @@ extension RuleCatalog {
         citation: .security("protocol/SecProtocolConfiguration.m (search for an exception)"),
         fires: .domain(
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
-            host: "example.com"
-        ),
+            host: "example.com"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
@@ -27,18 +26,14 @@ extension RuleCatalog {
                 if let member = entry.sub(ATSKey.includesSubdomains), AppleBoolean.read(member.node) == true {
                     if entry.host.isAddress {
                         hits.report(
-                            member,
-                            entry.path(member.key),
+                            member, entry.path(member.key),
                             "NSIncludesSubdomains has no effect on '\(entry.key)', which is an address or a range.",
-                            fix: "Remove it."
-                        )
+                            fix: "Remove it.")
                     } else {
                         hits.report(
-                            member,
-                            entry.path(member.key),
+                            member, entry.path(member.key),
                             "The entry covers subdomains of \(entry.key) at any depth according to Apple's published evaluator, but only one label more according to the documentation.",
-                            fix: "List deeper hosts separately if they must, or must not, be covered."
-                        )
+                            fix: "List deeper hosts separately if they must, or must not, be covered.")
                     }
                 } else if entry.allowsInsecureLoads, entry.sub(ATSKey.includesSubdomains) == nil,
                     entry.host.labelCount == 2,
@@ -48,8 +43,7 @@ extension RuleCatalog {
                     parents = known
                     if known.contains(UTF8Key(entry.key)) { continue }
                     hits.report(
-                        entry.member,
-                        entry.path,
+                        entry.member, entry.path,
                         "The exception covers only \(entry.key): www.\(entry.key) and other subdomains keep full ATS.",
                         fix:
                             "Set NSIncludesSubdomains = false if that is intended, or list the hosts that the app loads from."

@@ -19,10 +19,8 @@ extension RuleCatalog {
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: .domain(
-            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>",
-            host: "localhost",
-            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"
-        ),
+            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost",
+            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         check: .plist { facts, hits in
             guard !facts.reachesIOS9 else { return }
             for entry in facts.exceptions where entry.isLocal && !entry.host.isDead {
@@ -34,19 +32,15 @@ extension RuleCatalog {
                     let needed = facts.flag(ATSKey.localNetworking) == false
                     if needed { continue }
                     hits.report(
-                        entry.member,
-                        entry.path,
+                        entry.member, entry.path,
                         "\(entry.key) is local and needs no exception since \(SystemChange.globalKeys.names).",
-                        fix: "Remove the entry."
-                    )
+                        fix: "Remove the entry.")
                 } else {
                     let hint = legacyLoosens ? " (its legacy key is not read)" : ""
                     hits.report(
-                        entry.member,
-                        entry.path,
+                        entry.member, entry.path,
                         "\(entry.key) is a local host and needs no exception; this entry blocks plain HTTP to it\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true.",
-                        fix: "Remove the entry, unless you mean to block the host."
-                    )
+                        fix: "Remove the entry, unless you mean to block the host.")
                 }
             }
         }

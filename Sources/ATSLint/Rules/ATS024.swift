@@ -22,11 +22,9 @@ extension RuleCatalog {
             let other =
                 facts.flag(ATSKey.arbitraryLoads) == true ? " It also makes NSAllowsArbitraryLoads dead." : ""
             hits.report(
-                member,
-                facts.path(member.key),
+                member, facts.path(member.key),
                 "NSAllowsLocalNetworking = false blocks plain HTTP to localhost, .local names and local addresses, which are exempt without the key.\(other)",
-                fix: "Remove the key, unless you mean to block them."
-            )
+                fix: "Remove the key, unless you mean to block them.")
         }
     )
 }

@@ -16,9 +16,7 @@ extension RuleCatalog {
             unless a key names the range. Addresses in it change, so a single one rarely helps.
             """,
         citation: Citation(
-            source: "Field reports: agent-orchestrator#3852, SparkyFitness#2289, zotero-ios#1092",
-            read: "2026-11-21"
-        ),
+            source: "Field reports: agent-orchestrator#3852, SparkyFitness#2289, zotero-ios#1092", read: "2026-11-21"),
         firstOS: SystemChange.addressKeys.list,
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "100.101.102.103"),
         passes: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "100.64.0.0/10"),
@@ -27,33 +25,27 @@ extension RuleCatalog {
             guard let carrierNAT, !facts.exceptions.contains(where: { $0.host.covers(carrierNAT) }) else { return }
             for entry in facts.exceptions where entry.host.isInside(carrierNAT) {
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "\(entry.key) is in 100.64.0.0/10 (VPN, carrier NAT), which counts as external. The exception covers this part only, and such addresses change.",
-                    fix: "Name the whole range '100.64.0.0/10' if the app must reach any of its hosts."
-                )
+                    fix: "Name the whole range '100.64.0.0/10' if the app must reach any of its hosts.")
             }
             for entry in facts.exceptions
             where entry.allowsInsecureLoads && entry.host.kind == .name
                 && (entry.key == "ts.net" || entry.key.hasSuffix(".ts.net"))
             {
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "\(entry.key) covers names only. Hosts of the same VPN that are reached by address are in 100.64.0.0/10, which counts as external and stays blocked.",
-                    fix: "Add '100.64.0.0/10' if the app loads by address too."
-                )
+                    fix: "Add '100.64.0.0/10' if the app loads by address too.")
             }
             let coversAll = privateBlocks.allSatisfy { block in
                 facts.exceptions.contains { $0.allowsInsecureLoads && $0.host.covers(block) }
             }
             if coversAll, let member = facts.exceptionsMember {
                 hits.report(
-                    member,
-                    facts.path(member.key),
+                    member, facts.path(member.key),
                     "All private networks are named, but not 100.64.0.0/10 (VPN, carrier NAT), which counts as external and stays blocked.",
-                    fix: "Add '100.64.0.0/10' if the app must reach hosts of a VPN."
-                )
+                    fix: "Add '100.64.0.0/10' if the app must reach hosts of a VPN.")
             }
         }
     )

@@ -22,18 +22,15 @@ extension RuleCatalog {
         ),
         passes: .pins(
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
-                + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>"
-        ),
+                + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             PinCheck.misplaced(facts, &hits)
             if let member = facts.pinsMember, member.node.members == nil {
                 hits.report(
-                    member,
-                    facts.path(member.key),
+                    member, facts.path(member.key),
                     "NSPinnedDomains is of type \(member.node.typeName) and is ignored: nothing is pinned. It must be a dictionary of hosts.",
-                    fix: "Write a dictionary with a dictionary for each host."
-                )
+                    fix: "Write a dictionary with a dictionary for each host.")
             }
             for entry in facts.pins { PinCheck.entry(entry, &hits) }
         }

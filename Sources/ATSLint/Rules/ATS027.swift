@@ -24,18 +24,14 @@ extension RuleCatalog {
                 guard let members = entry.members else { continue }
                 if facts.arbitraryLoadsInForce, !entry.allowsInsecureLoads {
                     hits.report(
-                        entry.member,
-                        entry.path,
+                        entry.member, entry.path,
                         "NSAllowsArbitraryLoads turns ATS off, and this entry turns it back on for \(entry.key): plain HTTP to it is blocked.",
-                        fix: "Nothing to do if that is intended; otherwise remove the entry."
-                    )
+                        fix: "Nothing to do if that is intended; otherwise remove the entry.")
                 } else if members.isEmpty, !facts.arbitraryLoadsInForce {
                     hits.report(
-                        entry.member,
-                        entry.path,
+                        entry.member, entry.path,
                         "The entry of \(entry.key) is empty: the host keeps the default rules, and no global key affects it.",
-                        fix: "Remove it, unless it shields the host from a parent's entry or a global key."
-                    )
+                        fix: "Remove it, unless it shields the host from a parent's entry or a global key.")
                 }
             }
         }

@@ -12,13 +12,10 @@ extension RuleCatalog {
         reason: "A key such as com or co.uk with NSIncludesSubdomains covers the hosts of countless unrelated owners.",
         citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
         fires: .domain(
-            "<key>NSIncludesSubdomains</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>",
-            host: "co.uk"
-        ),
+            "<key>NSIncludesSubdomains</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>", host: "co.uk"),
         passes: .domain(
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>",
-            host: "example.co.uk"
-        ),
+            host: "example.co.uk"),
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>", host: "co.uk"),
         check: .plist { facts, hits in
             for entry in facts.exceptions
@@ -26,11 +23,9 @@ extension RuleCatalog {
                 guard entry.host.isTopLevel || SharedSuffixes.all.contains(entry.host.labels.joined(separator: "."))
                 else { continue }
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "'\(entry.key)' with NSIncludesSubdomains covers every host under a suffix in which anyone can register names.",
-                    fix: "Name the hosts that the app loads from."
-                )
+                    fix: "Name the hosts that the app loads from.")
             }
         }
     )

@@ -33,19 +33,14 @@ extension RuleCatalog {
             !PlaceholderText.isIn(text)
         {
             hits.report(
-                member,
-                path,
-                "\"\(text.prefix(bytes: 40))\" is not a value of \(member.key).",
-                fix: "Write none, FCP_v2.1 or recommended."
-            )
+                member, path, "\"\(text.prefix(bytes: 40))\" is not a value of \(member.key).",
+                fix: "Write none, FCP_v2.1 or recommended.")
         }
         if let minimum = facts.subject.minimumOS, minimum.isBefore(.hardening) {
             hits.report(
-                member,
-                path,
+                member, path,
                 "\(member.key) is read from \(SystemChange.hardening.names) on; on older systems that the app supports (from \(minimum.name)) it has no effect.",
-                fix: "Do not rely on it there."
-            )
+                fix: "Do not rely on it there.")
         }
     }
 }

@@ -16,13 +16,9 @@ extension RuleCatalog {
             """,
         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
         fires: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>",
-            sibling: "<key>NSAllowsLocalNetworking</key>\n<false/>"
-        ),
+            "<key>NSAllowsLocalNetworking</key>\n<true/>", sibling: "<key>NSAllowsLocalNetworking</key>\n<false/>"),
         passes: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>",
-            sibling: "<key>NSAllowsLocalNetworking</key>\n<true/>"
-        ),
+            "<key>NSAllowsLocalNetworking</key>\n<true/>", sibling: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .bundle { parts in
             guard let app = parts.first(where: { $0.subject.role == .app }) else { return [] }
@@ -42,8 +38,7 @@ extension RuleCatalog {
                     offset: part.ats?.keyRange.lowerBound ?? part.subject.document.root.range.lowerBound,
                     message:
                         "The \(part.subject.role.rawValue) \(name) \(words). Each is judged by its own dictionary.",
-                    fix: "Make the two the same, unless the \(part.subject.role.rawValue) loads from other hosts."
-                )
+                    fix: "Make the two the same, unless the \(part.subject.role.rawValue) loads from other hosts.")
                 return (index, hit)
             }
         }

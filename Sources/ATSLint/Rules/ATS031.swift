@@ -20,8 +20,7 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.2</string>",
-            globals: "<key>NSAllowsArbitraryLoads</key>\n<true/>"
-        ),
+            globals: "<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in
             guard facts.flag(ATSKey.arbitraryLoads) != true else { return }
             for entry in facts.exceptions {
@@ -37,11 +36,7 @@ extension RuleCatalog {
 
     private static func report(_ member: PlistMember, _ entry: DomainEntry, _ why: String, _ hits: inout Hits) {
         hits.report(
-            member,
-            entry.path(member.key),
-            "\(member.key) repeats the default: \(why).",
-            fix: "Remove it.",
-            edits: [.remove(member)] + (entry.members?.count == 1 ? [.remove(entry.member)] : [])
-        )
+            member, entry.path(member.key), "\(member.key) repeats the default: \(why).", fix: "Remove it.",
+            edits: [.remove(member)] + (entry.members?.count == 1 ? [.remove(entry.member)] : []))
     }
 }

@@ -21,28 +21,22 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             if let ats = facts.ats, ats.node.members == nil {
                 hits.report(
-                    ats,
-                    PlistFacts.atsPath,
+                    ats, PlistFacts.atsPath,
                     "NSAppTransportSecurity is of type \(ats.node.typeName) and is ignored as a whole: the default rules apply. It must be a dictionary.",
-                    fix: "Write a dictionary."
-                )
+                    fix: "Write a dictionary.")
             }
             if let member = facts.exceptionsMember, member.node.members == nil {
                 hits.report(
-                    member,
-                    facts.path(member.key),
+                    member, facts.path(member.key),
                     "NSExceptionDomains is of type \(member.node.typeName), so all exceptions are dropped. It must be a dictionary of hosts.",
-                    fix: "Write a dictionary with a dictionary for each host."
-                )
+                    fix: "Write a dictionary with a dictionary for each host.")
             }
             for entry in facts.exceptions
             where entry.members == nil {
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "The entry of \(entry.key) is of type \(entry.member.node.typeName) and is dropped. It must be a dictionary.",
-                    fix: "Write a dictionary with the keys of the exception."
-                )
+                    fix: "Write a dictionary with the keys of the exception.")
             }
         }
     )

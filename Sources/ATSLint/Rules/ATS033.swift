@@ -29,11 +29,9 @@ extension RuleCatalog {
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version == .tls13 else { continue }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "\(entry.key) must speak TLS 1.3; a server that supports only TLS 1.2 is cut off.\(old)",
-                    fix: "Check the server with 'sealward ats check \(entry.host.checkTarget)' before you ship."
-                )
+                    fix: "Check the server with 'sealward ats check \(entry.host.checkTarget)' before you ship.")
             }
         }
     )

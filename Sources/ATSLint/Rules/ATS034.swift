@@ -15,10 +15,7 @@ extension RuleCatalog {
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         fires: Example(nil, root: "<key>CFBundleIdentifier</key>\n<string>com.example.app</string>"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example(
-            nil,
-            root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"
-        ),
+        notApplicable: Example(nil, root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"),
         check: .plist { facts, hits in
             guard facts.ats == nil, facts.subject.role != .framework,
                 facts.subject.sdk?.isBeforeTransportSecurity != true
@@ -34,11 +31,9 @@ extension RuleCatalog {
                     "in \(files) files under \(facts.subject.path), none of which is an Info.plist (build and dependency folders are not searched)"
             }
             hits.report(
-                facts.subject.document.root,
-                PlistFacts.atsPath,
+                facts.subject.document.root, PlistFacts.atsPath,
                 "No NSAppTransportSecurity was found \(place). The default rules of ATS apply.",
-                fix: "Nothing to do if every host of the app meets them; 'sealward ats check' shows whether they do."
-            )
+                fix: "Nothing to do if every host of the app meets them; 'sealward ats check' shows whether they do.")
         }
     )
 }

@@ -18,8 +18,7 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(
             "<key>NSExceptionDomains</key>\n<dict>\n<key>a.example.com</key>\n<dict><key>NSIncludesSubdomains</key><false/></dict>\n"
-                + "<key>b.example.com</key>\n<dict><key>NSIncludesSubdomains</key><false/></dict>\n</dict>"
-        ),
+                + "<key>b.example.com</key>\n<dict><key>NSIncludesSubdomains</key><false/></dict>\n</dict>"),
         check: .plist { facts, hits in
             var places = MemberPlaces(facts.subject.document.root)
             for oddity in facts.subject.document.oddities where oddity.kind == .duplicateKey {
@@ -27,15 +26,10 @@ extension RuleCatalog {
                 let earlier = places.last(oddity.keyPath, before: oddity.offset)
                 hits.add(
                     Hit(
-                        severity: isATS ? nil : .warning,
-                        keyPath: oddity.keyPath,
-                        offset: oddity.offset,
+                        severity: isATS ? nil : .warning, keyPath: oddity.keyPath, offset: oddity.offset,
                         message:
                             "The key '\(oddity.keyPath.last?.prefix(bytes: 120) ?? "")' occurs twice in the same dictionary. This last one counts; the earlier one is never read.",
-                        fix: "Remove the one that is not intended.",
-                        edits: earlier.map { [.remove($0)] } ?? []
-                    )
-                )
+                        fix: "Remove the one that is not intended.", edits: earlier.map { [.remove($0)] } ?? []))
             }
         }
     )

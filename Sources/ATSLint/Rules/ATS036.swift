@@ -16,21 +16,17 @@ extension RuleCatalog {
         fixDescription: "removes the text after the end",
         fires: Example(
             "<key>NSAllowsLocalNetworking</key>\n<true/>",
-            trailing: "<dict><key>NSAllowsArbitraryLoads</key><true/></dict>\n"
-        ),
+            trailing: "<dict><key>NSAllowsArbitraryLoads</key><true/></dict>\n"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", trailing: "<!-- a comment -->\n"),
         check: .plist { facts, hits in
             for oddity in facts.subject.document.oddities where oddity.kind == .trailingContent {
                 hits.add(
                     Hit(
-                        keyPath: [],
-                        offset: oddity.offset,
+                        keyPath: [], offset: oddity.offset,
                         message: "There is text after the end of the property list. It is never read.",
                         fix: "Remove it.",
-                        edits: [.replace(oddity.offset..<facts.subject.document.source.count, with: "")]
-                    )
-                )
+                        edits: [.replace(oddity.offset..<facts.subject.document.source.count, with: "")]))
             }
         }
     )

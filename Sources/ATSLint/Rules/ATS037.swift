@@ -43,11 +43,8 @@ extension RuleCatalog {
                 ""
             }
         hits.report(
-            member,
-            path + [member.key],
+            member, path + [member.key],
             "'\(member.key.prefix(bytes: 120))' is not a key that is read here; the system ignores it.\(place)",
-            fix: "Remove it.",
-            edits: place.isEmpty ? [.remove(member)] : []
-        )
+            fix: "Remove it.", edits: place.isEmpty ? [.remove(member)] : [])
     }
 }

@@ -17,8 +17,7 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example(
             "<key>NSAllowsLocalNetworking</key>\n<true/>",
-            root: "<key>CFBundleIdentifier</key>\n<string>$(PRODUCT_BUNDLE_IDENTIFIER)</string>"
-        ),
+            root: "<key>CFBundleIdentifier</key>\n<string>$(PRODUCT_BUNDLE_IDENTIFIER)</string>"),
         check: .plist { facts, hits in
             guard let ats = facts.ats else { return }
             // Placeholders begin with $ or @; without one in the text there is nothing to look for.
@@ -33,18 +32,14 @@ extension RuleCatalog {
             while let (member, path) = pending.popLast() {
                 if PlaceholderText.isIn(member.key) {
                     hits.report(
-                        member,
-                        path,
+                        member, path,
                         "The key '\(member.key.prefix(bytes: 120))' is filled in by the build; which host or key it becomes is not known here.",
-                        fix: "Lint the built app too."
-                    )
+                        fix: "Lint the built app too.")
                 } else if let text = member.node.string, PlaceholderText.isIn(text) {
                     hits.report(
-                        member,
-                        path,
+                        member, path,
                         "The value '\(text.prefix(bytes: 120))' is filled in by the build; what it becomes is not known here.",
-                        fix: "Lint the built app too."
-                    )
+                        fix: "Lint the built app too.")
                 }
                 for child in member.node.members ?? [] { pending.append((child, path + [child.key])) }
                 for (index, element) in (member.node.elements ?? []).enumerated() {

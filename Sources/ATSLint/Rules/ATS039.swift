@@ -19,17 +19,13 @@ extension RuleCatalog {
         fires: .pins(
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
                 + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>",
-            root: "<key>MinimumOSVersion</key>\n<string>13.0</string>"
-        ),
+            root: "<key>MinimumOSVersion</key>\n<string>13.0</string>"),
         passes: .pins(
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
                 + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>",
-            root: "<key>MinimumOSVersion</key>\n<string>14.0</string>"
-        ),
+            root: "<key>MinimumOSVersion</key>\n<string>14.0</string>"),
         notApplicable: Example(
-            "<key>NSAllowsArbitraryLoads</key>\n<false/>",
-            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"
-        ),
+            "<key>NSAllowsArbitraryLoads</key>\n<false/>", root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         check: .plist { facts, hits in
             guard let minimum = facts.subject.minimumOS else { return }
             if facts.reachesIOS9 {
@@ -38,20 +34,16 @@ extension RuleCatalog {
                     && facts.flag(ATSKey.arbitraryLoads) != true
                 {
                     hits.report(
-                        member,
-                        facts.path(member.key),
+                        member, facts.path(member.key),
                         "\(member.key) is not read before \(SystemChange.globalKeys.names); the app supports \(minimum.name) and later, and such loads are blocked there.",
-                        fix: "Raise the minimum system, or expect blocked loads there."
-                    )
+                        fix: "Raise the minimum system, or expect blocked loads there.")
                 }
             }
             if minimum.isBefore(.pins), let member = facts.pinsMember {
                 hits.report(
-                    member,
-                    facts.path(member.key),
+                    member, facts.path(member.key),
                     "NSPinnedDomains is not read before \(SystemChange.pins.names); the app supports \(minimum.name) and later, and nothing is pinned there.",
-                    fix: "Raise the minimum system, or pin in code there."
-                )
+                    fix: "Raise the minimum system, or pin in code there.")
             }
         }
     )

@@ -21,11 +21,9 @@ extension RuleCatalog {
             let builtIn = OSProfile.standard.facts.builtInExceptions.value
             for entry in facts.exceptions where entry.members != nil && builtIn[entry.key] != nil {
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "The system has an exception of its own for \(entry.key) and its subdomains; this entry replaces it as a whole.",
-                    fix: "Remove it, unless you mean to be stricter."
-                )
+                    fix: "Remove it, unless you mean to be stricter.")
             }
         }
     )

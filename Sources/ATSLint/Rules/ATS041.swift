@@ -24,11 +24,9 @@ extension RuleCatalog {
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(version.rawValue) then.",
-                    fix: "Enable TLS 1.2 or 1.3 on the server before the app is built with SDK \(first)."
-                )
+                    fix: "Enable TLS 1.2 or 1.3 on the server before the app is built with SDK \(first).")
             }
         }
     )

@@ -16,8 +16,7 @@ extension RuleCatalog {
             """,
         citation: .security("protocol/SecProtocolConfiguration.m (transformed options)"),
         fires: .domain(
-            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"
-        ),
+            "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in
@@ -25,11 +24,9 @@ extension RuleCatalog {
             where entry.allowsInsecureLoads && entry.flag(ATSKey.forwardSecrecy) == false {
                 guard let member = entry.sub(ATSKey.forwardSecrecy) else { continue }
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "Together with NSExceptionAllowsInsecureHTTPLoads = true this lifts the limit on cipher suites for \(entry.key) altogether.",
-                    fix: "Keep only the one that the server needs."
-                )
+                    fix: "Keep only the one that the server needs.")
             }
         }
     )

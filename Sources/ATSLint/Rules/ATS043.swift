@@ -16,19 +16,16 @@ extension RuleCatalog {
             """,
         citation: Citation(
             source: "Microsoft Learn: HttpClient stack and SSL/TLS implementation selector for iOS and macOS",
-            read: "2026-11-21"
-        ),
+            read: "2026-11-21"),
         fires: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: "managed"),
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: "nsurlsession"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             guard let stack = facts.subject.networkStack, !stack.atsApplies else { return }
             hits.report(
-                facts.subject.document.root,
-                PlistFacts.atsPath,
+                facts.subject.document.root, PlistFacts.atsPath,
                 "The project uses the managed HttpClient handler (\(stack.source)), which is outside ATS: the dictionary has no effect on HttpClient, only on what the system itself loads.",
-                fix: "Use the native handler (NSUrlSessionHandler) if ATS should protect these requests."
-            )
+                fix: "Use the native handler (NSUrlSessionHandler) if ATS should protect these requests.")
         }
     )
 }

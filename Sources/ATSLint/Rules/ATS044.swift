@@ -38,11 +38,9 @@ extension RuleCatalog {
                     let missing = parent.loosenings.subtracting(entry.loosenings)
                     if !missing.isEmpty {
                         hits.report(
-                            entry.member,
-                            entry.path,
+                            entry.member, entry.path,
                             "\(entry.key) does not inherit \(missing.sorted().joined(separator: ", ")) from \(parent.key): the nearest entry decides alone.",
-                            fix: "Repeat it here if the host needs it."
-                        )
+                            fix: "Repeat it here if the host needs it.")
                     }
                     break
                 }

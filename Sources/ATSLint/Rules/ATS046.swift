@@ -19,16 +19,13 @@ extension RuleCatalog {
         firstOS: SystemChange.stackMinimum.list,
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>",
-            root: "<key>DTSDKName</key>\n<string>iphoneos26.0</string>"
-        ),
+            root: "<key>DTSDKName</key>\n<string>iphoneos26.0</string>"),
         passes: .domain(
             "<key>NSExceptionRequiresForwardSecrecy</key><false/>",
-            root: "<key>DTSDKName</key>\n<string>iphoneos26.0</string>"
-        ),
+            root: "<key>DTSDKName</key>\n<string>iphoneos26.0</string>"),
         notApplicable: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>",
-            root: "<key>DTSDKName</key>\n<string>iphoneos18.5</string>"
-        ),
+            root: "<key>DTSDKName</key>\n<string>iphoneos18.5</string>"),
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, let sdk = facts.subject.sdk, sdk >= first else { return }
             let minimum = facts.subject.minimumOS
@@ -39,8 +36,7 @@ extension RuleCatalog {
                     runsOnOlder
                     ? " On \(minimum.map { "\($0.name) and other " } ?? "")older systems it still works." : ""
                 hits.report(
-                    member,
-                    entry.path(member.key),
+                    member, entry.path(member.key),
                     "The app is linked on SDK \(sdk), so on iOS 26, macOS 26 and later this exception has no effect: ATS accepts \(version.rawValue) for \(entry.key), but the network stack does not speak it.\(older)",
                     fix:
                         "Enable TLS 1.2 or 1.3 on the server and remove the key, or set tlsMinimumSupportedProtocolVersion in the app's code."

@@ -18,28 +18,21 @@ extension RuleCatalog {
         fixDescription: "writes the key in ASCII if the entry then loosens nothing",
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "bücher.example"),
         passes: .domain(
-            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
-            host: "xn--bcher-kva.example"
-        ),
+            "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "xn--bcher-kva.example"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             for entry in facts.allEntries where entry.host.isForeign {
                 guard let ascii = HostName.ascii(entry.key), !ascii.hasSameBytes(as: entry.key) else {
                     hits.report(
-                        entry.member,
-                        entry.path,
+                        entry.member, entry.path,
                         "The key '\(entry.key)' is not a host name, so it matches nothing and is never read.",
-                        fix: "Write the host as it appears in the URL, without spaces or other extra characters."
-                    )
+                        fix: "Write the host as it appears in the URL, without spaces or other extra characters.")
                     continue
                 }
                 hits.report(
-                    entry.member,
-                    entry.path,
+                    entry.member, entry.path,
                     "The key '\(entry.key)' is not in ASCII. Loads of that host request '\(ascii)', so the key matches nothing and is never read.",
-                    fix: "Write '\(ascii)'.",
-                    edits: [.rename(entry.member, to: ascii)]
-                )
+                    fix: "Write '\(ascii)'.", edits: [.rename(entry.member, to: ascii)])
             }
         }
     )

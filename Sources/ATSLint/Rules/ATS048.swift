@@ -18,12 +18,10 @@ extension RuleCatalog {
         firstOS: SystemChange.transportSecurity.list,
         fires: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
-            root: "<key>MinimumOSVersion</key>\n<string>8.0</string>"
-        ),
+            root: "<key>MinimumOSVersion</key>\n<string>8.0</string>"),
         passes: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
-            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"
-        ),
+            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             if let sdk = facts.subject.sdk, sdk.isBeforeTransportSecurity {
@@ -40,11 +38,9 @@ extension RuleCatalog {
                 minimum.isBefore(.transportSecurity)
             else { return }
             hits.report(
-                ats,
-                PlistFacts.atsPath,
+                ats, PlistFacts.atsPath,
                 "The app runs on \(minimum.name) and later. App Transport Security does not exist before \(SystemChange.transportSecurity.names): there the dictionary is ignored.",
-                fix: "Later systems need no change; for the older ones check servers in code."
-            )
+                fix: "Later systems need no change; for the older ones check servers in code.")
         }
     )
 }

@@ -3,10 +3,8 @@
 
 extension RuleCatalog {
     static let ats052 = Rule.weakening(
-        "ATS052",
-        "Weaker cipher suites are newly allowed.",
+        "ATS052", "Weaker cipher suites are newly allowed.",
         reason:
             "A comparison with an earlier Info.plist found hosts that may now use suites without forward secrecy, or any suite of the system.",
-        fires: "<key>NSExceptionRequiresForwardSecrecy</key><false/>"
-    )
+        fires: "<key>NSExceptionRequiresForwardSecrecy</key><false/>")
 }

@@ -6,9 +6,7 @@ import Findings
 
 extension RuleCatalog {
     static let ats054 = Rule(
-        "ATS054",
-        .error,
-        "A host is pinned less strictly than before.",
+        "ATS054", .error, "A host is pinned less strictly than before.",
         reason:
             "A comparison with an earlier Info.plist found hosts whose pins were removed, or to which new keys were added.",
         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
@@ -19,12 +17,8 @@ extension RuleCatalog {
         ),
         passes: Example(
             "<key>NSPinnedDomains</key>\n<dict>\n<key>api.example.com</key>\n<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key><string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>\n</dict>",
-            before: ""
-        ),
+            before: ""),
         notApplicable: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>",
-            before: "<key>NSAllowsLocalNetworking</key>\n<true/>"
-        ),
-        check: .difference
-    )
+            "<key>NSAllowsLocalNetworking</key>\n<true/>", before: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        check: .difference)
 }

@@ -8,10 +8,7 @@ extension SessionClock {
     package static let live: SessionClock = {
         let start = ContinuousClock.now
         return SessionClock(
-            uptime: { ContinuousClock.now - start },
-            secondsSince1970: { Date().timeIntervalSince1970 },
-            sleep: { try await Task.sleep(for: $0) },
-            random: { Double.random(in: 0...1) }
-        )
+            uptime: { ContinuousClock.now - start }, secondsSince1970: { Date().timeIntervalSince1970 },
+            sleep: { try await Task.sleep(for: $0) }, random: { Double.random(in: 0...1) })
     }()
 }

@@ -53,11 +53,8 @@ package struct DotNetProject: Sendable {
     /// - Returns: nil if it is no project for Apple systems.
     /// - Throws: `MalformedInput` if it, or a file that it imports, is not well-formed.
     static func read(
-        _ bytes: [UInt8],
-        name: String,
-        configuration: String = "Release",
-        fileAccess: ProjectEvaluation.FileAccess = .none,
-        budget: ReadingBudget = ReadingBudget()
+        _ bytes: [UInt8], name: String, configuration: String = "Release",
+        fileAccess: ProjectEvaluation.FileAccess = .none, budget: ReadingBudget = ReadingBudget()
     ) throws(MalformedInput) -> DotNetProject? {
         let root = try budget.markup(bytes)
         // Projects that name an SDK are never Xamarin's, whatever else they speak of.
@@ -77,20 +74,13 @@ package struct DotNetProject: Sendable {
             if let target = framework.target {
                 // A build for several frameworks starts one for each, with the framework set from outside.
                 inner = try ProjectEvaluation(
-                    root,
-                    project: name,
-                    globals: globals + [("TargetFramework", target)],
-                    fileAccess: fileAccess,
-                    budget: budget
-                )
+                    root, project: name, globals: globals + [("TargetFramework", target)], fileAccess: fileAccess,
+                    budget: budget)
             }
             stacks[framework.platform] =
                 explicit(inner)
                 ?? DotNetStack(
-                    handler: framework.defaultHandler,
-                    source: framework.source,
-                    notFollowed: inner.notFollowed
-                )
+                    handler: framework.defaultHandler, source: framework.source, notFollowed: inner.notFollowed)
         }
         return stacks[first.platform].map { DotNetProject(stack: $0, byPlatform: stacks) }
     }
@@ -107,10 +97,7 @@ package struct DotNetProject: Sendable {
         guard let feature = project.value("UseNativeHttpHandler") else { return nil }
         let isNative = feature.value.equalsIgnoringASCIICase("true")
         return DotNetStack(
-            handler: isNative ? .nsurlsession : .managed,
-            source: feature.source,
-            notFollowed: project.notFollowed
-        )
+            handler: isNative ? .nsurlsession : .managed, source: feature.source, notFollowed: project.notFollowed)
     }
 
     private static func handler(named name: [UInt8]) -> DotNetStack.Handler? {

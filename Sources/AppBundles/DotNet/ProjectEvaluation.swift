@@ -23,9 +23,7 @@ struct ProjectEvaluation {
 
         /// Nothing but the project itself.
         static let none = FileAccess(
-            file: { (_: String) throws(MalformedInput) -> [UInt8]? in nil },
-            exists: { _ in false }
-        )
+            file: { (_: String) throws(MalformedInput) -> [UInt8]? in nil }, exists: { _ in false })
     }
 
     private static let files = 32
@@ -56,10 +54,7 @@ struct ProjectEvaluation {
     ///   - budget: what the projects of a run may still read and put together.
     /// - Throws: `MalformedInput` if a file that it imports is not well-formed, or if the budget does not suffice.
     init(
-        _ root: ProjectMarkup.Element,
-        project: String,
-        globals: [(String, [UInt8])],
-        fileAccess: FileAccess,
+        _ root: ProjectMarkup.Element, project: String, globals: [(String, [UInt8])], fileAccess: FileAccess,
         budget: ReadingBudget
     ) throws(MalformedInput) {
         self.project = project
@@ -67,9 +62,7 @@ struct ProjectEvaluation {
         self.fileAccess = fileAccess
         current = project
         self.globals = Dictionary(
-            globals.map { (Self.key(Array($0.0.utf8)), $0.1) },
-            uniquingKeysWith: { first, _ in first }
-        )
+            globals.map { (Self.key(Array($0.0.utf8)), $0.1) }, uniquingKeysWith: { first, _ in first })
         let usesSDK = root.attribute("Sdk") != nil || root.children.contains { $0.isNamed("Sdk") }
         let isLegacy = !usesSDK && root.children.contains { $0.isNamed("Import") }
         // A project of the older form names what it imports; Microsoft.Common.props, which it imports first, imports the props all the same.
@@ -264,9 +257,7 @@ struct ProjectEvaluation {
     }
 
     private mutating func follow(
-        _ path: String,
-        from element: ProjectMarkup.Element?,
-        depth: Int
+        _ path: String, from element: ProjectMarkup.Element?, depth: Int
     ) throws(MalformedInput) {
         guard depth < Self.depth, read.count < Self.files else {
             if let element { note(element, "has too many imports") }

@@ -242,10 +242,7 @@ struct ProjectExpression {
 
     /// Operands with a word between them, of which one with the deciding value decides; else one that is unknown leaves all unknown.
     private func joined(
-        _ tokens: [Token],
-        _ position: inout Int,
-        _ joint: String,
-        decidedBy deciding: Bool,
+        _ tokens: [Token], _ position: inout Int, _ joint: String, decidedBy deciding: Bool,
         operand: (inout Int) -> Value?
     ) -> Value? {
         guard var left = operand(&position) else { return nil }
@@ -276,8 +273,7 @@ struct ProjectExpression {
             return Value(
                 isTrue: sign == .less
                     ? first < second
-                    : sign == .lessOrEqual ? first <= second : sign == .greater ? first > second : first >= second
-            )
+                    : sign == .lessOrEqual ? first <= second : sign == .greater ? first > second : first >= second)
         }
     }
 

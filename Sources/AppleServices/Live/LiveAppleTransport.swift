@@ -44,19 +44,14 @@ public struct LiveAppleTransport: AppleTransport {
 
     /// A transport that takes any http or https address, for simulators and tests only.
     package static func unrestricted(
-        trust: TrustAnchors? = nil,
-        timeout: Duration = .seconds(60),
-        connectionsPerHost: Int = 64,
+        trust: TrustAnchors? = nil, timeout: Duration = .seconds(60), connectionsPerHost: Int = 64,
         reach: Reach = Reach()
     ) -> LiveAppleTransport {
         LiveAppleTransport(.allowingEverything, trust, timeout, connectionsPerHost, reach: reach)
     }
 
     private init(
-        _ dictionary: ATSDictionary,
-        _ trust: TrustAnchors?,
-        _ timeout: Duration,
-        _ connectionsPerHost: Int = 8,
+        _ dictionary: ATSDictionary, _ trust: TrustAnchors?, _ timeout: Duration, _ connectionsPerHost: Int = 8,
         reach: Reach = Reach()
     ) {
         var configuration = ATSClient.Configuration()
@@ -67,9 +62,7 @@ public struct LiveAppleTransport: AppleTransport {
         configuration.connectionsPerHost = connectionsPerHost
         client = ATSClient(
             policy: ATSPolicy(dictionary: dictionary, profile: .standard),
-            trust: trust ?? (try? TrustAnchors.system()) ?? TrustAnchors(),
-            configuration: configuration
-        )
+            trust: trust ?? (try? TrustAnchors.system()) ?? TrustAnchors(), configuration: configuration)
     }
 
     public func send(_ request: AppleRequest) async throws -> AppleAnswer {
@@ -86,8 +79,7 @@ public struct LiveAppleTransport: AppleTransport {
         } catch let error as ATSLoadError {
             throw AppleTransportFault(
                 code: error.outcome == .refused ? .appleUntrusted : .appleUnreachable,
-                reason: LiveAppleTransport.sentence(error)
-            )
+                reason: LiveAppleTransport.sentence(error))
         } catch is CancellationError {
             throw CancellationError()
         } catch {
@@ -117,11 +109,7 @@ public struct LiveAppleTransport: AppleTransport {
             fields.append(HTTPField(name: name, value: header.value))
         }
         return HTTPRequest(
-            method: method,
-            scheme: String(request.url[..<separator.lowerBound]),
-            authority: String(authority),
-            path: path.isEmpty ? "/" : String(path),
-            headerFields: fields
-        )
+            method: method, scheme: String(request.url[..<separator.lowerBound]), authority: String(authority),
+            path: path.isEmpty ? "/" : String(path), headerFields: fields)
     }
 }

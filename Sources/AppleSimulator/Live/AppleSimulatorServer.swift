@@ -23,10 +23,7 @@ public struct AppleSimulatorServer: Service {
     ///   - port: 0 takes a free one.
     ///   - onListening: Called once with the port that was bound.
     public init(
-        _ simulator: AppleSimulator,
-        host: String = "127.0.0.1",
-        port: Int = 0,
-        logger: Logger,
+        _ simulator: AppleSimulator, host: String = "127.0.0.1", port: Int = 0, logger: Logger,
         onListening: @escaping @Sendable (_ port: Int) -> Void = { _ in }
     ) {
         self.simulator = simulator
@@ -45,9 +42,7 @@ public struct AppleSimulatorServer: Service {
             // An idle connection keeps a place for as long as a slow client needs, and no longer.
             server: .http1(configuration: .init(idleTimeout: .seconds(30))),
             configuration: ApplicationConfiguration(
-                address: .hostname(host, port: port),
-                serverName: "simulated-apple"
-            ),
+                address: .hostname(host, port: port), serverName: "simulated-apple"),
             onServerRunning: { channel in
                 // Without it nobody is kept out, and everything else is as it should be.
                 try? await channel.eventLoop.submit {
@@ -68,14 +63,9 @@ private struct SimulatorResponder: HTTPResponder {
     private let bodyLimit = 64 << 10
 
     func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
-        if WebPages.mustNotAsk(
-            request.uri.path,
-            origin: request.headers[.origin],
-            host: request.head.authority
-        ) {
+        if WebPages.mustNotAsk(request.uri.path, origin: request.headers[.origin], host: request.head.authority) {
             return response(
-                SimulatorAnswer(403, json: AppleSimulator.Problem(error: "origin", detail: WebPages.sentence))
-            )
+                SimulatorAnswer(403, json: AppleSimulator.Problem(error: "origin", detail: WebPages.sentence)))
         }
         var bytes: [UInt8] = []
         for try await part in request.body {
@@ -84,13 +74,8 @@ private struct SimulatorResponder: HTTPResponder {
         }
         let answer = await simulator.answer(
             SimulatorRequest(
-                method: request.method.rawValue,
-                path: request.uri.path,
-                authorization: request.headers[.authorization],
-                body: bytes
-            ),
-            wall: Date()
-        )
+                method: request.method.rawValue, path: request.uri.path, authorization: request.headers[.authorization],
+                body: bytes), wall: Date())
         if answer.delay > .zero { try await Task.sleep(for: answer.delay) }
         return response(answer)
     }
@@ -102,9 +87,7 @@ private struct SimulatorResponder: HTTPResponder {
             if let field = HTTPField.Name(name) { headers[field] = value }
         }
         return Response(
-            status: HTTPResponse.Status(code: answer.status),
-            headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body))
-        )
+            status: HTTPResponse.Status(code: answer.status), headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
     }
 }

@@ -26,12 +26,7 @@ struct BitStore: Sendable {
 
     /// Writes the bits that are given and keeps the others.
     mutating func write(
-        bit0: Bool?,
-        bit1: Bool?,
-        team: String,
-        device: String,
-        _ environment: SimulatedEnvironment,
-        at instant: Date
+        bit0: Bool?, bit1: Bool?, team: String, device: String, _ environment: SimulatedEnvironment, at instant: Date
     ) {
         let owner = Owner(team: team, device: device, environment: environment)
         var bits = states[owner]?.bits ?? .clear

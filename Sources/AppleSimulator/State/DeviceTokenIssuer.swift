@@ -36,12 +36,8 @@ struct DeviceTokenIssuer: Sendable {
     mutating func make(device: String, team: String, environment: SimulatedEnvironment, at instant: Date) -> String {
         serial += 1
         let content = Content(
-            device: device,
-            team: team,
-            environment: environment,
-            serial: serial,
-            issuedAt: Int(instant.timeIntervalSince1970)
-        )
+            device: device, team: team, environment: environment, serial: serial,
+            issuedAt: Int(instant.timeIntervalSince1970))
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let payload = (try? encoder.encode(content)) ?? Data()
@@ -50,12 +46,7 @@ struct DeviceTokenIssuer: Sendable {
     }
 
     /// What a token says, or nil for one that is foreign, of another team or environment, too old, or spent.
-    mutating func open(
-        _ token: String,
-        team: String,
-        environment: SimulatedEnvironment,
-        at instant: Date
-    ) -> Content? {
+    mutating func open(_ token: String, team: String, environment: SimulatedEnvironment, at instant: Date) -> Content? {
         guard token.utf8.count <= 4096, let bytes = Data(base64Encoded: token), bytes.count > 32 else { return nil }
         let payload = bytes.dropFirst(32)
         guard HMAC<SHA256>.isValidAuthenticationCode(bytes.prefix(32), authenticating: payload, using: key),

@@ -15,10 +15,7 @@ package struct NegativeCase<Subject>: Sendable, CustomStringConvertible {
     package var description: String { "\(group) \(what)" }
 
     package init(
-        _ group: Int,
-        _ what: String,
-        _ code: String?,
-        _ change: @escaping @Sendable (inout Subject) throws -> Void
+        _ group: Int, _ what: String, _ code: String?, _ change: @escaping @Sendable (inout Subject) throws -> Void
     ) {
         self.group = group
         self.what = what
@@ -28,9 +25,7 @@ package struct NegativeCase<Subject>: Sendable, CustomStringConvertible {
 
     /// One that takes something from the authority.
     package init(
-        _ group: Int,
-        _ what: String,
-        _ code: String?,
+        _ group: Int, _ what: String, _ code: String?,
         taking change: @escaping @Sendable (inout Subject, SimulatedAuthority) throws -> Void
     ) {
         self.group = group

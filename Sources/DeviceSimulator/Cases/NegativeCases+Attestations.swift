@@ -6,8 +6,7 @@ import Crypto
 extension NegativeCases {
     private static let rsaKey = ASN1.sequence(
         ASN1.sequence(ASN1.object(1, 2, 840, 113549, 1, 1, 1), ASN1.null),
-        ASN1.bits(ASN1.sequence(ASN1.integer(magnitude: [UInt8](repeating: 0xC3, count: 256)), ASN1.integer(65537)))
-    )
+        ASN1.bits(ASN1.sequence(ASN1.integer(magnitude: [UInt8](repeating: 0xC3, count: 256)), ASN1.integer(65537))))
 
     private static func keyInfo(_ point: [UInt8]) -> [UInt8] {
         let curve = ASN1.object(1, 2, 840, 10045, 3, 1, 7)
@@ -92,9 +91,7 @@ extension NegativeCases {
         NegativeCase(36, "explicit parameters", "malformed.certificate") { recipe in
             let point = ASN1.bits([0x04] + [UInt8](repeating: 1, count: 64))
             recipe.leaf.keyInfo = ASN1.sequence(
-                ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), ASN1.sequence(ASN1.integer(1))),
-                point
-            )
+                ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), ASN1.sequence(ASN1.integer(1))), point)
         },
         NegativeCase(37, "a point that is not on the curve", "malformed.certificate") {
             $0.leaf.keyInfo = keyInfo([0x04] + [UInt8](repeating: 1, count: 64))

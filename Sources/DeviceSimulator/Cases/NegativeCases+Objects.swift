@@ -5,10 +5,7 @@ import Crypto
 
 extension NegativeCases {
     private static func object(
-        _ group: Int,
-        _ what: String,
-        _ code: String,
-        _ change: @escaping @Sendable ([UInt8]) throws -> [UInt8]
+        _ group: Int, _ what: String, _ code: String, _ change: @escaping @Sendable ([UInt8]) throws -> [UInt8]
     ) -> NegativeCase<[UInt8]> {
         NegativeCase(group, what, code) { $0 = try change($0) }
     }
@@ -86,12 +83,8 @@ extension NegativeCases {
             // Anybody's: it is no attestation before anything in it is looked at.
             let key = try P256.Signing.PrivateKey(rawRepresentation: [UInt8](repeating: 9, count: 32))
             return try SimulatedAssertion.make(
-                key: key,
-                app: SimulatedApp("ABCDE12345.com.example.app"),
-                system: .iOS("27.0"),
-                counter: 1,
-                clientDataHash: [UInt8](repeating: 0, count: 32)
-            )
+                key: key, app: SimulatedApp("ABCDE12345.com.example.app"), system: .iOS("27.0"), counter: 1,
+                clientDataHash: [UInt8](repeating: 0, count: 32))
         },
     ]
 }

@@ -98,52 +98,31 @@ private struct Stage {
 
     func told(_ app: SimulatedApp) -> VerifierCase.Told {
         VerifierCase.Told(
-            applicationId: app.applicationId,
-            isProduction: app.isProduction,
-            keyId: Array(SHA256.hash(data: point)),
-            clientData: clientData,
-            publicKey: point,
-            attestationRootPEM: authority.attestationRootPEM,
-            receiptRootPEM: authority.receiptRootPEM
-        )
+            applicationId: app.applicationId, isProduction: app.isProduction, keyId: Array(SHA256.hash(data: point)),
+            clientData: clientData, publicKey: point, attestationRootPEM: authority.attestationRootPEM,
+            receiptRootPEM: authority.receiptRootPEM)
     }
 
     func item(
-        _ kind: VerifierCase.Kind,
-        _ group: Int?,
-        _ what: String,
-        _ code: String?,
-        _ object: [UInt8],
-        of app: SimulatedApp? = nil,
-        telling adjust: (inout VerifierCase.Told) -> Void = { _ in }
+        _ kind: VerifierCase.Kind, _ group: Int?, _ what: String, _ code: String?, _ object: [UInt8],
+        of app: SimulatedApp? = nil, telling adjust: (inout VerifierCase.Told) -> Void = { _ in }
     ) -> VerifierCase {
         var told = told(app ?? self.app)
         adjust(&told)
         return VerifierCase(
-            id: VerifierCase.id(kind, group, what),
-            kind: kind,
-            group: group,
-            what: what,
-            object: object,
-            told: told,
-            code: code
-        )
+            id: VerifierCase.id(kind, group, what), kind: kind, group: group, what: what, object: object, told: told,
+            code: code)
     }
 
     // MARK: Objects
 
     func request(_ system: SimulatedSystem, _ app: SimulatedApp) -> SimulatedAttestationRequest {
         SimulatedAttestationRequest(
-            publicKey: point,
-            app: app,
-            system: system,
-            clientDataHash: Array(SHA256.hash(data: clientData))
-        )
+            publicKey: point, app: app, system: system, clientDataHash: Array(SHA256.hash(data: clientData)))
     }
 
     func attestation(
-        _ system: SimulatedSystem? = nil,
-        _ app: SimulatedApp? = nil,
+        _ system: SimulatedSystem? = nil, _ app: SimulatedApp? = nil,
         changing adjust: (inout AttestationRecipe) throws -> Void = { _ in }
     ) throws -> SimulatedAttestation {
         try authority.attest(request(system ?? self.system, app ?? self.app), at: made) { recipe in
@@ -162,33 +141,29 @@ private struct Stage {
         .object
     }
 
-    func assertion(_ system: SimulatedSystem? = nil, _ app: SimulatedApp? = nil, counter: UInt32 = 7)
+    func assertion(
+        _ system: SimulatedSystem? = nil, _ app: SimulatedApp? = nil, counter: UInt32 = 7
+    )
         -> SimulatedAssertion
     {
         SimulatedAssertion(
-            app: app ?? self.app,
-            system: system ?? self.system,
-            counter: counter,
-            clientDataHash: Array(SHA256.hash(data: clientData))
-        )
+            app: app ?? self.app, system: system ?? self.system, counter: counter,
+            clientDataHash: Array(SHA256.hash(data: clientData)))
     }
 
-    func receipt(_ type: SimulatedReceipt.ReceiptType, _ app: SimulatedApp? = nil, leaf: [UInt8]? = nil) throws
+    func receipt(
+        _ type: SimulatedReceipt.ReceiptType, _ app: SimulatedApp? = nil, leaf: [UInt8]? = nil
+    ) throws
         -> SimulatedReceipt
     {
         let app = app ?? self.app
         return SimulatedReceipt(
-            type: type,
-            applicationId: app.applicationId,
+            type: type, applicationId: app.applicationId,
             certificate: try leaf ?? attestation(nil, app).leafCertificate,
-            clientHash: Array(SHA256.hash(data: clientData)),
-            token: authority.token(for: point),
-            isProduction: app.isProduction,
-            creation: made,
-            riskMetric: type == .receipt ? 3 : nil,
+            clientHash: Array(SHA256.hash(data: clientData)), token: authority.token(for: point),
+            isProduction: app.isProduction, creation: made, riskMetric: type == .receipt ? 3 : nil,
             refreshNotBefore: type == .receipt ? made.addingTimeInterval(86_400) : nil,
-            expiration: authority.validity.upperBound
-        )
+            expiration: authority.validity.upperBound)
     }
 
     /// Group 2, at sixteen places.
@@ -276,15 +251,9 @@ private struct Stage {
         func name(_ text: String) -> [UInt8] { SimulatedAuthority.name("SIMULATED WebAuthn " + text) }
         let (root, below) = (SimulatorKey.p384(random.p384()), SimulatorKey.p384(random.p384()))
         var recipe = CertificateRecipe(
-            serialNumber: [1],
-            issuer: name("Root CA"),
-            subject: name("CA 1"),
-            notBefore: authority.validity.lowerBound,
-            notAfter: authority.validity.upperBound,
-            keyInfo: below.keyInfo,
-            extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)],
-            usesSHA384: true
-        )
+            serialNumber: [1], issuer: name("Root CA"), subject: name("CA 1"), notBefore: authority.validity.lowerBound,
+            notAfter: authority.validity.upperBound, keyInfo: below.keyInfo,
+            extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)], usesSHA384: true)
         let foreign = try recipe.signed(by: root)
         var cases = try [("apple", "attest.format.unknown"), ("apple-appattest", "attest.chain.untrusted")].map {
             format,
@@ -320,14 +289,11 @@ private struct Stage {
             let signer = fault == .otherKey ? other : key
             let object = try changed.object(signedBy: signer)
             cases.append(
-                item(.assertion, fault.group, fault.rawValue, fault.expectedCode, object) { $0.previousCounter = 6 }
-            )
+                item(.assertion, fault.group, fault.rawValue, fault.expectedCode, object) { $0.previousCounter = 6 })
         }
         for previous in [7, 8, UInt32.max] as [UInt32] {
             let what = "the counter 7 after \(previous)"
-            cases.append(
-                item(.assertion, 58, what, "assert.counter.replayed", right) { $0.previousCounter = previous }
-            )
+            cases.append(item(.assertion, 58, what, "assert.counter.replayed", right) { $0.previousCounter = previous })
         }
         let code = "malformed.authenticator-data"
         for length in [0, 1, 36, 38] {
@@ -335,8 +301,7 @@ private struct Stage {
             changed.adjustAuthenticatorData = { Array(($0 + [0xF6]).prefix(length)) }
             let object = try changed.object(signedBy: key)
             cases.append(
-                item(.assertion, 65, "authenticator data of \(length) bytes", code, object) { $0.previousCounter = 6 }
-            )
+                item(.assertion, 65, "authenticator data of \(length) bytes", code, object) { $0.previousCounter = 6 })
         }
         cases += [
             item(.assertion, 61, "another key is expected", "assert.signature.invalid", right) {

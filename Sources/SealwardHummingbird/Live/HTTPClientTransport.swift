@@ -25,11 +25,9 @@ struct HTTPClientTransport: GateTransport {
             answer.headers.first(name: name).flatMap { Int($0) }.flatMap { $0 >= 0 ? min($0, 86_400) : nil }
         }
         return GateAnswer(
-            status: Int(clamping: answer.status.code),
-            retryAfterSeconds: number("retry-after"),
+            status: Int(clamping: answer.status.code), retryAfterSeconds: number("retry-after"),
             quotaRemaining: answer.headers.first(name: "x-sealward-quota-remaining").flatMap { Int($0) },
-            body: Array(buffer: body)
-        )
+            body: Array(buffer: body))
     }
 }
 
@@ -40,10 +38,7 @@ extension TokenGate {
     public init(_ configuration: Configuration, client: HTTPClient = .shared) {
         let start = ContinuousClock.now
         self.init(
-            configuration,
-            transport: HTTPClientTransport(client: client, timeout: configuration.timeout),
-            uptime: { start.duration(to: .now) },
-            now: { Date() }
-        )
+            configuration, transport: HTTPClientTransport(client: client, timeout: configuration.timeout),
+            uptime: { start.duration(to: .now) }, now: { Date() })
     }
 }

@@ -64,8 +64,7 @@ struct CertificateExtensions {
         case "1.3.6.1.5.5.7.1.1": try takeInformationAccess(try DERReader.parse(value, "authorityInfoAccess"))
         case "2.5.29.14":
             subjectKeyIdentifier = Array(
-                try (try DERReader.parse(value, "subjectKeyIdentifier")).primitive("subjectKeyIdentifier")
-            )
+                try (try DERReader.parse(value, "subjectKeyIdentifier")).primitive("subjectKeyIdentifier"))
         case "2.5.29.35":
             var reader = try DERReader(try DERReader.parse(value, "authorityKeyIdentifier"), "authorityKeyIdentifier")
             authorityKeyIdentifier = try reader.optional(context: 0).map { node throws(MalformedInput) in

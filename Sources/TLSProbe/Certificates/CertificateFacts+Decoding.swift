@@ -43,33 +43,15 @@ extension CertificateFacts {
         }
         if issuer.relativeNames.isEmpty { faults.append("names no issuer") }
         self.init(
-            der: der,
-            version: version ?? 1,
-            subject: subject.text,
-            issuer: issuer.text,
-            subjectDER: subject.der,
-            issuerDER: issuer.der,
-            serialNumber: Array(serial).hexadecimal(uppercase: true),
-            notBefore: notBefore,
-            notAfter: notAfter,
-            publicKey: key,
-            signature: frame.algorithm.facts,
-            commonNames: subject.commonNames,
-            alternativeNames: extensions.alternativeNames,
-            extendedKeyUsages: extensions.extendedKeyUsages,
-            keyUsage: extensions.keyUsage,
-            isAuthority: extensions.isAuthority,
-            pathLengthConstraint: extensions.pathLength,
-            issuerAddresses: extensions.issuerAddresses,
-            responderAddresses: extensions.responderAddresses,
-            subjectKeyIdentifier: extensions.subjectKeyIdentifier,
-            authorityKeyIdentifier: extensions.authorityKeyIdentifier,
-            embeddedTimestamps: extensions.timestamps,
-            unknownCriticalExtensions: extensions.unknownCritical,
-            malformedExtensions: extensions.malformed,
-            hasNameConstraints: extensions.hasNameConstraints,
-            hasExtensions: hasExtensions,
-            faults: faults
-        )
+            der: der, version: version ?? 1, subject: subject.text, issuer: issuer.text, subjectDER: subject.der,
+            issuerDER: issuer.der, serialNumber: Array(serial).hexadecimal(uppercase: true), notBefore: notBefore,
+            notAfter: notAfter, publicKey: key, signature: frame.algorithm.facts, commonNames: subject.commonNames,
+            alternativeNames: extensions.alternativeNames, extendedKeyUsages: extensions.extendedKeyUsages,
+            keyUsage: extensions.keyUsage, isAuthority: extensions.isAuthority,
+            pathLengthConstraint: extensions.pathLength, issuerAddresses: extensions.issuerAddresses,
+            responderAddresses: extensions.responderAddresses, subjectKeyIdentifier: extensions.subjectKeyIdentifier,
+            authorityKeyIdentifier: extensions.authorityKeyIdentifier, embeddedTimestamps: extensions.timestamps,
+            unknownCriticalExtensions: extensions.unknownCritical, malformedExtensions: extensions.malformed,
+            hasNameConstraints: extensions.hasNameConstraints, hasExtensions: hasExtensions, faults: faults)
     }
 }

@@ -29,8 +29,7 @@ struct DistinguishedName: Sendable {
                 let type = try pair.required("type").objectIdentifier("attribute type of \(what)")
                 let value = try pair.required("value")
                 attributes.append(
-                    Attribute(type: type, text: DistinguishedName.text(of: value), encoded: Array(value.encodedBytes))
-                )
+                    Attribute(type: type, text: DistinguishedName.text(of: value), encoded: Array(value.encodedBytes)))
             }
             relativeNames.append(attributes)
         }

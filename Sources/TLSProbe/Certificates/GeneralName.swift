@@ -39,9 +39,7 @@ enum GeneralName: Sendable {
         case 1: self = .email(Array(try node.primitive("rfc822Name")))
         case 2: self = .dns(Array(try node.primitive("dNSName")))
         case 4:
-            self = .directory(
-                try DistinguishedName(try node.explicit("directoryName"), "directoryName").relativeKeys
-            )
+            self = .directory(try DistinguishedName(try node.explicit("directoryName"), "directoryName").relativeKeys)
         case 6: self = .uri(Array(try node.primitive("uniformResourceIdentifier")))
         case 7: self = .address(Array(try node.primitive("iPAddress")))
         case let tag where tag <= 8: self = .other(tag)

@@ -9,8 +9,7 @@ public enum PEMBlocks {
     ///
     /// - Parameter labels: for example `CERTIFICATE`, `X509 CERTIFICATE` and `TRUSTED CERTIFICATE` without more.
     public static func decode(
-        _ bytes: some Collection<UInt8>,
-        labels: Set<String> = ["CERTIFICATE", "X509 CERTIFICATE"]
+        _ bytes: some Collection<UInt8>, labels: Set<String> = ["CERTIFICATE", "X509 CERTIFICATE"]
     ) -> [[UInt8]] {
         var blocks: [[UInt8]] = []
         let labels = labels.map { Array($0.utf8) }

@@ -44,18 +44,13 @@ package struct SignedCertificate: Sendable {
         let algorithm = try frame.required("signatureAlgorithm", .sequence)
         let signature = try frame.required("signature").bitStringBytes("signature")
         let value = SignedCertificate(
-            signedBytes: signed.encodedBytes,
-            algorithm: try SignatureAlgorithm(algorithm),
-            encodedAlgorithm: algorithm.encodedBytes,
-            signature: signature
-        )
+            signedBytes: signed.encodedBytes, algorithm: try SignatureAlgorithm(algorithm),
+            encodedAlgorithm: algorithm.encodedBytes, signature: signature)
         return (value, signed)
     }
 
     private init(
-        signedBytes: ArraySlice<UInt8>,
-        algorithm: SignatureAlgorithm,
-        encodedAlgorithm: ArraySlice<UInt8>,
+        signedBytes: ArraySlice<UInt8>, algorithm: SignatureAlgorithm, encodedAlgorithm: ArraySlice<UInt8>,
         signature: ArraySlice<UInt8>
     ) {
         self.signedBytes = signedBytes

@@ -88,9 +88,7 @@ package struct StapledResponse: Sendable {
         var singles: [Single] = []
         while let node = list.next() {
             guard singles.count < StapledResponse.maximumSingles else {
-                throw .certificate(
-                    "the OCSP response covers more than \(StapledResponse.maximumSingles) certificates"
-                )
+                throw .certificate("the OCSP response covers more than \(StapledResponse.maximumSingles) certificates")
             }
             singles.append(try Single(node))
         }
@@ -140,8 +138,7 @@ extension StapledResponse.Single {
         issuerNameHash = Array(try identity.required("issuerNameHash", .octetString).primitive("issuerNameHash"))
         issuerKeyHash = Array(try identity.required("issuerKeyHash", .octetString).primitive("issuerKeyHash"))
         serialNumber = try identity.required("serialNumber", .integer).primitive("serialNumber").hexadecimal(
-            uppercase: true
-        )
+            uppercase: true)
         status = try Status(try reader.required("certStatus"))
         thisUpdate = try (try reader.required("thisUpdate", .generalizedTime)).moment("thisUpdate")
         nextUpdate = try reader.optional(context: 0).map { node throws(MalformedInput) in

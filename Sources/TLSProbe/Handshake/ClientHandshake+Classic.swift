@@ -37,9 +37,7 @@ extension ClientHandshake {
         }
         if let scheme = message.scheme {
             try require(
-                offer.signatureSchemes.contains(scheme),
-                "The server signed with \(scheme), which was not offered"
-            )
+                offer.signatureSchemes.contains(scheme), "The server signed with \(scheme), which was not offered")
         }
         self.observation?.signatureScheme = message.scheme
         guard let leafKey else {

@@ -26,11 +26,9 @@ extension ClientHandshake {
             (.modernCertificate, MessageType.compressedCertificate):
             try require(
                 offer.layout.items.contains(.certificateCompression),
-                "The server compressed its certificates, which was not offered"
-            )
+                "The server compressed its certificates, which was not offered")
             try takeModernCertificates(
-                try parse { () throws(MalformedMessage) in try CompressedCertificate.body(body) }
-            )
+                try parse { () throws(MalformedMessage) in try CompressedCertificate.body(body) })
             state = .certificateVerify
         case (.certificateVerify, MessageType.certificateVerify):
             try takeVerify(body)
@@ -38,8 +36,7 @@ extension ClientHandshake {
         case (.finished, MessageType.finished):
             try require(
                 keys?.serverFinished(after: transcript).elementsEqual(body) == true,
-                "The server's Finished does not verify"
-            )
+                "The server's Finished does not verify")
             finish()
         default: throw Abort("The server sent handshake message \(type) where another was expected")
         }

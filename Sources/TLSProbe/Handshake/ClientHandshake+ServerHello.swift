@@ -8,26 +8,20 @@ extension ClientHandshake {
     /// Judges the server's choice against the offer, and turns to the flight of its version.
     mutating func take(_ answer: ServerHello, _ whole: ArraySlice<UInt8>) throws(Abort) -> [UInt8] {
         try require(
-            offer.versions.contains(answer.version),
-            "The server chose \(answer.version), which was not offered"
-        )
+            offer.versions.contains(answer.version), "The server chose \(answer.version), which was not offered")
         try require(
-            offer.sentSuites.contains(answer.suite),
-            "The server chose the suite \(answer.suite), which was not offered"
+            offer.sentSuites.contains(answer.suite), "The server chose the suite \(answer.suite), which was not offered"
         )
         try require(
             (answer.suite.keyExchange == .tls13) == (answer.version >= .tls13),
-            "The server chose \(answer.suite), which does not belong to \(answer.version)"
-        )
+            "The server chose \(answer.suite), which does not belong to \(answer.version)")
         try require(
             answer.version >= .tls12 || !answer.suite.needsTLS12,
-            "The server chose \(answer.suite), which \(answer.version) does not define"
-        )
+            "The server chose \(answer.suite), which \(answer.version) does not define")
         // RFC 8446 section 4.1.3: legacy_version names nothing newer than TLS 1.2.
         try require(
             answer.version < .tls13 || answer.extensions[ExtensionType.supportedVersions] != nil,
-            "The server names \(answer.version) in a field for older versions"
-        )
+            "The server names \(answer.version) in a field for older versions")
         try require(answer.compression == 0, "The server chose compression, which was not offered")
         if answer.isRetryRequest, answer.version >= .tls13 { return try retry(answer, whole) }
         if answer.version >= .tls13 {
@@ -41,28 +35,21 @@ extension ClientHandshake {
     private mutating func startClassic(_ answer: ServerHello) throws(Abort) {
         try require(
             answer.extensions[ExtensionType.supportedVersions] == nil,
-            "The server named \(answer.version) in the extension that only TLS 1.3 has"
-        )
+            "The server named \(answer.version) in the extension that only TLS 1.3 has")
         try require(
             answer.version == offer.maximumVersion || !answer.warnsOfDowngrade || offer.maximumVersion < .tls12,
-            "The server signals a downgrade: it could have negotiated a newer version"
-        )
+            "The server signals a downgrade: it could have negotiated a newer version")
         try require(
             offer.maximumVersion < .tls13 || answer.sessionIdentifier != secrets.sessionIdentifier,
-            "The server resumed a session that was never offered"
-        )
+            "The server resumed a session that was never offered")
         var observation = HandshakeObservation(
-            version: answer.version,
-            suite: answer.suite,
-            keyPossession: .unproven("The server sent no signature"),
+            version: answer.version, suite: answer.suite, keyPossession: .unproven("The server sent no signature"),
             applicationProtocol: try applicationProtocol(answer.extensions),
             timestamps: answer.extensions[ExtensionType.timestamps].map { Array($0) },
-            usesExtendedMasterSecret: answer.extensions[ExtensionType.extendedMasterSecret] != nil
-        )
+            usesExtendedMasterSecret: answer.extensions[ExtensionType.extendedMasterSecret] != nil)
         if answer.suite.keyExchange == .rsa {
             observation.keyPossession = .unproven(
-                "With RSA key exchange only the end of the handshake proves that the server has its private key"
-            )
+                "With RSA key exchange only the end of the handshake proves that the server has its private key")
         }
         self.observation = observation
         serverRandom = answer.random
@@ -71,13 +58,10 @@ extension ClientHandshake {
 
     private mutating func startModern(_ answer: ServerHello, _ whole: ArraySlice<UInt8>) throws(Abort) {
         try require(
-            answer.sessionIdentifier == secrets.sessionIdentifier,
-            "The server does not echo the session identifier"
-        )
+            answer.sessionIdentifier == secrets.sessionIdentifier, "The server does not echo the session identifier")
         try require(
             observation.map { $0.suite == answer.suite } ?? true,
-            "The server changed the suite after its HelloRetryRequest"
-        )
+            "The server changed the suite after its HelloRetryRequest")
         guard let (group, share) = answer.keyShare, let mine = shares.first(where: { $0.group == group }) else {
             throw Abort("The server's key share is for a group that was not offered")
         }
@@ -88,12 +72,8 @@ extension ClientHandshake {
         transcript += whole
         keys = HandshakeKeys(suite: answer.suite, sharedSecret: secret, transcript: transcript)
         observation = HandshakeObservation(
-            version: answer.version,
-            suite: answer.suite,
-            group: group,
-            keyPossession: .unproven("The server sent no signature"),
-            usedHelloRetryRequest: observation != nil
-        )
+            version: answer.version, suite: answer.suite, group: group,
+            keyPossession: .unproven("The server sent no signature"), usedHelloRetryRequest: observation != nil)
         state = .encryptedExtensions
     }
 
@@ -101,23 +81,17 @@ extension ClientHandshake {
     private mutating func retry(_ answer: ServerHello, _ whole: ArraySlice<UInt8>) throws(Abort) -> [UInt8] {
         try require(observation == nil, "The server sent a second HelloRetryRequest")
         try require(
-            answer.sessionIdentifier == secrets.sessionIdentifier,
-            "The server does not echo the session identifier"
-        )
+            answer.sessionIdentifier == secrets.sessionIdentifier, "The server does not echo the session identifier")
         if let (group, _) = answer.keyShare {
             try require(
                 offer.groups.contains(group) && !shares.contains { $0.group == group },
-                "The server asked for the group \(group), which was not offered or already has a key share"
-            )
+                "The server asked for the group \(group), which was not offered or already has a key share")
             guard let share = secrets.keyShare(group) else {
                 guard offer.learnsForeignGroups else { throw Abort("The group \(group) cannot be used here") }
                 observation = HandshakeObservation(
-                    version: answer.version,
-                    suite: answer.suite,
-                    group: group,
+                    version: answer.version, suite: answer.suite, group: group,
                     keyPossession: .unproven("The key exchange with \(group) cannot be done here"),
-                    usedHelloRetryRequest: true
-                )
+                    usedHelloRetryRequest: true)
                 finish()
                 return []
             }
@@ -138,10 +112,7 @@ extension ClientHandshake {
         try require(hello.cookie != nil || answer.keyShare != nil, "The server's HelloRetryRequest changes nothing")
         try require(!messages.isInsideMessage, "The server sent more after its HelloRetryRequest")
         observation = HandshakeObservation(
-            version: answer.version,
-            suite: answer.suite,
-            keyPossession: .unproven("The server sent no signature")
-        )
+            version: answer.version, suite: answer.suite, keyPossession: .unproven("The server sent no signature"))
         let hash: ScheduleHash = answer.suite == .aes256GCMSHA384 ? .sha384 : .sha256
         let digest = hash.hash(transcript)
         hello.isSecond = true

@@ -101,10 +101,7 @@ package struct ClientHandshake: Sendable {
     private mutating func sealedAlert(_ level: UInt8, _ description: UInt8) -> [UInt8] {
         if let sealed = keys?.writing.seal(ContentType.alert, [level, description]) { return sealed }
         return RecordReader.record(
-            ContentType.alert,
-            version: min(observation?.version ?? .tls10, .tls12).rawValue,
-            [level, description]
-        )
+            ContentType.alert, version: min(observation?.version ?? .tls10, .tls12).rawValue, [level, description])
     }
 
     // MARK: Records
@@ -174,9 +171,7 @@ package struct ClientHandshake: Sendable {
     // MARK: Messages
 
     private mutating func take(
-        _ type: UInt8,
-        _ body: ArraySlice<UInt8>,
-        _ whole: ArraySlice<UInt8>
+        _ type: UInt8, _ body: ArraySlice<UInt8>, _ whole: ArraySlice<UInt8>
     ) throws(Abort) -> [UInt8] {
         // HelloRequest is ignored and stays out of the transcript (RFC 5246 section 7.4.1.1).
         if type == MessageType.helloRequest, body.isEmpty, keys == nil, state != .serverHello {

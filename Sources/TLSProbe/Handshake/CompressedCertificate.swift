@@ -17,8 +17,7 @@ enum CompressedCertificate {
         else { throw MalformedMessage("The server's CompressedCertificate is malformed") }
         guard algorithm == zlib else {
             throw MalformedMessage(
-                "The server compressed its certificates with algorithm \(algorithm), which was not offered"
-            )
+                "The server compressed its certificates with algorithm \(algorithm), which was not offered")
         }
         guard (1...WireLimits.message).contains(length) else {
             throw MalformedMessage("The server announced certificates of \(length) bytes")
@@ -34,8 +33,7 @@ enum CompressedCertificate {
         }
         guard output.count == length else {
             throw MalformedMessage(
-                "The server's compressed certificates are damaged, or expand to a length other than announced"
-            )
+                "The server's compressed certificates are damaged, or expand to a length other than announced")
         }
         return output[...]
     }

@@ -7,10 +7,7 @@ import TLSFacts
 enum HandshakeSignature {
     /// A signature of TLS 1.2 or 1.3 with a signature scheme.
     static func check(
-        _ scheme: SignatureScheme,
-        _ signature: ArraySlice<UInt8>,
-        over message: [UInt8],
-        _ key: PublicKeyFacts
+        _ scheme: SignatureScheme, _ signature: ArraySlice<UInt8>, over message: [UInt8], _ key: PublicKeyFacts
     ) -> KeyPossession {
         guard let (family, hash) = schemes[scheme] else {
             return .unproven("The signature scheme \(scheme) cannot be checked here")
@@ -23,9 +20,7 @@ enum HandshakeSignature {
 
     /// A signature of TLS 1.0 or 1.1, which has no scheme (RFC 4492 section 5.4, RFC 4346 section 7.4.3).
     static func checkBeforeSchemes(
-        _ signature: ArraySlice<UInt8>,
-        over message: [UInt8],
-        _ key: PublicKeyFacts
+        _ signature: ArraySlice<UInt8>, over message: [UInt8], _ key: PublicKeyFacts
     ) -> KeyPossession {
         switch key.kind {
         case .ellipticCurve:

@@ -32,13 +32,10 @@ public struct HelloOffer: Sendable, Hashable {
     ///   - serverName: the name for the server_name extension. Nothing is sent for an address literal (RFC 6066 section 3).
     ///   - keyShareGroups: the groups that TLS 1.3 sends a key share for at once; others cost a HelloRetryRequest.
     public init(
-        minimumVersion: TLSVersion = .tls12,
-        maximumVersion: TLSVersion = .tls13,
-        suites: [CipherSuite],
+        minimumVersion: TLSVersion = .tls12, maximumVersion: TLSVersion = .tls13, suites: [CipherSuite],
         groups: [NamedGroup] = HelloOffer.commonGroups,
         signatureSchemes: [SignatureScheme] = HelloOffer.commonSignatureSchemes,
-        applicationProtocols: [String] = ["h2", "http/1.1"],
-        serverName: String? = nil,
+        applicationProtocols: [String] = ["h2", "http/1.1"], serverName: String? = nil,
         keyShareGroups: [NamedGroup] = [.x25519, .secp256r1]
     ) {
         self.minimumVersion = minimumVersion

@@ -45,10 +45,7 @@ extension ClientBootstrap {
             // Safe: the value is an address as the system lays it out, and is read while it is lent, no further than its count.
             let result = unsafe withUnsafeBytes(of: address) { bytes in
                 unsafe connect(
-                    descriptor,
-                    bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
-                    socklen_t(bytes.count)
-                )
+                    descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
             }
             let code = errno
             if result == 0 || code == EINPROGRESS || code == EINTR { return descriptor }

@@ -40,10 +40,7 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
         let port = url.port ?? 80
         guard (1...65535).contains(port), TargetDeadline.remaining(atMost: timeout) > .zero,
             case .addresses(let addresses) = await resolver.resolve(
-                host: host,
-                port: port,
-                timeout: TargetDeadline.remaining(atMost: timeout)
-            )
+                host: host, port: port, timeout: TargetDeadline.remaining(atMost: timeout))
         else { return [] }
         var path = url.percentEncodedPath.isEmpty ? "/" : url.percentEncodedPath
         if let query = url.percentEncodedQuery { path += "?" + query }

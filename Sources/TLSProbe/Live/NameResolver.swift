@@ -35,8 +35,7 @@ public struct NameResolver: Sendable {
 
     /// - Parameter lookUp: asks for a name and port, and may block for as long as it likes.
     init(
-        overrides: [AddressOverride] = [],
-        threads: LookUpThreads,
+        overrides: [AddressOverride] = [], threads: LookUpThreads,
         lookUp: @escaping @Sendable (String, Int) -> Resolution
     ) {
         self.threads = threads

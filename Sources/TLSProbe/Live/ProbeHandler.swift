@@ -24,9 +24,7 @@ final class ProbeHandler: ChannelInboundHandler {
     ///   - connectTimeout: until the hello is written; at most `timeout`.
     ///   - timeout: for the whole probe.
     init(
-        _ handshake: ClientHandshake,
-        promise: EventLoopPromise<ProbeEnd>,
-        connectTimeout: TimeAmount,
+        _ handshake: ClientHandshake, promise: EventLoopPromise<ProbeEnd>, connectTimeout: TimeAmount,
         timeout: TimeAmount
     ) {
         self.handshake = handshake

@@ -28,10 +28,7 @@ public struct Prober: Sendable {
     ///   - serverName: replaces the name of the offer where it is not nil.
     ///   - timeout: for the whole probe, connecting included.
     package func probe(
-        _ offer: HelloOffer,
-        address: SocketAddress,
-        serverName: String? = nil,
-        connectTimeout: Duration = .seconds(5),
+        _ offer: HelloOffer, address: SocketAddress, serverName: String? = nil, connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)
     ) async -> HandshakeOutcome {
         var offer = offer
@@ -40,10 +37,7 @@ public struct Prober: Sendable {
     }
 
     private func attempt(
-        _ offer: HelloOffer,
-        address: SocketAddress,
-        connectTimeout: Duration,
-        timeout: Duration
+        _ offer: HelloOffer, address: SocketAddress, connectTimeout: Duration, timeout: Duration
     ) async -> ProbeEnd {
         let handshake = ClientHandshake(offer: offer, secrets: .fresh())
         let loop = group.any()
@@ -53,12 +47,8 @@ public struct Prober: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
                         ProbeHandler(
-                            handshake,
-                            promise: promise,
-                            connectTimeout: TimeAmount(min(connectTimeout, timeout)),
-                            timeout: TimeAmount(timeout)
-                        )
-                    )
+                            handshake, promise: promise, connectTimeout: TimeAmount(min(connectTimeout, timeout)),
+                            timeout: TimeAmount(timeout)))
                 }
             }
             .connectEarly(to: address, on: loop)
@@ -80,11 +70,8 @@ public struct Prober: Sendable {
     ///   - timeout: for each address. All of them together never take longer than the target of the current task has left.
     /// - Returns: the outcome, and the address that it is from.
     package func probe(
-        _ offer: HelloOffer,
-        addresses: [SocketAddress],
-        serverName: String? = nil,
-        connectTimeout: Duration = .seconds(5),
-        timeout: Duration = .seconds(10)
+        _ offer: HelloOffer, addresses: [SocketAddress], serverName: String? = nil,
+        connectTimeout: Duration = .seconds(5), timeout: Duration = .seconds(10)
     ) async -> (outcome: HandshakeOutcome, address: SocketAddress?) {
         var offer = offer
         if let serverName { offer.serverName = serverName }
@@ -94,10 +81,7 @@ public struct Prober: Sendable {
 
     /// The same, and whether the hello was written at all: silence after a hello is another thing than no connection.
     package func attempt(
-        _ offer: HelloOffer,
-        addresses: [SocketAddress],
-        connectTimeout: Duration,
-        timeout: Duration
+        _ offer: HelloOffer, addresses: [SocketAddress], connectTimeout: Duration, timeout: Duration
     ) async -> (outcome: HandshakeOutcome, address: SocketAddress?, wasConnected: Bool) {
         var last: (HandshakeOutcome, SocketAddress?, Bool) = (
             .connection(.nameNotFound("the name has no address")), nil, false
@@ -107,12 +91,7 @@ public struct Prober: Sendable {
             guard left > .zero else {
                 return last.1 == nil ? (.connection(.timeout), nil, false) : last
             }
-            let end = await attempt(
-                offer,
-                address: address,
-                connectTimeout: min(connectTimeout, left),
-                timeout: left
-            )
+            let end = await attempt(offer, address: address, connectTimeout: min(connectTimeout, left), timeout: left)
             last = (end.outcome, address, end.wasConnected)
             switch end.outcome {
             case .connection(.refused), .connection(.timeout), .connection(.unreachable): continue
@@ -126,21 +105,14 @@ public struct Prober: Sendable {
     ///
     /// - Parameter serverName: the name to ask for; nil takes the host, where that is a name.
     public func probe(
-        _ offer: HelloOffer,
-        host: String,
-        port: Int,
-        serverName: String? = nil,
-        connectTimeout: Duration = .seconds(5),
+        _ offer: HelloOffer, host: String, port: Int, serverName: String? = nil, connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)
     ) async -> HandshakeOutcome {
         switch await resolver.resolve(host: host, port: port, timeout: timeout) {
         case .failed(let failure): .connection(failure)
         case .addresses(let addresses):
             await probe(
-                offer,
-                addresses: addresses,
-                serverName: serverName ?? host,
-                connectTimeout: connectTimeout,
+                offer, addresses: addresses, serverName: serverName ?? host, connectTimeout: connectTimeout,
                 timeout: timeout
             ).outcome
         }

@@ -13,10 +13,7 @@ package enum TargetDeadline {
     }
 
     /// Runs `body` with a deadline after `limit`, or with the one that holds already if that is earlier.
-    package static func within<Result>(
-        _ limit: Duration,
-        _ body: () async throws -> Result
-    ) async rethrows -> Result {
+    package static func within<Result>(_ limit: Duration, _ body: () async throws -> Result) async rethrows -> Result {
         let own = ContinuousClock.now + limit
         return try await $end.withValue(end.map { min($0, own) } ?? own) { try await body() }
     }

@@ -14,8 +14,7 @@ package enum SmallerHello {
     ///   - again: sends the large hello once more; nil when the time is over.
     /// - Returns: nil if the large hello was answered this time, or could not be sent.
     package static func outcome(
-        of smaller: () async -> HandshakeOutcome?,
-        again: () async -> HandshakeOutcome?
+        of smaller: () async -> HandshakeOutcome?, again: () async -> HandshakeOutcome?
     ) async -> HandshakeOutcome? {
         guard let outcome = await smaller() else { return nil }
         if outcome.isSilence { return outcome }

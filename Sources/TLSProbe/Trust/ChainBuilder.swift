@@ -44,9 +44,7 @@ public struct ChainBuilder: Sendable {
     ///   - instant: decides only between several complete paths.
     ///   - scope: the addresses that intermediates may be fetched from.
     public func build(
-        presented: [[UInt8]],
-        at instant: Date? = nil,
-        fetchingWithin scope: FetchScope = .publicAddresses
+        presented: [[UInt8]], at instant: Date? = nil, fetchingWithin scope: FetchScope = .publicAddresses
     ) async -> ChainFacts {
         let parsed: [CertificateFacts?] = presented.prefix(limits.presented).enumerated().map { index, der in
             index == 0 ? try? CertificateFacts(decoding: der) : anchors.issuers[der]
@@ -61,12 +59,8 @@ public struct ChainBuilder: Sendable {
         var tried: Set<String> = []
         while true {
             var search = PathSearch(
-                leaf: leaf,
-                others: certificates.dropFirst() + fetched.map(\.certificate),
-                anchors,
-                limits,
-                preferringValidAt: instant
-            )
+                leaf: leaf, others: certificates.dropFirst() + fetched.map(\.certificate), anchors, limits,
+                preferringValidAt: instant)
             let result = search.run()
             guard case .unanchored(let partial) = result.path, let tip = partial.last,
                 let found = await fetch(above: tip, &tried, scope)
@@ -82,9 +76,7 @@ public struct ChainBuilder: Sendable {
 
     /// The issuer of `tip` from its caIssuers addresses; nil if there is none, or the bounds are reached.
     private func fetch(
-        above tip: CertificateFacts,
-        _ tried: inout Set<String>,
-        _ scope: FetchScope
+        above tip: CertificateFacts, _ tried: inout Set<String>, _ scope: FetchScope
     ) async -> FetchedCertificate? {
         guard let fetcher, !tip.isSelfIssued else { return nil }
         let wanted = DistinguishedName.comparisonKey(tip.issuerDER)

@@ -18,8 +18,7 @@ enum PathRules {
         }
         for identifier in certificate.unknownCriticalExtensions {
             violations.append(
-                PathViolation("\(name) has the critical extension \(identifier), which is not supported here")
-            )
+                PathViolation("\(name) has the critical extension \(identifier), which is not supported here"))
         }
         for identifier in certificate.malformedExtensions {
             violations.append(PathViolation("The extension \(identifier) of \(name) is malformed or occurs twice"))
@@ -30,21 +29,19 @@ enum PathRules {
     /// What it breaks as the issuer of an intermediate or a leaf.
     ///
     /// - Parameter intermediates: how many certificates that are not self-issued stand between it and the leaf (section 4.2.1.9).
-    static func asIntermediate(_ certificate: CertificateFacts, _ name: String, above intermediates: Int)
+    static func asIntermediate(
+        _ certificate: CertificateFacts, _ name: String, above intermediates: Int
+    )
         -> [PathViolation]
     {
         var violations: [PathViolation] = []
         if certificate.isAuthority != true {
             violations.append(
-                PathViolation("\(name) issued a certificate but is not a CA (basicConstraints)", .authority)
-            )
+                PathViolation("\(name) issued a certificate but is not a CA (basicConstraints)", .authority))
         } else if let usage = certificate.keyUsage, !usage.contains(keyCertSign) {
             violations.append(
                 PathViolation(
-                    "\(name) issued a certificate but its key usage does not allow that (keyCertSign)",
-                    .authority
-                )
-            )
+                    "\(name) issued a certificate but its key usage does not allow that (keyCertSign)", .authority))
         }
         return violations + subject(certificate, name) + length(certificate, name, above: intermediates)
     }
@@ -67,7 +64,9 @@ enum PathRules {
             ? [PathViolation("\(name) issued a certificate but has no subject", .authority)] : []
     }
 
-    private static func length(_ certificate: CertificateFacts, _ name: String, above intermediates: Int)
+    private static func length(
+        _ certificate: CertificateFacts, _ name: String, above intermediates: Int
+    )
         -> [PathViolation]
     {
         guard let limit = certificate.pathLengthConstraint, intermediates > limit else { return [] }

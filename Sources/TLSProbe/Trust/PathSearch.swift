@@ -56,11 +56,8 @@ struct PathSearch {
     private var broken: (nodes: [PathNode], index: Int)?
 
     init(
-        leaf: CertificateFacts,
-        others: some Collection<CertificateFacts>,
-        _ anchors: TrustAnchors,
-        _ limits: ChainBuilder.Limits,
-        preferringValidAt instant: Date?
+        leaf: CertificateFacts, others: some Collection<CertificateFacts>, _ anchors: TrustAnchors,
+        _ limits: ChainBuilder.Limits, preferringValidAt instant: Date?
     ) {
         self.leaf = PathNode(leaf, index: 0, anchors.issuerNames, at: instant)
         self.anchors = anchors
@@ -80,9 +77,7 @@ struct PathSearch {
     mutating func run() -> Result {
         if let anchor = anchors.root(equalTo: leaf.certificate.der) {
             return Result(
-                path: .anchored([leaf.certificate], anchor),
-                violations: PathRules.own(leaf.certificate, leaf.name)
-            )
+                path: .anchored([leaf.certificate], anchor), violations: PathRules.own(leaf.certificate, leaf.name))
         }
         for soundness in PathNode.Soundness.allCases {
             explore(soundness)
@@ -118,11 +113,7 @@ struct PathSearch {
     }
 
     /// Checks that `issuer` may stand above the tip in this round and signed it; nil if not.
-    private mutating func extended(
-        _ partial: Partial,
-        by issuer: PathNode,
-        _ allowed: PathNode.Soundness
-    ) -> Partial? {
+    private mutating func extended(_ partial: Partial, by issuer: PathNode, _ allowed: PathNode.Soundness) -> Partial? {
         guard let tip = partial.nodes.last, steps < limits.steps, issuer.soundness <= allowed else { return nil }
         steps += 1
         if allowed < .flawed, !dependentViolations(issuer, above: partial.nodes[...]).isEmpty { return nil }
@@ -220,10 +211,7 @@ struct PathSearch {
         guard issuer.certificate.hasNameConstraints else { return [] }
         return path.filter { $0 === leaf || !$0.isSelfIssued }.compactMap { node in
             constraints.violation(of: issuer, on: node).map {
-                PathViolation(
-                    "The name constraints of \(issuer.name) \($0) (\(node.name))",
-                    .names
-                )
+                PathViolation("The name constraints of \(issuer.name) \($0) (\(node.name))", .names)
             }
         }
     }
@@ -236,9 +224,7 @@ struct PathSearch {
             let certificates = best.path.nodes.map(\.certificate)
             if let (index, reason) = best.path.unverifiable {
                 return Result(
-                    path: .unverifiable(certificates, anchor, index: index, reason),
-                    violations: best.violations
-                )
+                    path: .unverifiable(certificates, anchor, index: index, reason), violations: best.violations)
             }
             return Result(path: .anchored(certificates, anchor), violations: best.violations)
         }
@@ -278,10 +264,7 @@ final class PathNode {
     private(set) lazy var names = ConstrainedNames(of: certificate)
 
     init(
-        _ certificate: CertificateFacts,
-        index: Int,
-        _ known: DecodedIssuers<EncodedKey>,
-        at instant: Date?,
+        _ certificate: CertificateFacts, index: Int, _ known: DecodedIssuers<EncodedKey>, at instant: Date?,
         anchor: AnchorFacts? = nil
     ) {
         self.certificate = certificate

@@ -66,9 +66,7 @@ package struct VerificationKey: Sendable {
 
     /// Checks a signature over a message.
     package func check(
-        _ signature: some Collection<UInt8>,
-        over message: some Collection<UInt8>,
-        family: SignatureAlgorithm.Family,
+        _ signature: some Collection<UInt8>, over message: some Collection<UInt8>, family: SignatureAlgorithm.Family,
         hash: SignatureFacts.Hash
     ) -> SignatureVerdict {
         let signature = Data(signature)
@@ -89,11 +87,8 @@ package struct VerificationKey: Sendable {
     }
 
     /// Called with the four digests that `_CryptoExtras` knows and with no other: any other ends the process.
-    private func check(
-        _ signature: Data,
-        digest: some Digest,
-        _ family: SignatureAlgorithm.Family
-    ) -> SignatureVerdict {
+    private func check(_ signature: Data, digest: some Digest, _ family: SignatureAlgorithm.Family) -> SignatureVerdict
+    {
         switch (key, family) {
         case (.rsa(let rsa), .rsaPKCS1):
             return rsa.isValidSignature(.init(rawRepresentation: signature), for: digest, padding: .insecurePKCS1v1_5)

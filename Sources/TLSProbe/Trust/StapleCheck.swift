@@ -38,9 +38,7 @@ enum StapleCheck {
 
     /// Whether the CertID is that of the leaf: the names and keys of two authorities may differ in either alone.
     private static func names(
-        _ single: StapledResponse.Single,
-        _ leaf: CertificateFacts,
-        _ issuer: CertificateFacts
+        _ single: StapledResponse.Single, _ leaf: CertificateFacts, _ issuer: CertificateFacts
     ) -> Bool {
         guard single.serialNumber == leaf.serialNumber, let key = keyBytes(issuer.publicKey) else { return false }
         return hash(single.hashAlgorithm, leaf.issuerDER) == single.issuerNameHash
@@ -48,11 +46,8 @@ enum StapleCheck {
     }
 
     /// Why the signer may not speak for the issuer; nil if it may and the signature holds.
-    private static func signerFault(
-        _ response: StapledResponse,
-        _ issuer: CertificateFacts,
-        _ instant: Date
-    ) -> String? {
+    private static func signerFault(_ response: StapledResponse, _ issuer: CertificateFacts, _ instant: Date) -> String?
+    {
         if isResponder(issuer, response.responder) { return signatureFault(response, issuer.publicKey) }
         // Section 4.2.2.2: a responder that the issuer itself has appointed, by a certificate for OCSPSigning.
         let appointed = response.certificates.lazy.compactMap { try? CertificateFacts(decoding: $0) }
@@ -76,11 +71,7 @@ enum StapleCheck {
             return "it is signed with \(algorithm.hash.rawValue.uppercased())"
         }
         let verdict = VerificationKey(key).check(
-            response.signature,
-            over: response.signedBytes,
-            family: algorithm.family,
-            hash: algorithm.hash
-        )
+            response.signature, over: response.signedBytes, family: algorithm.family, hash: algorithm.hash)
         switch verdict {
         case .valid: return nil
         case .invalid: return "its signature does not verify"

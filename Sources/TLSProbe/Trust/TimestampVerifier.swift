@@ -16,11 +16,8 @@ package struct TimestampVerifier: TimestampVerifying {
 
     /// Whether the log made this timestamp for this certificate.
     package func verdict(
-        on timestamp: SignedTimestamp,
-        from source: SignedTimestamp.Source,
-        leaf: CertificateFacts,
-        issuer: CertificateFacts?,
-        logKey: [UInt8]
+        on timestamp: SignedTimestamp, from source: SignedTimestamp.Source, leaf: CertificateFacts,
+        issuer: CertificateFacts?, logKey: [UInt8]
     ) -> SignedTimestamp.SignatureVerdict {
         guard Array(SHA256.hash(data: logKey)) == timestamp.logIdentifier else {
             return .unchecked("the list contains another key under the log's id")

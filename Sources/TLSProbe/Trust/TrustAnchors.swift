@@ -44,11 +44,7 @@ public struct TrustAnchors: Sendable {
     /// The roots of this Debian or Ubuntu system, which are Mozilla's, not Apple's.
     /// - Throws: `malformed.trust-store` where the file is absent or has no certificate.
     public static func system(path: String = TrustAnchors.systemPath) throws(MalformedInput) -> TrustAnchors {
-        try TrustAnchors(
-            pem: try read(path),
-            kind: .system,
-            store: path == systemPath ? "\(path) (Mozilla)" : path
-        )
+        try TrustAnchors(pem: try read(path), kind: .system, store: path == systemPath ? "\(path) (Mozilla)" : path)
     }
 
     /// Adds the roots of a file (`--ca-file`, `--roots`).
@@ -126,8 +122,7 @@ public struct TrustAnchors: Sendable {
     }
 
     private static func read(
-        _ path: String,
-        _ open: () throws(InputFault) -> InputFile
+        _ path: String, _ open: () throws(InputFault) -> InputFile
     ) throws(MalformedInput) -> [UInt8] {
         let bytes: [UInt8]
         do {
@@ -136,11 +131,7 @@ public struct TrustAnchors: Sendable {
             throw MalformedInput(code: .malformedTrustStore, place: path, reason: error.reason)
         }
         guard bytes.count <= maximumSize else {
-            throw MalformedInput(
-                code: .malformedTrustStore,
-                place: path,
-                reason: "the file is larger than 64 MiB"
-            )
+            throw MalformedInput(code: .malformedTrustStore, place: path, reason: "the file is larger than 64 MiB")
         }
         return bytes
     }

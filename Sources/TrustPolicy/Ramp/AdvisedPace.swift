@@ -21,7 +21,5 @@ package enum AdvisedPace {
 
     /// Apple's advice of 2021 on the pace of a ramp.
     package static let advice2021 = Citation.apple(
-        "WWDC21-10244: Mitigate fraud with App Attest and DeviceCheck",
-        read: "2026-11-21"
-    )
+        "WWDC21-10244: Mitigate fraud with App Attest and DeviceCheck", read: "2026-11-21")
 }

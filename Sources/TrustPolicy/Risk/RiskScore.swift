@@ -39,20 +39,12 @@ public struct RiskScore: Sendable, Equatable {
         add(.unsupported, min(5 * unsupported, 15), "\(unsupported) reports of an unsupported device.")
         func failures(_ kind: RiskSignals.FailureClass) -> Int { min(max(0, signals.failures[kind] ?? 0), 1_000) }
         add(
-            .transientFailures,
-            min(max(0, failures(.transient) - 10) / 2, 10),
-            "\(failures(.transient)) failures that also happen to honest clients."
-        )
+            .transientFailures, min(max(0, failures(.transient) - 10) / 2, 10),
+            "\(failures(.transient)) failures that also happen to honest clients.")
         add(
-            .replays,
-            min(5 * max(0, failures(.replay) - 2), 30),
-            "\(failures(.replay)) repeated counters or challenges."
-        )
-        add(
-            .forgeries,
-            min(15 * failures(.forgery), 50),
-            "\(failures(.forgery)) requests that no honest app produces."
-        )
+            .replays, min(5 * max(0, failures(.replay) - 2), 30),
+            "\(failures(.replay)) repeated counters or challenges.")
+        add(.forgeries, min(15 * failures(.forgery), 50), "\(failures(.forgery)) requests that no honest app produces.")
         let keys = min(max(0, signals.keysOfUser), 1_000)
         add(.keysOfUser, min(4 * max(0, keys - 5), 40), "The user attested \(keys) keys in 30 days.")
         let users = min(max(0, signals.usersOfKey), 1_000)
@@ -61,28 +53,20 @@ public struct RiskScore: Sendable, Equatable {
             let baseline = signals.baseline ?? .unknown
             let excess = baseline.excess(of: metric)
             add(
-                .metricAboveBaseline,
-                Int((min(excess, 10) * 10).rounded()),
-                "The device attested about \(metric) keys in 30 days; the app's threshold is \(baseline.threshold)."
-            )
+                .metricAboveBaseline, Int((min(excess, 10) * 10).rounded()),
+                "The device attested about \(metric) keys in 30 days; the app's threshold is \(baseline.threshold).")
         }
         let gap = min(max(0, signals.largestCounterGap), Int(UInt32.max))
         add(
-            .counterGap,
-            gap < 100 ? 0 : gap < 10_000 ? 5 : 15,
-            "The counter once jumped by \(gap): some assertions never arrived."
-        )
+            .counterGap, gap < 100 ? 0 : gap < 10_000 ? 5 : 15,
+            "The counter once jumped by \(gap): some assertions never arrived.")
         add(.environment, signals.hasEnvironmentSurprise ? 20 : 0, "A key from another environment was seen.")
         add(
-            .category,
-            signals.hasCategorySurprise ? 30 : 0,
-            "The app was installed from a source through which it is not distributed."
-        )
+            .category, signals.hasCategorySurprise ? 30 : 0,
+            "The app was installed from a source through which it is not distributed.")
         add(
-            .extensionsMissing,
-            signals.lacksExpectedExtensions ? 20 : 0,
-            "The device's system sends extensions, but none arrived."
-        )
+            .extensionsMissing, signals.lacksExpectedExtensions ? 20 : 0,
+            "The device's system sends extensions, but none arrived.")
         let marks = signals.deviceMarks.sorted()
         add(.deviceMark, 30 * marks.count, "The device is marked: \(marks.joined(separator: ", ")).")
         contributions = found.sorted { ($1.points, $0.code.rawValue) < ($0.points, $1.code.rawValue) }

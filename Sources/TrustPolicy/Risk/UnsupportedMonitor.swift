@@ -57,12 +57,8 @@ package struct UnsupportedMonitor: Sendable {
             if evidence > UnsupportedMonitor.bar, since == nil { since = hour.hour }
         }
         return UnsupportedReport(
-            usualRatio: usual,
-            recentRatio: newTotal > 0 ? newUnsupported / newTotal : 0,
-            clients: Int(exactly: newTotal) ?? .max,
-            evidence: highest,
-            risingSince: since
-        )
+            usualRatio: usual, recentRatio: newTotal > 0 ? newUnsupported / newTotal : 0,
+            clients: Int(exactly: newTotal) ?? .max, evidence: highest, risingSince: since)
     }
 
     /// The share against which the usual one is tested: twice as much, and two in a hundred more at least.

@@ -34,10 +34,8 @@ struct AppCheckArtifacts: Sendable {
     init(secret: [UInt8], project: String) {
         self.project = project
         key = HKDF<SHA256>.deriveKey(
-            inputKeyMaterial: SymmetricKey(data: Data(secret)),
-            info: Data("sealward.app-check-artifact/1".utf8),
-            outputByteCount: 32
-        )
+            inputKeyMaterial: SymmetricKey(data: Data(secret)), info: Data("sealward.app-check-artifact/1".utf8),
+            outputByteCount: 32)
     }
 
     /// The bytes for an app to keep. The nonce is random, 12 bytes: two of 2^32 artifacts have the same with a chance of 2^-33.
@@ -46,10 +44,7 @@ struct AppCheckArtifacts: Sendable {
         if artifact.environment == "development" { flags |= Flag.development }
         if artifact.simulated { flags |= Flag.simulated }
         let box = try AES.GCM.seal(
-            Data(artifact.keyId.bytes + [flags]),
-            using: key,
-            authenticating: authenticated(appId, app)
-        )
+            Data(artifact.keyId.bytes + [flags]), using: key, authenticating: authenticated(appId, app))
         return [AppCheckArtifacts.version] + Array(box.nonce) + Array(box.ciphertext) + Array(box.tag)
     }
 
@@ -61,10 +56,8 @@ struct AppCheckArtifacts: Sendable {
             let keyId = KeyIdentifier(bytes: plain.dropLast()), let flags = plain.last
         else { return nil }
         return AppCheckArtifact(
-            keyId: keyId,
-            environment: flags & Flag.development == 0 ? "production" : "development",
-            simulated: flags & Flag.simulated != 0
-        )
+            keyId: keyId, environment: flags & Flag.development == 0 ? "production" : "development",
+            simulated: flags & Flag.simulated != 0)
     }
 
     /// No id has a zero byte in it, so no two lists of ids give the same bytes.

@@ -26,9 +26,7 @@ struct AppCheckHandler: Handler {
 
     var routes: [Route] {
         func verb(
-            _ operation: String,
-            asksApple: Bool = false,
-            _ handler: @escaping @Sendable (Call) async throws -> Answer
+            _ operation: String, asksApple: Bool = false, _ handler: @escaping @Sendable (Call) async throws -> Answer
         ) -> Route {
             let path = "/v1/projects/{project}/apps/{appId}:\(operation)"
             return Route(operation, "POST", path, .app, errors: AppCheckError.form, asksApple: asksApple, handler)
@@ -72,11 +70,7 @@ struct AppCheckHandler: Handler {
 
         /// App Check hashes a challenge in one way, and says nothing of a purpose when it asks for one.
         var terms: ProofTerms {
-            ProofTerms(
-                purpose: .exchange,
-                binding: .challenge,
-                acceptsSimulated: side.settings.simulated == .allow
-            )
+            ProofTerms(purpose: .exchange, binding: .challenge, acceptsSimulated: side.settings.simulated == .allow)
         }
     }
 
@@ -87,9 +81,7 @@ struct AppCheckHandler: Handler {
         let seconds = lifetime.inSeconds
         let challenge = challenges.current.issue(
             for: ChallengeBinding(purpose: .exchange, app: served.app.settings.id),
-            expiresAt: call.now.addingTimeInterval(seconds),
-            random: sources.random(ChallengeCodec.randomLength)
-        )
+            expiresAt: call.now.addingTimeInterval(seconds), random: sources.random(ChallengeCodec.randomLength))
         observer.count("challenges.issued")
         return .json(["challenge": .string(Base64.encode(challenge)), "ttl": .string("\(Int(seconds))s")])
     }
@@ -102,11 +94,8 @@ struct AppCheckHandler: Handler {
             throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
         }
         let presented = PresentedAttestation(
-            keyId: keyId,
-            attestation: try body.bytes(.init("attestationStatement", "attestation_statement")),
-            challenge: try body.bytes("challenge"),
-            terms: served.terms
-        )
+            keyId: keyId, attestation: try body.bytes(.init("attestationStatement", "attestation_statement")),
+            challenge: try body.bytes("challenge"), terms: served.terms)
         let limitedUse = try body.limitedUse()
         return try await modes.counted(served.app, call, keyId: keyId) {
             let registered = try await proofs.register(presented, served.app, call)
@@ -118,12 +107,7 @@ struct AppCheckHandler: Handler {
             let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
             let sealed = try served.side.artifacts.seal(artifact, appId: served.id, app: served.app.settings.id)
             let token = try issue(
-                AppCheckClaims.Subject(key),
-                try await risk.tier(of: key, at: call.now),
-                limitedUse,
-                served,
-                call
-            )
+                AppCheckClaims.Subject(key), try await risk.tier(of: key, at: call.now), limitedUse, served, call)
             return .json(["artifact": .string(Base64.encode(sealed)), "appCheckToken": token])
         }
     }
@@ -142,12 +126,8 @@ struct AppCheckHandler: Handler {
                 throw ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed by this service for this app")
             }
             let presented = PresentedAssertion(
-                keyId: artifact.keyId,
-                assertion: assertion,
-                clientData: sealed,
-                challenge: challenge,
-                terms: served.terms
-            )
+                keyId: artifact.keyId, assertion: assertion, clientData: sealed, challenge: challenge,
+                terms: served.terms)
             return try await proofs.accept(presented, served.app, call) { judged in
                 guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
                     throw ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment")
@@ -168,10 +148,7 @@ struct AppCheckHandler: Handler {
         return try await modes.counted(served.app, call, keyId: nil) {
             do throws(DeviceCheckFault) {
                 try await client.validate(
-                    deviceToken: deviceToken,
-                    transactionId: Base64.encodeURL(sources.random(16)),
-                    at: call.now
-                )
+                    deviceToken: deviceToken, transactionId: Base64.encodeURL(sources.random(16)), at: call.now)
             } catch {
                 guard error.code == .deviceTokenInvalid else { throw error }
                 throw ProofRefusal(.deviceTokenInvalid, evidence: error.reason)
@@ -195,20 +172,10 @@ struct AppCheckHandler: Handler {
     }
 
     private func issue(
-        _ subject: AppCheckClaims.Subject,
-        _ tier: String,
-        _ limitedUse: Bool,
-        _ served: Served,
-        _ call: Call
+        _ subject: AppCheckClaims.Subject, _ tier: String, _ limitedUse: Bool, _ served: Served, _ call: Call
     ) throws -> JSONValue {
         let (token, seconds) = try served.side.tokens.issue(
-            subject,
-            appId: served.id,
-            tier: tier,
-            limitedUse: limitedUse,
-            identifier: sources.random(16),
-            at: call.now
-        )
+            subject, appId: served.id, tier: tier, limitedUse: limitedUse, identifier: sources.random(16), at: call.now)
         observer.count("tokens.issued")
         return ["token": .string(token), "ttl": .string("\(seconds)s")]
     }

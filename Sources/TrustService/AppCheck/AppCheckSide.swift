@@ -20,8 +20,7 @@ struct AppCheckSide: Sendable {
         self.tokens = tokens
         artifacts = AppCheckArtifacts(
             secret: try await store.secret(named: "app-check-artifact", orElse: random(32)),
-            project: settings.projectNumber
-        )
+            project: settings.projectNumber)
     }
 
     /// Whether a path means this project: by its number or its id.

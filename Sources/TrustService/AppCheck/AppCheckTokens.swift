@@ -74,23 +74,14 @@ struct AppCheckTokens: Sendable {
 
     /// A token for a proof that was accepted, and its life in seconds.
     func issue(
-        _ subject: AppCheckClaims.Subject,
-        appId: String,
-        tier: String,
-        limitedUse: Bool,
-        identifier: [UInt8],
+        _ subject: AppCheckClaims.Subject, appId: String, tier: String, limitedUse: Bool, identifier: [UInt8],
         at now: Date
     ) throws -> (token: String, seconds: Int) {
         let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl).inSeconds)
         let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
         let claims = AppCheckClaims(
-            appId: appId,
-            subject: subject,
-            tier: tier,
-            jti: Base64.encodeURL(identifier),
-            issuedAt: issuedAt,
-            expiresAt: issuedAt + seconds
-        )
+            appId: appId, subject: subject, tier: tier, jti: Base64.encodeURL(identifier), issuedAt: issuedAt,
+            expiresAt: issuedAt + seconds)
         return (try signer.token(document(claims)), seconds)
     }
 

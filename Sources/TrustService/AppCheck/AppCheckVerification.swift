@@ -50,13 +50,8 @@ struct AppCheckVerification: Handler {
     var routes: [Route] {
         ["v1", "v1beta"].map { version in
             Route(
-                version == "v1" ? "verifyAppCheckToken" : "verifyAppCheckTokenBeta",
-                "POST",
-                "/\(version)/projects/{project}:verifyAppCheckToken",
-                .server,
-                errors: AppCheckError.form,
-                verify
-            )
+                version == "v1" ? "verifyAppCheckToken" : "verifyAppCheckTokenBeta", "POST",
+                "/\(version)/projects/{project}:verifyAppCheckToken", .server, errors: AppCheckError.form, verify)
         }
     }
 
@@ -72,9 +67,7 @@ struct AppCheckVerification: Handler {
         }
         // Apart from the identifiers of single-use tokens, though no two of either are alike.
         let spent = SingleUseToken(
-            id: "app-check:\(claims.jti)",
-            expiresAt: Date(timeIntervalSince1970: Double(claims.expiresAt))
-        )
+            id: "app-check:\(claims.jti)", expiresAt: Date(timeIntervalSince1970: Double(claims.expiresAt)))
         switch try await store.consume(spent, at: call.now) {
         case .spent: return .json([:]).about(.app(bearer.app))
         case .alreadyUsed: return .json(["alreadyConsumed": true]).about(.app(bearer.app))

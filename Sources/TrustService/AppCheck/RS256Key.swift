@@ -51,9 +51,7 @@ struct RS256Key: Sendable {
     /// Whether this key made the signature.
     func hasSigned(_ data: Data, _ signature: [UInt8]) -> Bool {
         publicKey.isValidSignature(
-            _RSA.Signing.RSASignature(rawRepresentation: signature),
-            for: SHA256.hash(data: data),
-            padding: .insecurePKCS1v1_5
-        )
+            _RSA.Signing.RSASignature(rawRepresentation: signature), for: SHA256.hash(data: data),
+            padding: .insecurePKCS1v1_5)
     }
 }

@@ -12,14 +12,13 @@ struct AppleSide: Sendable {
     let deviceCheck: DeviceCheckClient
     let developmentDeviceCheck: DeviceCheckClient
 
-    init(_ account: Configuration.AppleAccount, hosts: Configuration.AppleHosts, transport: any AppleTransport)
+    init(
+        _ account: Configuration.AppleAccount, hosts: Configuration.AppleHosts, transport: any AppleTransport
+    )
         async throws
     {
         let authorization = try await AppleAuthorization(
-            teamId: account.teamId,
-            keyId: account.keyId,
-            privateKeyPEM: account.keyPEM
-        )
+            teamId: account.teamId, keyId: account.keyId, privateKeyPEM: account.keyPEM)
         func endpoint(_ text: String) throws -> AppleEndpoint {
             guard let endpoint = AppleEndpoint(text) else {
                 throw AppleAuthorizationFault(reason: "a configured host of Apple's services cannot be used")

@@ -21,9 +21,9 @@ struct DeviceCheckHandler: Handler {
     }
 
     /// The client for an app of a body, and the registry of bits.
-    private func deviceCheck(_ body: RequestBody, _ call: Call) throws(Problem) -> (
-        client: DeviceCheckClient, registry: BitRegistry, target: AuditTarget
-    ) {
+    private func deviceCheck(
+        _ body: RequestBody, _ call: Call
+    ) throws(Problem) -> (client: DeviceCheckClient, registry: BitRegistry, target: AuditTarget) {
         let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
         let client = try device.client(environment: app.deviceTokenEnvironment)
         return (client, try device.registry(), .app(app.settings.id))
@@ -54,8 +54,7 @@ struct DeviceCheckHandler: Handler {
             else {
                 throw Problem(
                     .requestMalformed,
-                    evidence: "bits contains an unknown or repeated name, or a value that is not true or false"
-                )
+                    evidence: "bits contains an unknown or repeated name, or a value that is not true or false")
             }
             changes[name] = value
         }

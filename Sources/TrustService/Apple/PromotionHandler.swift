@@ -22,21 +22,11 @@ struct PromotionHandler: Handler {
     var routes: [Route] {
         [
             Route(
-                "claimPromotion",
-                "POST",
-                "/v1/apps/{app}/promotions/{name}/claim",
-                .app,
-                asksApple: true,
-                claimPromotion
-            ),
+                "claimPromotion", "POST", "/v1/apps/{app}/promotions/{name}/claim", .app, asksApple: true,
+                claimPromotion),
             Route(
-                "claimPromotionForServer",
-                "POST",
-                "/v1/promotions/{name}/claim",
-                .server,
-                asksApple: true,
-                claimPromotionForServer
-            ),
+                "claimPromotionForServer", "POST", "/v1/promotions/{name}/claim", .server, asksApple: true,
+                claimPromotionForServer),
         ]
     }
 
@@ -97,19 +87,12 @@ struct PromotionHandler: Handler {
     }
 
     private func claim(
-        _ rule: PromotionRule,
-        _ app: ServedApp,
-        _ subject: PromotionSubject,
-        _ transactionId: String
+        _ rule: PromotionRule, _ app: ServedApp, _ subject: PromotionSubject, _ transactionId: String
     ) throws(Problem) -> PromotionClaim {
         let name = rule.meaning.name
         guard
             let claim = PromotionClaim(
-                promotion: name,
-                app: app.settings.id,
-                subject: subject,
-                transactionId: transactionId
-            )
+                promotion: name, app: app.settings.id, subject: subject, transactionId: transactionId)
         else { throw Problem(.requestMalformed, evidence: "transactionId contains a zero byte") }
         return claim
     }
@@ -126,8 +109,7 @@ struct PromotionHandler: Handler {
         return SignedClaim(
             promotion: try body.string("promotion", limit: 64),
             transactionId: try body.string("transactionId", limit: 128),
-            tokens: try DeviceTokens(body.value("deviceTokens"))
-        )
+            tokens: try DeviceTokens(body.value("deviceTokens")))
     }
 
     /// Decides a claim while no other claim of its subject is decided: an update writes both bits of a device, so a claim of another promotion
@@ -135,22 +117,15 @@ struct PromotionHandler: Handler {
     ///
     /// The right is a claim too, of a promotion that no bit can have. If nobody learned what Apple did, it ends with its time.
     private func decide(
-        _ claim: PromotionClaim,
-        _ rule: PromotionRule,
-        _ tokens: DeviceTokens,
-        _ client: DeviceCheckClient,
+        _ claim: PromotionClaim, _ rule: PromotionRule, _ tokens: DeviceTokens, _ client: DeviceCheckClient,
         _ call: Call
     ) async throws -> Answer {
         guard claim.subject.isLimited,
             let right = PromotionClaim(promotion: "*", app: claim.app, subject: claim.subject, transactionId: "bits")
         else { return try await decideAlone(claim, rule, tokens, client, call) }
         let standing = try await store.reserve(
-            right,
-            tokens: PromotionTokens(reading: "", writing: ""),
-            countingGrantsFrom: .distantFuture,
-            for: PromotionHandler.bitsLease,
-            at: call.now
-        )
+            right, tokens: PromotionTokens(reading: "", writing: ""), countingGrantsFrom: .distantFuture,
+            for: PromotionHandler.bitsLease, at: call.now)
         switch standing {
         case .reserved(let reservation):
             let answer: Answer
@@ -178,19 +153,12 @@ struct PromotionHandler: Handler {
 
     /// Decides a claim once: whoever asks again with the same transaction id gets the stored answer.
     private func decideAlone(
-        _ claim: PromotionClaim,
-        _ rule: PromotionRule,
-        _ tokens: DeviceTokens,
-        _ client: DeviceCheckClient,
+        _ claim: PromotionClaim, _ rule: PromotionRule, _ tokens: DeviceTokens, _ client: DeviceCheckClient,
         _ call: Call
     ) async throws -> Answer {
         let standing = try await store.reserve(
-            claim,
-            tokens: PromotionTokens(reading: tokens.read, writing: tokens.write),
-            countingGrantsFrom: rule.grantsCount(from: call.now),
-            for: PromotionHandler.claimLease,
-            at: call.now
-        )
+            claim, tokens: PromotionTokens(reading: tokens.read, writing: tokens.write),
+            countingGrantsFrom: rule.grantsCount(from: call.now), for: PromotionHandler.claimLease, at: call.now)
         switch standing {
         case .answered(let answer): return PromotionHandler.promotionAnswer(answer)
         case .alreadyGranted(let instant): return alreadyGranted(at: instant)
@@ -211,28 +179,17 @@ struct PromotionHandler: Handler {
 
     /// Talks with Apple; gives the right to decide back if Apple refuses for good.
     private func talk(
-        _ reservation: PromotionReservation,
-        _ rule: PromotionRule,
-        _ tokens: DeviceTokens,
-        _ client: DeviceCheckClient,
+        _ reservation: PromotionReservation, _ rule: PromotionRule, _ tokens: DeviceTokens, _ client: DeviceCheckClient,
         _ call: Call
     ) async throws -> PromotionExchange.Outcome {
         let exchange = PromotionExchange(
-            client: client,
-            rule: rule,
-            tokens: tokens,
-            transactionId: reservation.claim.transactionId,
-            now: call.now
-        )
+            client: client, rule: rule, tokens: tokens, transactionId: reservation.claim.transactionId, now: call.now)
         do {
             return try await withDeadline(PromotionHandler.claimTalk) {
                 try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
                     guard try await store.note(note.text, on: reservation) else {
                         throw Problem(
-                            .promotionPending,
-                            retryAfterSeconds: 1,
-                            evidence: "another request is deciding the claim"
-                        )
+                            .promotionPending, retryAfterSeconds: 1, evidence: "another request is deciding the claim")
                     }
                 }
             }
@@ -262,8 +219,7 @@ struct PromotionHandler: Handler {
         observer.count("promotions.refused", [("reason", "subject-had-it")])
         let month = YearMonth(containing: instant).description
         return PromotionHandler.promotionAnswer(
-            PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document
-        )
+            PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document)
     }
 
     private static func promotionAnswer(_ bytes: [UInt8]) -> Answer {

@@ -46,11 +46,7 @@ struct ReceiptWorker: Sendable {
     /// - Returns: how many receipts were asked for.
     func round() async throws -> Int {
         let now = sources.now()
-        let leases = try await store.leaseDueReceipts(
-            at: now,
-            limit: ReceiptWorker.batch,
-            for: ReceiptWorker.lease
-        )
+        let leases = try await store.leaseDueReceipts(at: now, limit: ReceiptWorker.batch, for: ReceiptWorker.lease)
         observer.set("receipts.batch", Double(leases.count))
         observer.set("receipts.batch.full", leases.count == ReceiptWorker.batch ? 1 : 0)
         // One that fails must not take the results of the others along.
@@ -90,9 +86,7 @@ struct ReceiptWorker: Sendable {
         let outcome: ReceiptRefreshOutcome
         do {
             outcome = try await (live.current.apple ?? apple).receipts(environment: lease.key.environment).refresh(
-                lease.receipt.bytes,
-                at: now
-            )
+                lease.receipt.bytes, at: now)
         } catch {
             return .later(retry(lease, now), code: .receiptRefreshUnauthorized)
         }
@@ -143,8 +137,7 @@ struct ReceiptWorker: Sendable {
         if outcome == .older {
             log.warning(
                 "Apple answered with a receipt that is not newer than the stored one.",
-                metadata: ["key": "\(lease.key.id.logPrefix)", "app": "\(lease.key.app)"]
-            )
+                metadata: ["key": "\(lease.key.id.logPrefix)", "app": "\(lease.key.app)"])
         }
         guard outcome == .stored, case .receipt(let record, _) = result, let metric = record.riskMetric else { return }
         await risk.noteMetric(metric, of: lease)

@@ -39,11 +39,8 @@ struct AppCheckSettings: Sendable {
             .means("`refuse` answers exchanges of simulated keys with 403, `allow` gives them tokens with `sim`.")
     } finish: { settings, _ in
         var appCheck = Configuration.AppCheck(
-            projectNumber: settings.projectNumber,
-            projectId: settings.projectId,
-            keyPEMs: settings.keyFiles.compactMap(\.pem),
-            apps: settings.apps
-        )
+            projectNumber: settings.projectNumber, projectId: settings.projectId,
+            keyPEMs: settings.keyFiles.compactMap(\.pem), apps: settings.apps)
         appCheck.ttl = settings.ttl
         appCheck.debugTokens = settings.debugTokens
         appCheck.simulated = settings.simulated
@@ -163,9 +160,7 @@ private enum AppCheckIds {
 extension ConfigurationForm<[Configuration.AppCheck.DebugToken]> {
     static var debugTokens: Self {
         let list = ConfigurationForm<[DebugTokenSettings]>.array(
-            of: .object(DebugTokenSettings.table),
-            unique: [.debugToken, .debugTokenName]
-        )
+            of: .object(DebugTokenSettings.table), unique: [.debugToken, .debugTokenName])
         var form = Self.file("a JSON array of debug tokens") { path, text, place in
             guard let document = try? JSONReader.read(Array(text.utf8)), case .array = document else {
                 place.wrong("\(path): must be a JSON array of objects with name and sha256")

@@ -28,9 +28,7 @@ extension ConfigurationForm {
     ///   - reason: what it must be.
     ///   - parse: nil if the text is not such a value.
     static func text(
-        _ meaning: String,
-        _ reason: String,
-        show: @escaping @Sendable (Value) -> String? = { "\($0)" },
+        _ meaning: String, _ reason: String, show: @escaping @Sendable (Value) -> String? = { "\($0)" },
         _ parse: @escaping @Sendable (String) -> Value?
     ) -> Self {
         Self(
@@ -53,8 +51,7 @@ extension ConfigurationForm {
     ///
     /// - Parameter parse: is given the path, the text and the place, at which it notes what is wrong.
     static func file(
-        _ meaning: String,
-        _ parse: @escaping @Sendable (String, String, ConfigurationPlace) -> Value?
+        _ meaning: String, _ parse: @escaping @Sendable (String, String, ConfigurationPlace) -> Value?
     ) -> Self {
         Self(meaning: "path of \(meaning)", show: { _ in nil }) { json, place in
             guard let path = ConfigurationForm<String>.string.read(json, place),
@@ -67,10 +64,7 @@ extension ConfigurationForm {
     /// An object with a table of its own.
     static func object(_ table: ConfigurationTable<Value>) -> Self where Value: Sendable {
         Self(
-            meaning: "object",
-            fromText: nil,
-            entries: table.entries,
-            judge: { table.judge($0, at: $1) },
+            meaning: "object", fromText: nil, entries: table.entries, judge: { table.judge($0, at: $1) },
             show: { _ in nil }
         ) { table.read($0, at: $1) }
     }
@@ -80,21 +74,16 @@ extension ConfigurationForm {
         show: @escaping @Sendable (Other) -> String? = { _ in nil },
         _ change: @escaping @Sendable (Value, ConfigurationPlace) -> Other?
     ) -> ConfigurationForm<Other> {
-        ConfigurationForm<Other>(
-            meaning: meaning,
-            fromText: fromText,
-            entries: entries,
-            isArray: isArray,
-            show: show
-        ) { json, place in read(json, place).flatMap { change($0, place) } }
+        ConfigurationForm<Other>(meaning: meaning, fromText: fromText, entries: entries, isArray: isArray, show: show) {
+            json, place in read(json, place).flatMap { change($0, place) }
+        }
     }
 
     /// An array.
     ///
     /// - Parameter emptiness: what is wrong with an empty one; nil if it is allowed.
     static func array<Element>(
-        of form: ConfigurationForm<Element>,
-        ifEmpty emptiness: String? = nil,
+        of form: ConfigurationForm<Element>, ifEmpty emptiness: String? = nil,
         unique: [ConfigurationForm<Element>.Uniqueness] = []
     ) -> Self where Value == [Element] {
         let fromText = form.fromText.map { make in
@@ -134,9 +123,7 @@ extension ConfigurationForm {
 
     /// Notes the members that an element has in common with one before it, though it must not.
     private static func noteTwins<Element>(
-        of value: Element,
-        _ unique: [ConfigurationForm<Element>.Uniqueness],
-        _ seen: inout Set<[String]>,
+        of value: Element, _ unique: [ConfigurationForm<Element>.Uniqueness], _ seen: inout Set<[String]>,
         _ place: ConfigurationPlace
     ) {
         for rule in unique where !seen.insert([rule.name, rule.value(value)]).inserted {
@@ -168,11 +155,8 @@ extension ConfigurationForm<String> {
     /// Any text but the empty one.
     static var string: Self {
         let reason = "must be a string that is not empty"
-        return Self(
-            meaning: "string",
-            judge: { if $0.isEmpty { $1.wrong(reason) } },
-            show: { $0.isEmpty ? nil : $0 }
-        ) { json, place in
+        return Self(meaning: "string", judge: { if $0.isEmpty { $1.wrong(reason) } }, show: { $0.isEmpty ? nil : $0 }) {
+            json, place in
             if let text = json.text, !text.isEmpty { return text }
             place.wrong(reason)
             return nil
@@ -184,10 +168,8 @@ extension ConfigurationForm<Int> {
     static func integer(_ range: ClosedRange<Int>) -> Self {
         let meaning = "whole number from \(range.lowerBound) to \(range.upperBound)"
         return Self(
-            meaning: meaning,
-            fromText: { Int($0).map(JSONValue.integer) ?? .string($0) },
-            judge: { if !range.contains($0) { $1.wrong("must be a \(meaning)") } },
-            show: { "\($0)" }
+            meaning: meaning, fromText: { Int($0).map(JSONValue.integer) ?? .string($0) },
+            judge: { if !range.contains($0) { $1.wrong("must be a \(meaning)") } }, show: { "\($0)" }
         ) { json, place in
             if case .integer(let number) = json, range.contains(number) { return number }
             place.wrong("must be a \(meaning)")
@@ -203,10 +185,8 @@ extension ConfigurationForm<Double> {
     static func number(_ range: ClosedRange<Double>) -> Self {
         let meaning = "number from \(text(range.lowerBound)) to \(text(range.upperBound))"
         return Self(
-            meaning: meaning,
-            fromText: { Double($0).map(JSONValue.number) ?? .string($0) },
-            judge: { if !range.contains($0) { $1.wrong("must be a \(meaning)") } },
-            show: { "\($0)" }
+            meaning: meaning, fromText: { Double($0).map(JSONValue.number) ?? .string($0) },
+            judge: { if !range.contains($0) { $1.wrong("must be a \(meaning)") } }, show: { "\($0)" }
         ) { json, place in
             switch json {
             case .integer(let whole) where range.contains(Double(whole)): return Double(whole)

@@ -48,9 +48,7 @@ struct ConfigurationKey<Object: Sendable>: Sendable {
 
     /// A key whose value goes where `store` puts it.
     init<Value>(
-        _ name: String,
-        _ form: ConfigurationForm<Value>,
-        secret: Secret<Value>? = nil,
+        _ name: String, _ form: ConfigurationForm<Value>, secret: Secret<Value>? = nil,
         fallback: @escaping @Sendable (Object) -> String? = { _ in nil },
         judge: @escaping @Sendable (Object, ConfigurationPlace) -> Void = { _, _ in },
         store: @escaping @Sendable (Value, inout Object) -> Void
@@ -79,23 +77,16 @@ struct ConfigurationKey<Object: Sendable>: Sendable {
 
     /// A key whose default is what the property of a new object has.
     init<Value>(
-        _ name: String,
-        _ form: ConfigurationForm<Value>,
-        _ target: any WritableKeyPath<Object, Value> & Sendable
+        _ name: String, _ form: ConfigurationForm<Value>, _ target: any WritableKeyPath<Object, Value> & Sendable
     ) {
         self.init(
-            name,
-            form,
-            fallback: { form.show($0[keyPath: target]) },
-            judge: { form.judge($0[keyPath: target], $1) }
+            name, form, fallback: { form.show($0[keyPath: target]) }, judge: { form.judge($0[keyPath: target], $1) }
         ) { $1[keyPath: target] = $0 }
     }
 
     /// A key that may be left out.
     init<Value>(
-        _ name: String,
-        _ form: ConfigurationForm<Value>,
-        _ target: any WritableKeyPath<Object, Value?> & Sendable,
+        _ name: String, _ form: ConfigurationForm<Value>, _ target: any WritableKeyPath<Object, Value?> & Sendable,
         secret: Secret<Value>? = nil
     ) {
         let judge: @Sendable (Object, ConfigurationPlace) -> Void = { object, place in
@@ -151,8 +142,7 @@ struct ConfigurationTable<Object: Sendable>: Sendable {
     ///   - keys: every key, in the order of the documentation.
     ///   - finish: judges and completes what has been read, key by key.
     init(
-        _ blank: Object,
-        @ConfigurationKeys<Object> keys: () -> [ConfigurationKey<Object>],
+        _ blank: Object, @ConfigurationKeys<Object> keys: () -> [ConfigurationKey<Object>],
         finish: @escaping @Sendable (inout Object, ConfigurationPlace) -> Void = { _, _ in }
     ) {
         self.blank = blank

@@ -25,9 +25,7 @@ package enum ConfigurationReader {
     ///   - environment: the variables of the process.
     ///   - readFile: reads a file that the configuration names.
     package static func read(
-        file: [UInt8]?,
-        environment: [String: String],
-        readFile: @escaping (String) throws(UnreadableFile) -> [UInt8]
+        file: [UInt8]?, environment: [String: String], readFile: @escaping (String) throws(UnreadableFile) -> [UInt8]
     ) -> Outcome {
         var document = JSONValue.object([])
         if let file {
@@ -79,9 +77,7 @@ extension TrustServer.Configuration {
     ///   - readFile: reads a file that the document names (tokens, keys, roots); nil if it cannot be read.
     /// - Throws: ``TrustServer/InvalidConfiguration`` with everything that is wrong with the document.
     public init(
-        json: [UInt8],
-        environment: [String: String] = [:],
-        readFile: @escaping (String) -> [UInt8]? = { _ in nil }
+        json: [UInt8], environment: [String: String] = [:], readFile: @escaping (String) -> [UInt8]? = { _ in nil }
     ) throws(TrustServer.InvalidConfiguration) {
         let outcome = ConfigurationReader.read(file: json, environment: environment) { path throws(UnreadableFile) in
             guard let bytes = readFile(path) else { throw UnreadableFile(reason: "\(path): cannot be read") }

@@ -41,16 +41,14 @@ extension Configuration {
         Key("limits", .object(Limits.table), \.limits)
             .means("How much callers may use.")
         Key(
-            "apple",
-            .object(AppleSettings.table),
+            "apple", .object(AppleSettings.table),
             judge: { AppleSettings.table.judge(AppleSettings(hosts: $0.appleHosts), at: $1) }
         ) { ($1.apple, $1.appleHosts) = ($0.account, $0.hosts) }
         .means("The Apple account, and where Apple's servers are.")
         Key("receipts", .object(Receipts.table), \.receipts)
             .means("When receipts are refreshed with Apple.")
         Key(
-            "deviceCheck",
-            .object(DeviceCheckSettings.table),
+            "deviceCheck", .object(DeviceCheckSettings.table),
             judge: { DeviceCheckSettings.table.judge(DeviceCheckSettings(bits: $0.bits), at: $1) }
         ) { $1.bits = $0.bits }
         .means("The bits of DeviceCheck.")
@@ -59,8 +57,7 @@ extension Configuration {
         Key("tracing", .object(Traces.table), \.tracing)
             .means("Spans of requests for an OpenTelemetry backend (`tracing.md`).")
         Key(
-            "appCheck",
-            .object(AppCheckSettings.table),
+            "appCheck", .object(AppCheckSettings.table),
             judge: { if let appCheck = $0.appCheck { AppCheckSettings.judge(appCheck, at: $1) } }
         ) { $1.appCheck = $0.appCheck }
         .means("The interface that answers like Firebase App Check (`app-check.md`); without it, its routes are off.")
@@ -90,9 +87,7 @@ extension SimulatorTrust {
 extension Configuration.App {
     private typealias Key = ConfigurationKey<Configuration.App>
 
-    static let table = ConfigurationTable(
-        Configuration.App(id: "", teamId: "", appIdPrefix: "", bundleIds: [])
-    ) {
+    static let table = ConfigurationTable(Configuration.App(id: "", teamId: "", appIdPrefix: "", bundleIds: [])) {
         Key("id", .string, \.id).required()
             .means("The name of the app in paths, tokens and metrics.")
         Key("teamId", .string, \.teamId).required()
@@ -116,8 +111,7 @@ extension Configuration.App {
             .otherwise("all").means("The accepted bundle versions.")
         Key("requireExtensions", .flag, \.requireExtensions)
             .means(
-                "Refuses attestations without a validation category, and proofs without what an `allowed` key lists."
-            )
+                "Refuses attestations without a validation category, and proofs without what an `allowed` key lists.")
         Key("ramp", .object(Configuration.Ramp.table), \.ramp)
             .means("How fast installations are told to attest; without it, all are told at once.")
     } finish: { app, place in
@@ -347,11 +341,7 @@ struct CredentialSettings: Sendable {
             .means("When the token expires.")
     } finish: { entry, place in
         entry.credential = NamedCredential(
-            name: entry.name,
-            digest: entry.digest,
-            scopes: entry.scopes,
-            expires: entry.expires
-        )
+            name: entry.name, digest: entry.digest, scopes: entry.scopes, expires: entry.expires)
         if entry.credential == nil {
             place.member("scopes").wrong("must name server, admin or audit, alone or followed by :APP")
         }

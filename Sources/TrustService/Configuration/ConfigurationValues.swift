@@ -30,11 +30,8 @@ extension ConfigurationForm<AddressRange> {
 extension ConfigurationForm<StoreLocation> {
     static var store: Self {
         .text(
-            "`sqlite:PATH` or `postgres://USER@HOST/DATABASE`",
-            "must be sqlite:PATH or postgres://USER@HOST/DATABASE",
-            show: { if case .sqlite(let path) = $0 { "sqlite:\(path)" } else { nil } },
-            StoreLocation.init
-        )
+            "`sqlite:PATH` or `postgres://USER@HOST/DATABASE`", "must be sqlite:PATH or postgres://USER@HOST/DATABASE",
+            show: { if case .sqlite(let path) = $0 { "sqlite:\(path)" } else { nil } }, StoreLocation.init)
     }
 }
 
@@ -142,11 +139,7 @@ extension ConfigurationForm<PrivateKeyFile> {
         }
     }
 
-    private static func file(
-        with kind: String,
-        labels: [String],
-        isKey: @escaping @Sendable (String) -> Bool
-    ) -> Self {
+    private static func file(with kind: String, labels: [String], isKey: @escaping @Sendable (String) -> Bool) -> Self {
         let article = kind.hasPrefix("RSA") ? "an" : "a"
         return Self(meaning: "path of \(article) \(kind) in PEM", show: { _ in nil }) { json, place in
             guard let path = ConfigurationForm<String>.string.read(json, place) else { return nil }
@@ -220,9 +213,7 @@ extension ConfigurationKey.Secret<CredentialSource> {
 extension ConfigurationForm<[NamedCredential]> {
     static var namedCredentials: Self {
         let list = ConfigurationForm<[CredentialSettings]>.array(
-            of: .object(CredentialSettings.table),
-            unique: [.credentialToken, .credentialName]
-        )
+            of: .object(CredentialSettings.table), unique: [.credentialToken, .credentialName])
         return .file("a JSON array of credentials") { path, text, place in
             guard let document = try? JSONReader.read(Array(text.utf8)), case .array = document else {
                 place.wrong("\(path): must be a JSON array of credentials; `sealward tokens new` prints an entry")

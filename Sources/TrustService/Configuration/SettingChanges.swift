@@ -17,15 +17,12 @@ package enum SettingChanges {
                 "apps, trustSimulator: keys that were attested under an app, identity, environment or root that is no longer configured are refused at every use"
         ),
         Change(
-            schema: 2,
-            sentence: "limits.connections, limits.connectionsPerAddress: connections have a cap by default"
-        ),
+            schema: 2, sentence: "limits.connections, limits.connectionsPerAddress: connections have a cap by default"),
         Change(schema: 2, sentence: "tokens.keyFiles: the first key signs only if tokens.signWith names no other"),
         Change(
             schema: 2,
             sentence:
-                "deviceCheck.bits: a promotion is granted once for each key, user or keyId, and asks Apple four times"
-        ),
+                "deviceCheck.bits: a promotion is granted once for each key, user or keyId, and asks Apple four times"),
         Change(schema: 2, sentence: "SEALWARD_...: a variable that names no setting is an error"),
         Change(
             schema: 2,

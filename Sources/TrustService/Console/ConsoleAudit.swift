@@ -23,16 +23,9 @@ struct ConsoleAudit: Sendable {
         let last = before > 0 ? min(Int64(before) - 1, newest) : newest
         let after = max(0, last - Int64(ConsoleAudit.pageSize))
         let question = OperatorRoutes.Question(
-            "GET",
-            "/v1/audit",
-            query: "after=\(after)&limit=\(ConsoleAudit.pageSize)"
-        )
+            "GET", "/v1/audit", query: "after=\(after)&limit=\(ConsoleAudit.pageSize)")
         let answer = try await operators.ask(
-            question,
-            as: visitor.caller,
-            correlationId: call.correlationId,
-            at: call.now
-        )
+            question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
         let entries = answer.body.split(separator: UInt8(ascii: "\n")).compactMap { try? JSONReader.read(Array($0)) }
             .filter { entry in
                 guard case .integer(let number)? = entry.member("number") else { return false }

@@ -151,10 +151,7 @@ struct ConsoleTable {
     ///
     /// - Parameter rows: a name, its count, and the look of its bar.
     static func bars(
-        label: String,
-        head: (HTML, HTML),
-        rows: [(name: HTML, count: Int, style: HTML)],
-        empty: String = "Nothing yet."
+        label: String, head: (HTML, HTML), rows: [(name: HTML, count: Int, style: HTML)], empty: String = "Nothing yet."
     ) -> HTML {
         let top = Double(rows.map(\.count).max() ?? 0)
         return ConsoleTable(

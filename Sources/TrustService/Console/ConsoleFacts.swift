@@ -110,11 +110,7 @@ struct ConsoleReader: Sendable {
         await signals.flush()
         let standing = try await risk.standing(of: id, at: now)
         var facts = ConsoleAppFacts(
-            id: id,
-            mode: app.settings.mode.rawValue,
-            risk: standing,
-            baseline: risk.baselines[id] ?? .unknown
-        )
+            id: id, mode: app.settings.mode.rawValue, risk: standing, baseline: risk.baselines[id] ?? .unknown)
         facts.keys = try await store.keyCounts().filter { $0.app.hasSameBytes(as: id) }
             .map { .init(environment: $0.environment, simulated: $0.simulated, keys: $0.keys) }
         let edge = now.addingTimeInterval(-Double(ConsoleReader.hours) * 3600)
@@ -131,8 +127,7 @@ struct ConsoleReader: Sendable {
                 support[tally.hour] = SupportCount(
                     hour: tally.hour,
                     unsupported: known.unsupported.clampedSum(tally.kind == "unsupported" ? tally.count : 0),
-                    total: known.total.clampedSum(tally.count)
-                )
+                    total: known.total.clampedSum(tally.count))
             default: break
             }
         }
@@ -153,9 +148,7 @@ struct ConsoleReader: Sendable {
     }
 
     private static func position(
-        of ramp: Ramp,
-        _ attested: [(start: Date, count: Int)],
-        at now: Date
+        of ramp: Ramp, _ attested: [(start: Date, count: Int)], at now: Date
     ) -> ConsoleAppFacts.RampPosition {
         var position = ConsoleAppFacts.RampPosition(isPaused: ramp.isPaused, share: ramp.share(at: now))
         guard case .plan(let plan, let start) = ramp.rule, plan.dailyUsers > 1 else { return position }
@@ -164,11 +157,7 @@ struct ConsoleReader: Sendable {
         position.hours = attested.map { hour in
             let from = ramp.elapsed(since: start, at: hour.start)
             let planned = plan.attested(after: from + 3600) - plan.attested(after: from)
-            return .init(
-                start: hour.start,
-                planned: Int(exactly: planned.rounded()) ?? 0,
-                attested: hour.count
-            )
+            return .init(start: hour.start, planned: Int(exactly: planned.rounded()) ?? 0, attested: hour.count)
         }
         return position
     }
@@ -196,13 +185,9 @@ struct ConsoleReader: Sendable {
         facts.quotas = configuration.quotas.map { quota in
             let label = "quota=\"\(quota.name)\""
             return .init(
-                name: quota.name,
-                per: quota.per.rawValue,
-                limit: quota.limit,
-                window: quota.window,
+                name: quota.name, per: quota.per.rawValue, limit: quota.limit, window: quota.window,
                 drawn: drawn.first { $0.label == label }?.value ?? 0,
-                refused: refused.first { $0.label == label }?.value ?? 0
-            )
+                refused: refused.first { $0.label == label }?.value ?? 0)
         }
         facts.connections = figures("sealward_http_connections_open")
         facts.watched = RequestObserver.watchedCounters.compactMap { counter in

@@ -27,15 +27,8 @@ struct ConsoleHandler: Handler {
     init(_ parts: ServiceParts, operators: RouteTable) {
         (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
         reader = ConsoleReader(
-            configuration: parts.configuration,
-            store: parts.store,
-            apps: parts.apps,
-            signals: parts.signals,
-            risk: parts.risk,
-            readiness: parts.readiness,
-            observer: parts.observer,
-            live: parts.live
-        )
+            configuration: parts.configuration, store: parts.store, apps: parts.apps, signals: parts.signals,
+            risk: parts.risk, readiness: parts.readiness, observer: parts.observer, live: parts.live)
         snapshots = ConsoleSnapshots(reader: reader, uptime: parts.sources.uptime)
         self.operators = OperatorRoutes(table: operators)
         record = AuditRecord(store: parts.store, observer: parts.observer, log: parts.log)
@@ -71,9 +64,7 @@ struct ConsoleHandler: Handler {
     }
 
     private func route(
-        _ operation: String,
-        _ method: String,
-        _ template: String,
+        _ operation: String, _ method: String, _ template: String,
         _ handler: @escaping @Sendable (Call) async throws -> ConsoleReply
     ) -> Route {
         Route(operation, method, template, .console, errors: .console) { call in
@@ -87,8 +78,7 @@ struct ConsoleHandler: Handler {
 
     /// A page for whoever is signed in.
     private func page(
-        _ operation: String,
-        _ template: String,
+        _ operation: String, _ template: String,
         _ handler: @escaping @Sendable (Call, ConsoleVisitor) async throws -> Answer
     ) -> Route {
         route(operation, "GET", template) { call in
@@ -99,9 +89,7 @@ struct ConsoleHandler: Handler {
 
     /// What a form does for whoever is signed in: it must come from a page of this session.
     private func form(
-        _ operation: String,
-        _ template: String,
-        fields: Set<UTF8Key> = [],
+        _ operation: String, _ template: String, fields: Set<UTF8Key> = [],
         _ handler: @escaping @Sendable (Call, ConsoleVisitor, StrictQuery) async throws -> Answer
     ) -> Route {
         route(operation, "POST", template) { call in
@@ -117,15 +105,12 @@ struct ConsoleHandler: Handler {
     ///
     /// - Throws: ``Problem`` `request.other-origin` for one that did not come from here, `request.malformed`.
     private static func form(
-        _ call: Call,
-        _ fields: Set<UTF8Key>,
-        of secret: ConsoleSecret
+        _ call: Call, _ fields: Set<UTF8Key>, of secret: ConsoleSecret
     ) throws(Problem) -> StrictQuery {
         guard ConsoleRequest.isFromHere(call.headers, host: call.host) else {
             throw Problem(
                 .requestOtherOrigin,
-                evidence: "the form comes from another origin, or the browser does not say from where"
-            )
+                evidence: "the form comes from another origin, or the browser does not say from where")
         }
         guard let text = String(validating: call.body, as: UTF8.self) else {
             throw Problem(.requestMalformed, evidence: "the form is not UTF-8")
@@ -174,11 +159,7 @@ struct ConsoleHandler: Handler {
         )
         var answer = page.answer(status: status)
         let cookie = ConsoleRequest.cookie(
-            ConsoleRequest.signInCookie,
-            secret.cookie,
-            isSecure: isSecure,
-            seconds: 3600
-        )
+            ConsoleRequest.signInCookie, secret.cookie, isSecure: isSecure, seconds: 3600)
         answer.headers.append((.setCookie, cookie))
         return .answer(answer)
     }
@@ -191,10 +172,7 @@ struct ConsoleHandler: Handler {
         }
         guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.signInCookie) else {
             return signInPage(
-                call,
-                failed: "Please try again; the browser must accept cookies from this page.",
-                status: 403
-            )
+                call, failed: "Please try again; the browser must accept cookies from this page.", status: 403)
         }
         let values = try ConsoleHandler.form(call, ["token"], of: secret)
         let digest = Credentials.digest(of: values["token"] ?? "")
@@ -205,9 +183,7 @@ struct ConsoleHandler: Handler {
                 call,
                 failed: caller == .anyone
                     ? "This token is unknown or has expired."
-                    : "This token has neither the scope admin nor audit.",
-                status: 403
-            )
+                    : "This token has neither the scope admin nor audit.", status: 403)
             guard case .answer(var answer) = reply else { return reply }
             answer.code = .callerUnauthorized
             return .answer(answer)
@@ -238,8 +214,7 @@ struct ConsoleHandler: Handler {
         var answer = ConsolePage.redirect(to: "/console/sign-in")
         let isSecure = ConsoleRequest.isSecure(call.headers)
         answer.headers.append(
-            (.setCookie, ConsoleRequest.cookie(ConsoleRequest.sessionCookie, "", isSecure: isSecure, seconds: 0))
-        )
+            (.setCookie, ConsoleRequest.cookie(ConsoleRequest.sessionCookie, "", isSecure: isSecure, seconds: 0)))
         return answer
     }
 
@@ -269,12 +244,7 @@ struct ConsoleHandler: Handler {
         let open = all.keys.filter { visitor.caller.permits(.admin, app: $0) }.sorted()
         let id = query["app"] ?? open.first
         var view = ConsoleOverview(
-            now: call.now,
-            range: range,
-            apps: open,
-            app: id,
-            node: await reader.node(at: call.now)
-        )
+            now: call.now, range: range, apps: open, app: id, node: await reader.node(at: call.now))
         guard let id else { return view }
         guard open.contains(where: { $0.hasSameBytes(as: id) }), let app = all[id] else { throw Problem(.appUnknown) }
         view.spans = observer.activity.spans(of: id, count: range.spans, minutes: range.minutes, at: call.now)

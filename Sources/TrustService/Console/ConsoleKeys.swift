@@ -57,11 +57,8 @@ struct ConsoleKeys: Sendable {
         let answer = try await ask("GET", "/v1/keys", parameters, call, visitor)
         let keys = answer.member("keys")?.elements ?? []
         let table = ConsoleTable(
-            label: "Keys",
-            head: ["Key", "App", "User", "Environment", "Counter", "Attested", "State"],
-            rows: keys.map(ConsoleKeys.row),
-            empty: "No key matches.",
-            stacks: true
+            label: "Keys", head: ["Key", "App", "User", "Environment", "Counter", "Attested", "State"],
+            rows: keys.map(ConsoleKeys.row), empty: "No key matches.", stacks: true
         ).html()
         var next: HTML = ""
         if let cursor = answer.member("next")?.text {
@@ -199,16 +196,8 @@ struct ConsoleKeys: Sendable {
         let id = try ConsoleKeys.id(call)
         let body: JSONValue = .object(values["code"].map { [.init("code", .string($0))] } ?? [])
         let question = OperatorRoutes.Question(
-            "POST",
-            "/v1/keys/\(id.base64URL)/revoke",
-            body: Array(body.rendered(pretty: false).utf8)
-        )
-        _ = try await operators.ask(
-            question,
-            as: visitor.caller,
-            correlationId: call.correlationId,
-            at: call.now
-        )
+            "POST", "/v1/keys/\(id.base64URL)/revoke", body: Array(body.rendered(pretty: false).utf8))
+        _ = try await operators.ask(question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
         return ConsolePage.redirect(to: "/console/keys/\(id.base64URL)?done=revoked")
     }
 
@@ -234,19 +223,11 @@ struct ConsoleKeys: Sendable {
     }
 
     private func ask(
-        _ method: String,
-        _ path: String,
-        _ parameters: [(String, String)],
-        _ call: Call,
-        _ visitor: ConsoleVisitor
+        _ method: String, _ path: String, _ parameters: [(String, String)], _ call: Call, _ visitor: ConsoleVisitor
     ) async throws -> JSONValue {
         let question = OperatorRoutes.Question(method, path, query: ConsoleKeys.query(parameters))
         let answer = try await operators.ask(
-            question,
-            as: visitor.caller,
-            correlationId: call.correlationId,
-            at: call.now
-        )
+            question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
         return (try? JSONReader.read(answer.body)) ?? .null
     }
 

@@ -104,35 +104,25 @@ struct ConsoleOverview {
             tile("Attestations", ConsoleText.count(total.attestations), range.name),
             tile("Assertions", ConsoleText.count(total.assertions), range.name),
             tile(
-                "Refused",
-                ConsoleText.count(total.refusals),
-                judged > 0 ? "\(ConsoleText.percent(Double(total.refusals) / judged)) of all proofs" : range.name
-            ),
+                "Refused", ConsoleText.count(total.refusals),
+                judged > 0 ? "\(ConsoleText.percent(Double(total.refusals) / judged)) of all proofs" : range.name),
         ]
         if let facts {
             let keys = facts.keys.reduce(0) { $0.clampedSum($1.keys) }
             let simulated = facts.keys.filter(\.simulated).reduce(0) { $0.clampedSum($1.keys) }
             tiles.append(
                 tile(
-                    "Keys",
-                    ConsoleText.count(keys),
-                    simulated > 0 ? "\(ConsoleText.count(simulated)) simulated" : "not revoked"
-                )
-            )
+                    "Keys", ConsoleText.count(keys),
+                    simulated > 0 ? "\(ConsoleText.count(simulated)) simulated" : "not revoked"))
             let support = facts.risk.support
             let isKnown = facts.support.contains { $0.total > 0 }
             tiles.append(
                 tile(
-                    "Without support",
-                    isKnown ? ConsoleText.percent(support.recentRatio) : "–",
-                    "usual \(ConsoleText.percent(support.usualRatio))",
-                    isOff: support.isAlert
-                )
-            )
+                    "Without support", isKnown ? ConsoleText.percent(support.recentRatio) : "–",
+                    "usual \(ConsoleText.percent(support.usualRatio))", isOff: support.isAlert))
             if let ramp = facts.ramp {
                 tiles.append(
-                    tile("Ramp", ConsoleText.percent(ramp.share), ramp.isPaused ? "paused" : "of installations")
-                )
+                    tile("Ramp", ConsoleText.percent(ramp.share), ramp.isPaused ? "paused" : "of installations"))
             }
         }
         return "\(tiles)"
@@ -179,11 +169,9 @@ struct ConsoleOverview {
     private func refusals() -> HTML {
         guard let facts else { return silent }
         return ConsoleTable.bars(
-            label: "Refusals by code",
-            head: ("Code", "Count"),
+            label: "Refusals by code", head: ("Code", "Count"),
             rows: facts.refusals.prefix(20).map { ("<code>\($0.code)</code>", $0.count, "bad") },
-            empty: "Nothing was refused."
-        )
+            empty: "Nothing was refused.")
     }
 
     private func unsupported() -> HTML {
@@ -204,9 +192,7 @@ struct ConsoleOverview {
             },
             marks: [
                 .init(
-                    value: support.usualRatio,
-                    label: "usual \(ConsoleText.percent(support.usualRatio))",
-                    style: "usual"
+                    value: support.usualRatio, label: "usual \(ConsoleText.percent(support.usualRatio))", style: "usual"
                 )
             ],
             band: limit,
@@ -219,11 +205,9 @@ struct ConsoleOverview {
         guard let facts else { return silent }
         let classes = ConsoleRiskClass.of(facts.risk.metrics, threshold: facts.baseline.threshold)
         let table = ConsoleTable.bars(
-            label: "Keys by risk metric",
-            head: ("Metric", "Keys"),
+            label: "Keys by risk metric", head: ("Metric", "Keys"),
             rows: classes.map { (name: "\($0.name)", count: $0.keys, style: $0.isAbove ? "bad" : "accent") },
-            empty: "No receipt has a metric yet."
-        )
+            empty: "No receipt has a metric yet.")
         return """
             <p class="dim">Apple's risk metric in the newest receipts; usual is \(facts.baseline.median), alert above \(facts.baseline.threshold).</p>
             \(table)
@@ -243,21 +227,17 @@ struct ConsoleOverview {
         let planned = plan.share(after: ramp.elapsed)
         let days = ConsoleText.coordinate(plan.days)
         let curve = ConsoleCurve(
-            id: "plan",
-            title: "Plan",
+            id: "plan", title: "Plan",
             description:
                 "Share of installations by plan over \(days) days; now at \(ConsoleText.percent(planned)).",
             values: (0...40).map { plan.share(after: Double($0) / 40 * length) },
-            point: (ramp.elapsed / length, planned),
-            axis: ("start", "\(days) days")
+            point: (ramp.elapsed / length, planned), axis: ("start", "\(days) days")
         ).html()
         let rows: [[HTML]] = ramp.hours.reversed().map {
             ["\(ConsoleText.clock($0.start))", "\(ConsoleText.count($0.planned))", "\(ConsoleText.count($0.attested))"]
         }
         let hours = ConsoleTable(
-            label: "Attestations by hour, planned and counted",
-            head: ["Hour", "Planned", "Counted"],
-            rows: rows
+            label: "Attestations by hour, planned and counted", head: ["Hour", "Planned", "Counted"], rows: rows
         ).folded()
         let now = ramp.hours.last.map { hour -> HTML in
             "<p>This hour: \(ConsoleText.count(hour.attested)) attested, \(ConsoleText.count(hour.planned)) planned.</p>\n"
@@ -269,10 +249,7 @@ struct ConsoleOverview {
         let rest = versions.dropFirst(12).reduce(0) { $0.clampedSum($1.count) }
         let rows = versions.prefix(12).map { (name: "\($0.name)" as HTML, count: $0.count, style: "accent" as HTML) }
         return ConsoleTable.bars(
-            label: label,
-            head: (head, "Proofs"),
-            rows: rows + (rest > 0 ? [("all others", rest, "accent")] : [])
-        )
+            label: label, head: (head, "Proofs"), rows: rows + (rest > 0 ? [("all others", rest, "accent")] : []))
     }
 
     // MARK: - The node
@@ -291,8 +268,7 @@ struct ConsoleOverview {
         ]
         for figure in node.connections {
             rows.append(
-                ("Open connections, \(ConsoleOverview.value(of: figure.label))", "\(ConsoleText.count(figure.value))")
-            )
+                ("Open connections, \(ConsoleOverview.value(of: figure.label))", "\(ConsoleText.count(figure.value))"))
         }
         let list: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
         return "<dl class=\"facts\">\(list)</dl>\n"
@@ -325,11 +301,8 @@ struct ConsoleOverview {
             ]
         }
         return ConsoleTable(
-            label: "Quotas",
-            head: ["Quota", "Limit", "Window", "Used", "Refused"],
-            rows: rows,
-            empty: "No quota is configured.",
-            stacks: true
+            label: "Quotas", head: ["Quota", "Limit", "Window", "Used", "Refused"], rows: rows,
+            empty: "No quota is configured.", stacks: true
         ).html()
     }
 }

@@ -79,8 +79,7 @@ final class ConsoleSessions: Sendable {
         if replaced > 0 {
             observer.log.notice(
                 "A console session was ended to make room for another one.",
-                metadata: ["limit": "\(ConsoleSessions.limit)", "perCredential": "\(ConsoleSessions.perCredential)"]
-            )
+                metadata: ["limit": "\(ConsoleSessions.limit)", "perCredential": "\(ConsoleSessions.perCredential)"])
         }
     }
 
@@ -151,17 +150,13 @@ struct ConsoleSecret: Sendable {
     /// What every form carries: a site that cannot read the cookie cannot make it.
     var formToken: String {
         Base64.encodeURL(
-            HMAC<SHA256>.authenticationCode(for: ConsoleSecret.purpose, using: SymmetricKey(data: Data(bytes)))
-        )
+            HMAC<SHA256>.authenticationCode(for: ConsoleSecret.purpose, using: SymmetricKey(data: Data(bytes))))
     }
 
     /// Whether a form carries the token of this secret; in the same time for every wrong one.
     func made(formToken text: String?) -> Bool {
         guard let text, text.utf8.count == 43, let code = Base64.decodeURL(text) else { return false }
         return HMAC<SHA256>.isValidAuthenticationCode(
-            Data(code),
-            authenticating: ConsoleSecret.purpose,
-            using: SymmetricKey(data: Data(bytes))
-        )
+            Data(code), authenticating: ConsoleSecret.purpose, using: SymmetricKey(data: Data(bytes)))
     }
 }

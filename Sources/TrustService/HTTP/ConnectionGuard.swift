@@ -224,10 +224,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Answers a request for which there is no room, and drops the rest of it. The connection stays, because a new one costs more than a refusal.
     private func refuse(
-        _ request: HTTPRequestHead,
-        _ place: RequestGate.Place,
-        by gate: RequestGate,
-        _ context: ChannelHandlerContext
+        _ request: HTTPRequestHead, _ place: RequestGate.Place, by gate: RequestGate, _ context: ChannelHandlerContext
     ) {
         guard unanswered == 0 else {
             // Answers keep their order, so this one would have to wait. The client asks again over another connection (RFC 9112, section 9.3.2).

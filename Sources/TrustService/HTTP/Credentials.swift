@@ -25,10 +25,7 @@ package struct Credentials: Sendable {
 
     init(_ configuration: Configuration) {
         self.init(
-            server: configuration.serverTokens,
-            admin: configuration.adminTokens,
-            named: configuration.namedCredentials
-        )
+            server: configuration.serverTokens, admin: configuration.adminTokens, named: configuration.namedCredentials)
     }
 
     /// Whether any token opens the routes of a role.

@@ -30,8 +30,7 @@ final class LoadLimit: Sendable {
     ///   - operations: the names of the operations; their indices are what the other calls name.
     ///   - onChange: is told when refusing begins and ends, and of each new limit meanwhile; must be quick.
     init(
-        operations: [String],
-        settings: LoadSettings = LoadSettings(),
+        operations: [String], settings: LoadSettings = LoadSettings(),
         onChange: @escaping @Sendable (Change) -> Void = { _ in }
     ) {
         self.settings = settings
@@ -75,10 +74,7 @@ final class LoadLimit: Sendable {
 
     /// Does something to one lane. If its usual time is due, all lanes in which requests are refused measure it.
     private func update<Result>(
-        _ index: Int,
-        in lanes: inout [Lane],
-        at now: NIODeadline,
-        _ body: (inout Lane) -> Result
+        _ index: Int, in lanes: inout [Lane], at now: NIODeadline, _ body: (inout Lane) -> Result
     ) -> (Result, Change?) {
         let (wasRefusing, limit) = (lanes[index].isRefusing, lanes[index].limit)
         let result = body(&lanes[index])

@@ -68,9 +68,7 @@ package enum ProblemTable {
     }
 
     /// What the verifiers say of a proof.
-    private static let proofs = Set(
-        (RefusalExplanations.attestations + RefusalExplanations.assertions).map(\.code)
-    )
+    private static let proofs = Set((RefusalExplanations.attestations + RefusalExplanations.assertions).map(\.code))
 
     /// The answers to what the verifiers say, for codes without an entry of their own.
     private static let verifiers: [Code: Entry] = {
@@ -95,247 +93,138 @@ package enum ProblemTable {
 
     private static let own: [Code: Entry] = [
         .requestMalformed: Entry(
-            status: 400,
-            title: "The request does not follow the API contract.",
-            retry: .never,
-            .init(.developer, "compare the body with /openapi.yaml; the log says which member is wrong")
-        ),
+            status: 400, title: "The request does not follow the API contract.", retry: .never,
+            .init(.developer, "compare the body with /openapi.yaml; the log says which member is wrong")),
         .challengeMissing: Entry(
-            status: 400,
-            title: "The client data does not contain the challenge exactly once.",
-            retry: .never,
+            status: 400, title: "The client data does not contain the challenge exactly once.", retry: .never,
             .init(
-                .developer,
-                "put the challenge, as it was issued, once into the client data as the member `challenge`"
-            )
-        ),
+                .developer, "put the challenge, as it was issued, once into the client data as the member `challenge`")),
         .tokenMissing: Entry(
-            status: 401,
-            title: "A bearer token is needed.",
-            retry: nil,
-            .init(.app, "send the token in the Authorization header, as Bearer")
-        ),
+            status: 401, title: "A bearer token is needed.", retry: nil,
+            .init(.app, "send the token in the Authorization header, as Bearer")),
         .tokenInvalid: Entry(
-            status: 401,
-            title: "The token is not valid.",
-            retry: nil,
+            status: 401, title: "The token is not valid.", retry: nil,
             .init(
                 .app,
                 "get a new token with a new assertion; after a revocation none is issued. A simulated device's token needs simulated=allow, and its keys are at /simulator/.well-known/jwks.json"
-            )
-        ),
+            )),
         .tokenNotSingleUse: Entry(
-            status: 400,
-            title: "The token is not a single-use token.",
-            retry: .never,
-            .init(.app, "ask for the token with singleUse: true")
-        ),
+            status: 400, title: "The token is not a single-use token.", retry: .never,
+            .init(.app, "ask for the token with singleUse: true")),
         .tokenSpent: Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
         .requestOtherOrigin: Entry(
-            status: 403,
-            title: "The form did not come from a page of this console.",
-            retry: nil,
+            status: 403, title: "The form did not come from a page of this console.", retry: nil,
             .init(
                 .operator,
                 "open the page again and send the form from there; a proxy in front must leave Host as the browser sent it"
-            )
-        ),
+            )),
         .callerUnauthorized: Entry(
-            status: 401,
-            title: "The caller's credential is missing or wrong.",
-            retry: nil,
+            status: 401, title: "The caller's credential is missing or wrong.", retry: nil,
             .init(
                 .backend,
                 "send a bearer token of serverTokenFile, adminTokenFile or tokensFile with the scope that the route needs"
-            )
-        ),
+            )),
         .keyRevoked: Entry(
-            status: 403,
-            title: "The key was revoked.",
-            retry: .newKey,
-            .init(.app, "make a new key, once, and attest it; the audit says who revoked the key")
-        ),
+            status: 403, title: "The key was revoked.", retry: .newKey,
+            .init(.app, "make a new key, once, and attest it; the audit says who revoked the key")),
         .keyUnknown: Entry(status: 404, title: "The key is unknown.", retry: .newKey),
         .keyOtherUser: Entry(status: 409, title: "The key belongs to another user.", retry: .newKey),
         .keyExists: Entry(status: 409, title: "The key is already registered.", retry: .newKey),
         .policyApp: Entry(
-            status: 403,
-            title: "The token is for a different app.",
-            retry: .never,
-            .init(.operator, "compare the gateway's app parameter with the token's app")
-        ),
+            status: 403, title: "The token is for a different app.", retry: .never,
+            .init(.operator, "compare the gateway's app parameter with the token's app")),
         .policyEnvironment: Entry(
-            status: 403,
-            title: "The token is for a different environment.",
-            retry: .never,
+            status: 403, title: "The token is for a different environment.", retry: .never,
             .init(
-                .operator,
-                "add env=development or env=any to the gateway's request if development builds may come in"
-            )
-        ),
+                .operator, "add env=development or env=any to the gateway's request if development builds may come in")),
         .policyOff: Entry(
-            status: 503,
-            title: "Proofs of this app are currently not judged.",
-            retry: .after,
+            status: 503, title: "Proofs of this app are currently not judged.", retry: .after,
             .init(.operator, "set the app's `mode` to monitor or enforce: while it is off, App Check gives it no token")
         ),
         .policyQuota: Entry(
-            status: 429,
-            title: "The quota is used up for now.",
-            retry: .after,
-            .init(.operator, "wait until the window ends, or raise the quota's limit if honest clients reach it")
-        ),
+            status: 429, title: "The quota is used up for now.", retry: .after,
+            .init(.operator, "wait until the window ends, or raise the quota's limit if honest clients reach it")),
         .policyTier: Entry(
-            status: 403,
-            title: "The trust tier is too low.",
-            retry: .never,
+            status: 403, title: "The trust tier is too low.", retry: .never,
             .init(
                 .operator,
                 "decide what a request of this tier may still do; the tier follows Apple's risk metric and your signals"
-            )
-        ),
+            )),
         .pathUnknown: Entry(
-            status: 404,
-            title: "There is nothing at this path.",
-            retry: nil,
+            status: 404, title: "There is nothing at this path.", retry: nil,
             .init(
                 .developer,
                 "compare the path with /openapi.yaml; routes without their token file are off, and those of servers and operators are at internalListen if it is set"
-            )
-        ),
+            )),
         .appUnknown: Entry(
-            status: 404,
-            title: "The app is not configured.",
-            retry: .never,
-            .init(.operator, "add the app to `apps`, or correct the id in the path")
-        ),
+            status: 404, title: "The app is not configured.", retry: .never,
+            .init(.operator, "add the app to `apps`, or correct the id in the path")),
         .promotionPending: Entry(
-            status: 503,
-            title: "Another claim of the same key or user is being decided.",
-            retry: .after,
-            .init(.app, "wait as long as Retry-After says, and claim again with the same transactionId")
-        ),
+            status: 503, title: "Another claim of the same key or user is being decided.", retry: .after,
+            .init(.app, "wait as long as Retry-After says, and claim again with the same transactionId")),
         .promotionUnknown: Entry(
-            status: 404,
-            title: "The promotion is not configured.",
-            retry: .never,
-            .init(.operator, "add the promotion to the configuration, or correct its name")
-        ),
+            status: 404, title: "The promotion is not configured.", retry: .never,
+            .init(.operator, "add the promotion to the configuration, or correct its name")),
         .methodNotAllowed: Entry(
-            status: 405,
-            title: "This path does not support this method.",
-            retry: nil,
-            .init(.developer, "use a method of the Allow header")
-        ),
+            status: 405, title: "This path does not support this method.", retry: nil,
+            .init(.developer, "use a method of the Allow header")),
         .challengeUnknown: Entry(status: 409, title: "The challenge was not issued here.", retry: .newChallenge),
         .challengeExpired: Entry(status: 409, title: "The challenge has expired.", retry: .newChallenge),
         .challengeUsed: Entry(status: 409, title: "The challenge has already been used.", retry: .newChallenge),
         .challengeBinding: Entry(
-            status: 409,
-            title: "The challenge was issued for another app, purpose, key or user.",
-            retry: .newChallenge
-        ),
+            status: 409, title: "The challenge was issued for another app, purpose, key or user.", retry: .newChallenge),
         .bodyTooLarge: Entry(
-            status: 413,
-            title: "The body is larger than the limit.",
-            retry: .never,
-            .init(.developer, "send the proof and its client data alone; limits.bodyBytes is the limit")
-        ),
+            status: 413, title: "The body is larger than the limit.", retry: .never,
+            .init(.developer, "send the proof and its client data alone; limits.bodyBytes is the limit")),
         .bodyContentType: Entry(
-            status: 415,
-            title: "The body must be application/json.",
-            retry: .never,
-            .init(.developer, "send Content-Type: application/json")
-        ),
+            status: 415, title: "The body must be application/json.", retry: .never,
+            .init(.developer, "send Content-Type: application/json")),
         .limitAddress: Entry(
-            status: 429,
-            title: "Too many requests from this address.",
-            retry: .after,
-            .init(.app, "wait as long as Retry-After says; if it is a proxy of yours, name it in trustedProxies")
-        ),
+            status: 429, title: "Too many requests from this address.", retry: .after,
+            .init(.app, "wait as long as Retry-After says; if it is a proxy of yours, name it in trustedProxies")),
         .limitApp: Entry(
-            status: 429,
-            title: "Too many requests for this app.",
-            retry: .after,
+            status: 429, title: "Too many requests for this app.", retry: .after,
             .init(
                 .operator,
-                "raise limits.requestsPerSecondPerApp if the load is real; the app waits as long as Retry-After says"
-            )
-        ),
+                "raise limits.requestsPerSecondPerApp if the load is real; the app waits as long as Retry-After says")),
         .limitLoad: Entry(
-            status: 503,
-            title: "The node has more requests than it can handle.",
-            retry: .after,
+            status: 503, title: "The node has more requests than it can handle.", retry: .after,
             .init(
                 .operator,
                 "add a node or a faster store if this lasts; the app waits as long as Retry-After says, then sends the same again"
-            )
-        ),
+            )),
         .storeClockOff: Entry(
-            status: 503,
-            title: "The clock differs too much from the store's.",
-            retry: .after,
-            .init(.operator, "correct the node's clock; it then becomes ready again by itself")
-        ),
+            status: 503, title: "The clock differs too much from the store's.", retry: .after,
+            .init(.operator, "correct the node's clock; it then becomes ready again by itself")),
         .challengeRotationPending: Entry(
-            status: 409,
-            title: "The previous rotation of the challenge key is still in progress.",
-            retry: .after,
-            .init(.operator, "rotate again when the last challenge of the previous key has expired")
-        ),
+            status: 409, title: "The previous rotation of the challenge key is still in progress.", retry: .after,
+            .init(.operator, "rotate again when the last challenge of the previous key has expired")),
         .storeUnavailable: Entry(
-            status: 503,
-            title: "The store cannot be reached.",
-            retry: .after,
-            .init(.operator, "check the store and the connection to it; the app waits as long as Retry-After says")
-        ),
+            status: 503, title: "The store cannot be reached.", retry: .after,
+            .init(.operator, "check the store and the connection to it; the app waits as long as Retry-After says")),
         .appleUnavailable: Entry(
-            status: 503,
-            title: "Apple's service cannot be reached.",
-            retry: .after,
-            .init(.operator, "configure `apple`, or see the log for why Apple's service could not be reached")
-        ),
+            status: 503, title: "Apple's service cannot be reached.", retry: .after,
+            .init(.operator, "configure `apple`, or see the log for why Apple's service could not be reached")),
         .deviceTokenInvalid: Entry(
-            status: 400,
-            title: "The device token is not valid.",
-            retry: .never,
+            status: 400, title: "The device token is not valid.", retry: .never,
             .init(
                 .app,
                 "get a new device token; one that was used may be spent, and one from the other environment is never valid"
-            )
-        ),
+            )),
         .internalError: Entry(
-            status: 500,
-            title: "The service failed.",
-            retry: .after,
-            .init(.operator, "look up the answer's correlationId in the log, and report what it says")
-        ),
+            status: 500, title: "The service failed.", retry: .after,
+            .init(.operator, "look up the answer's correlationId in the log, and report what it says")),
         .assertCounterReplayed: Entry(
-            status: 409,
-            title: "The counter is not greater than the last accepted value.",
-            retry: .newChallenge
-        ),
+            status: 409, title: "The counter is not greater than the last accepted value.", retry: .newChallenge),
         .assertAppIdMismatch: Entry(status: 403, title: "The assertion is for a different app.", retry: .never),
         .attestAppIdMismatch: Entry(status: 403, title: "The attestation is for a different app.", retry: .never),
         .attestEnvironmentMismatch: Entry(
-            status: 403,
-            title: "The attestation is for a different environment.",
-            retry: .never
-        ),
+            status: 403, title: "The attestation is for a different environment.", retry: .never),
         .attestPolicyValidationCategory: Entry(
-            status: 403,
-            title: "The app's validation category is not allowed.",
-            retry: .never
-        ),
+            status: 403, title: "The app's validation category is not allowed.", retry: .never),
         .attestPolicyBundleVersion: Entry(
-            status: 403,
-            title: "The app's bundle version is not allowed.",
-            retry: .never
-        ),
+            status: 403, title: "The app's bundle version is not allowed.", retry: .never),
         .attestPolicyAccessControl: Entry(
-            status: 403,
-            title: "The key does not have the required access control.",
-            retry: .never
-        ),
+            status: 403, title: "The key does not have the required access control.", retry: .never),
     ]
 }

@@ -62,9 +62,7 @@ struct RequestGate: Sendable {
         headers.add(name: "content-length", value: String(answer.body.count))
         if isLast { headers.add(name: "connection", value: "close") }
         let status = HTTPResponseStatus(statusCode: answer.status)
-        return (
-            HTTPResponseHead(version: .http1_1, status: status, headers: headers), ByteBuffer(bytes: answer.body)
-        )
+        return (HTTPResponseHead(version: .http1_1, status: status, headers: headers), ByteBuffer(bytes: answer.body))
     }
 }
 

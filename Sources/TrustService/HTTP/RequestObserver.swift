@@ -56,12 +56,7 @@ package final class RequestObserver: Sendable {
     ///   - seconds: how long the answer took; nil if it was refused before anybody looked at it.
     ///   - uptime: seconds of a clock that never goes back.
     func finished(
-        operation: String,
-        answer: Answer,
-        seconds: Double?,
-        at uptime: Double,
-        correlationId: String,
-        evidence: String
+        operation: String, answer: Answer, seconds: Double?, at uptime: Double, correlationId: String, evidence: String
     ) {
         let (counter, timer) = series(Name(operation: operation, status: answer.status, code: answer.code))
         counter.increment()
@@ -91,8 +86,7 @@ package final class RequestObserver: Sendable {
         count("log.suppressed", [("code", sum.kind)], by: sum.count)
         log.info(
             "Further refusals with this code were counted, not logged.",
-            metadata: ["code": "\(sum.kind)", "count": "\(sum.count)"]
-        )
+            metadata: ["code": "\(sum.kind)", "count": "\(sum.count)"])
     }
 
     private func series(_ name: Name) -> (Counter, Timer) {
@@ -111,10 +105,8 @@ package final class RequestObserver: Sendable {
             let timer =
                 known.timers[name.operation]
                 ?? Timer(
-                    label: "sealward.http.request.duration",
-                    dimensions: [("operation", name.operation)],
-                    factory: registry
-                )
+                    label: "sealward.http.request.duration", dimensions: [("operation", name.operation)],
+                    factory: registry)
             known.timers[name.operation] = timer
             return (counter, timer)
         }
@@ -154,8 +146,7 @@ package final class RequestObserver: Sendable {
         if perHour.note("activity.versions.folded", at: now.timeIntervalSince1970).passes {
             log.notice(
                 "More versions were seen in an hour than the console lists; the others are counted together.",
-                metadata: ["app": "\(key.app.terminalSafe(limit: 64))", "limit": "\(ActivityHistory.versionLimit)"]
-            )
+                metadata: ["app": "\(key.app.terminalSafe(limit: 64))", "limit": "\(ActivityHistory.versionLimit)"])
         }
     }
 }

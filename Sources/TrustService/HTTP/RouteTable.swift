@@ -48,13 +48,8 @@ package final class Route: Sendable {
     let segments: [Segment]
 
     package init(
-        _ operation: String,
-        _ method: String,
-        _ template: String,
-        _ access: Call.Access,
-        errors: ErrorForm = .problem,
-        asksApple: Bool = false,
-        _ handler: @escaping @Sendable (Call) async throws -> Answer
+        _ operation: String, _ method: String, _ template: String, _ access: Call.Access, errors: ErrorForm = .problem,
+        asksApple: Bool = false, _ handler: @escaping @Sendable (Call) async throws -> Answer
     ) {
         self.operation = operation
         self.method = method
@@ -137,10 +132,7 @@ package struct RouteTable: Sendable {
     package func match(method: String, path: String) -> Match {
         guard path.utf8.first == UInt8(ascii: "/") else { return .unknown }
         let parts = path.utf8.dropFirst().split(
-            separator: UInt8(ascii: "/"),
-            maxSplits: RouteTable.segmentLimit,
-            omittingEmptySubsequences: false
-        )
+            separator: UInt8(ascii: "/"), maxSplits: RouteTable.segmentLimit, omittingEmptySubsequences: false)
         guard parts.count <= RouteTable.segmentLimit else { return .unknown }
         let wanted = method == "HEAD" ? "GET" : method
         var allow: [String] = []

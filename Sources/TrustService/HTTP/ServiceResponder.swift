@@ -54,9 +54,7 @@ struct ServiceResponder: HTTPResponder {
     }
 
     private func respond(
-        to request: Request,
-        _ context: ServiceRequestContext,
-        in span: RecordedSpan?
+        to request: Request, _ context: ServiceRequestContext, in span: RecordedSpan?
     ) async -> Response {
         let start = sources.uptime()
         let correlationId = correlationIds.next()
@@ -73,13 +71,8 @@ struct ServiceResponder: HTTPResponder {
         }
         let end = sources.uptime()
         observer.finished(
-            operation: found?.operation ?? "unknown",
-            answer: answer,
-            seconds: end - start,
-            at: end,
-            correlationId: correlationId,
-            evidence: evidence
-        )
+            operation: found?.operation ?? "unknown", answer: answer, seconds: end - start, at: end,
+            correlationId: correlationId, evidence: evidence)
         span?.describe(found, answer, correlationId: correlationId)
         return response(answer, isHead: request.method == .head)
     }
@@ -95,11 +88,7 @@ struct ServiceResponder: HTTPResponder {
     }
 
     private func handle(
-        _ request: Request,
-        _ path: String,
-        _ query: String,
-        _ context: ServiceRequestContext,
-        _ correlationId: String,
+        _ request: Request, _ path: String, _ query: String, _ context: ServiceRequestContext, _ correlationId: String,
         _ found: inout Route?
     ) async throws -> Answer {
         var address = context.peer
@@ -107,10 +96,7 @@ struct ServiceResponder: HTTPResponder {
             let forwarded = request.headers[values: .xForwardedFor].joined(separator: ",")
             address = CallerAddress.resolve(peer: context.peer, forwarded: forwarded, trusted: trustedProxies)
         }
-        let caller = live.current.credentials.caller(
-            bearer: Call.bearer(in: request.headers),
-            at: sources.now()
-        )
+        let caller = live.current.credentials.caller(bearer: Call.bearer(in: request.headers), at: sources.now())
         let route: Route
         let parameters: [String: String]
         switch table.match(method: request.method.rawValue, path: path) {
@@ -129,17 +115,9 @@ struct ServiceResponder: HTTPResponder {
         try admit(route, caller, app: parameters["app"])
         let body = try await self.body(of: request, route)
         let call = Call(
-            operation: route.operation,
-            parameters: parameters,
-            query: query,
-            headers: request.headers,
-            body: body,
-            address: address,
-            correlationId: correlationId,
-            caller: caller,
-            now: sources.now(),
-            host: request.head.authority
-        )
+            operation: route.operation, parameters: parameters, query: query, headers: request.headers, body: body,
+            address: address, correlationId: correlationId, caller: caller, now: sources.now(),
+            host: request.head.authority)
         do {
             return try await route.handler(call)
         } catch let problem as Problem where route.access == .open && problem.status == 401 {

@@ -100,8 +100,6 @@ package final class LogOutput: TextOutputStream, Sendable {
 
     private func tell(_ dropped: Int) {
         Logger(label: label) { StreamLogHandler(label: $0, stream: Unbounded(output: self)) }.warning(
-            "Lines of the log were dropped, because they were not read in time.",
-            metadata: ["count": "\(dropped)"]
-        )
+            "Lines of the log were dropped, because they were not read in time.", metadata: ["count": "\(dropped)"])
     }
 }

@@ -13,8 +13,7 @@ package struct SystemSources: Sendable {
     package var uptime: @Sendable () -> Double
 
     package init(
-        now: @escaping @Sendable () -> Date,
-        random: @escaping @Sendable (Int) -> [UInt8],
+        now: @escaping @Sendable () -> Date, random: @escaping @Sendable (Int) -> [UInt8],
         uptime: @escaping @Sendable () -> Double
     ) {
         self.now = now

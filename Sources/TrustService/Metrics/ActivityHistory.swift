@@ -156,10 +156,7 @@ extension Dictionary where Key == Int {
     /// Changes the value of a number where it is. If there is none, it begins with `empty`, and what is more than `count` numbers back
     /// leaves for it.
     fileprivate mutating func change<Result>(
-        _ number: Int,
-        of count: Int,
-        _ empty: Value,
-        _ change: (inout Value) -> Result
+        _ number: Int, of count: Int, _ empty: Value, _ change: (inout Value) -> Result
     ) -> Result {
         if self[number] == nil { keep(count, upTo: number) }
         return change(&self[number, default: empty])

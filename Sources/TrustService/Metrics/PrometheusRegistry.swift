@@ -91,9 +91,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     }
 
     private func series<Series>(
-        _ path: any WritableKeyPath<State, [Key: Series]> & Sendable,
-        _ key: Key,
-        _ make: () -> Series
+        _ path: any WritableKeyPath<State, [Key: Series]> & Sendable, _ key: Key, _ make: () -> Series
     )
         -> Series
     {

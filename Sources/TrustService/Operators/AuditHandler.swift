@@ -43,11 +43,8 @@ struct AuditHandler: Handler {
     ///
     /// A credential for some apps sees what was done to these. What was done to others is passed over until there are enough entries, because
     /// who reads on takes an answer without entries for the end of the audit.
-    private func entries(
-        behind number: Int64?,
-        limit: Int,
-        for caller: Authority
-    ) async throws -> [NumberedAuditEntry] {
+    private func entries(behind number: Int64?, limit: Int, for caller: Authority) async throws -> [NumberedAuditEntry]
+    {
         if caller.permits(.audit, app: nil) { return try await store.audit(after: number, limit: limit) }
         let open = apps.all.keys.filter { caller.permits(.audit, app: $0) }
         let start = sources.uptime()
@@ -62,10 +59,7 @@ struct AuditHandler: Handler {
             guard sources.uptime() - start > AuditHandler.patience else { continue }
             if !found.isEmpty { return found }
             throw Problem(
-                .storeUnavailable,
-                retryAfterSeconds: 5,
-                evidence: "looking for the app's entries took too long"
-            )
+                .storeUnavailable, retryAfterSeconds: 5, evidence: "looking for the app's entries took too long")
         }
     }
 

@@ -49,12 +49,7 @@ struct AuditRecord: Sendable {
     /// Also if the call was canceled meanwhile: whoever goes away, or whose time is over, has been here.
     func record(_ call: Call, by caller: Authority, about target: AuditTarget, outcome: String = "ok") async {
         let entry = AuditEntry(
-            at: call.now,
-            name: caller.name,
-            operation: call.operation,
-            target: target.text,
-            outcome: outcome
-        )
+            at: call.now, name: caller.name, operation: call.operation, target: target.text, outcome: outcome)
         do {
             try await Task { try await store.append([entry]) }.value
         } catch {

@@ -26,10 +26,8 @@ struct ChallengeKeyHandler: Handler {
         // A minute more than the longest challenge lives: nodes' clocks differ.
         let margin = lifetime.inSeconds + StoreClock.largestOffset.inSeconds
         let rotation = ChallengeKeyRotation(
-            secret: sources.random(ChallengeCodec.secretLength),
-            signsFrom: signsFrom,
-            acceptsOldUntil: signsFrom.addingTimeInterval(margin)
-        )
+            secret: sources.random(ChallengeCodec.secretLength), signsFrom: signsFrom,
+            acceptsOldUntil: signsFrom.addingTimeInterval(margin))
         switch try await store.rotateChallengeKey(rotation, at: call.now) {
         case .tooSoon(let until):
             let seconds = Int(min(max(until.timeIntervalSince(call.now), 1), 86_400).rounded(.up))

@@ -118,10 +118,7 @@ struct KeyHandler: Handler {
             rules.append(.attestedBefore(instant))
         }
         guard let rule = rules.first, rules.count == 1 else {
-            throw Problem(
-                .requestMalformed,
-                evidence: "exactly one of user, environment, simulated, attestedBefore"
-            )
+            throw Problem(.requestMalformed, evidence: "exactly one of user, environment, simulated, attestedBefore")
         }
         let code = try KeyHandler.revocationCode(body) ?? "operator"
         let count = try await store.revokeKeys(of: app, matching: rule, code: code, at: call.now)

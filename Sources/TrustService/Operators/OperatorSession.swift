@@ -20,12 +20,7 @@ package struct OperatorSession: Sendable {
     /// - Throws: `StoreFault`.
     package init(_ store: any TrustStore, log: Logger) async throws {
         let server = try await TrustServer(
-            configuration: Configuration(),
-            store: store,
-            transport: nil,
-            log: log,
-            announce: { _ in }
-        )
+            configuration: Configuration(), store: store, transport: nil, log: log, announce: { _ in })
         routes = OperatorRoutes(table: server.table)
         now = server.parts.sources.now
     }
@@ -40,10 +35,7 @@ package struct OperatorSession: Sendable {
         do {
             return try await routes.ask(
                 OperatorRoutes.Question(method, path, query: query, body: body),
-                as: Authority(name: "cli", [.admin: .every]),
-                correlationId: "cli",
-                at: now()
-            )
+                as: Authority(name: "cli", [.admin: .every]), correlationId: "cli", at: now())
         } catch {
             return .problem(Problem(error), correlationId: "cli")
         }
@@ -79,16 +71,7 @@ struct OperatorRoutes: Sendable {
         guard route.access.admits(caller, app: parameters["app"]) else { throw Problem(.callerUnauthorized) }
         return try await route.handler(
             Call(
-                operation: route.operation,
-                parameters: parameters,
-                query: question.query,
-                headers: HTTPFields(),
-                body: question.body,
-                address: "",
-                correlationId: correlationId,
-                caller: caller,
-                now: now
-            )
-        )
+                operation: route.operation, parameters: parameters, query: question.query, headers: HTTPFields(),
+                body: question.body, address: "", correlationId: correlationId, caller: caller, now: now))
     }
 }

@@ -37,18 +37,14 @@ struct Readiness: Sendable {
             observer.set("clock.offset.seconds", offset.inSeconds)
             guard abs(offset.inSeconds) <= Readiness.clockTolerance.inSeconds else {
                 throw Problem(
-                    .storeClockOff,
-                    retryAfterSeconds: 5,
-                    evidence: "the clock is \(Int(offset.inSeconds)) s ahead of the store's"
-                )
+                    .storeClockOff, retryAfterSeconds: 5,
+                    evidence: "the clock is \(Int(offset.inSeconds)) s ahead of the store's")
             }
         }
         guard lead <= Readiness.clockTolerance else {
             throw Problem(
-                .storeClockOff,
-                retryAfterSeconds: 5,
-                evidence: "the store's horizon is \(Int(lead.inSeconds)) s ahead of the clock"
-            )
+                .storeClockOff, retryAfterSeconds: 5,
+                evidence: "the store's horizon is \(Int(lead.inSeconds)) s ahead of the clock")
         }
     }
 }

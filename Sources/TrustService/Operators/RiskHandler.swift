@@ -31,8 +31,7 @@ struct RiskHandler: Handler {
                 "windowHours": 24,
             ],
             "alerts": .array(
-                standing.alerts.map { ["code": .string($0.code.rawValue), "message": .string($0.message)] }
-            ),
+                standing.alerts.map { ["code": .string($0.code.rawValue), "message": .string($0.message)] }),
         ])
     }
 }

@@ -50,10 +50,7 @@ struct RiskWatch: Sendable {
         signals.largestCounterGap = Int(key.largestGap)
         if let user = key.user {
             signals.keysOfUser = try await store.keyCount(
-                ofUser: user,
-                app: key.app,
-                since: now.addingTimeInterval(-30 * 86_400)
-            )
+                ofUser: user, app: key.app, since: now.addingTimeInterval(-30 * 86_400))
         }
         let version =
             key.osVersion.flatMap { version in
@@ -71,16 +68,10 @@ struct RiskWatch: Sendable {
         observer.count("risk.alerts", [("code", Code.metricAboveBaseline.rawValue)])
         log.warning(
             "A device has attested many more keys than usual.",
-            metadata: ["app": "\(lease.key.app)", "key": "\(lease.key.id.logPrefix)", "metric": "\(metric)"]
-        )
+            metadata: ["app": "\(lease.key.app)", "key": "\(lease.key.id.logPrefix)", "metric": "\(metric)"])
         let event = StoreEvent(
-            at: sources.now(),
-            app: lease.key.app,
-            keyId: lease.key.id,
-            kind: "alert",
-            code: Code.metricAboveBaseline.rawValue,
-            detail: "metric \(metric), threshold \(baseline.threshold)"
-        )
+            at: sources.now(), app: lease.key.app, keyId: lease.key.id, kind: "alert",
+            code: Code.metricAboveBaseline.rawValue, detail: "metric \(metric), threshold \(baseline.threshold)")
         try? await store.record(event)
     }
 
@@ -119,11 +110,7 @@ struct RiskWatch: Sendable {
         standing.support = UnsupportedMonitor().report(Array(hours.values), at: now)
         if let since = standing.support.risingSince {
             standing.alerts.append(
-                (
-                    .unsupportedRising,
-                    "Since \(Timestamps.text(since)) more clients than usual report no support."
-                )
-            )
+                (.unsupportedRising, "Since \(Timestamps.text(since)) more clients than usual report no support."))
         }
         for environment in ["production", "development"] {
             let counts = try await store.riskMetrics(app: app, environment: environment).map { ($0.metric, $0.keys) }
@@ -135,8 +122,7 @@ struct RiskWatch: Sendable {
                 (
                     .brokerDevice,
                     "\(alert.keys) \(environment) keys are on devices above the threshold \(alert.threshold); the highest metric is \(alert.highestMetric)."
-                )
-            )
+                ))
         }
         return standing
     }

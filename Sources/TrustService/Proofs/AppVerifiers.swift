@@ -45,8 +45,7 @@ struct AppVerifiers: Sendable {
         if let categories = app.allowedValidationCategories {
             policy.validationCategories = .init(
                 Set(categories.map { ValidationCategory(rawValue: UInt32(clamping: $0)) }),
-                acceptsAbsence: !app.requireExtensions
-            )
+                acceptsAbsence: !app.requireExtensions)
         }
         if let versions = app.allowedBundleVersions {
             policy.bundleVersions = .init(Set(versions), acceptsAbsence: !app.requireExtensions)
@@ -58,30 +57,20 @@ struct AppVerifiers: Sendable {
             World(
                 simulatedRoots: simulated ? roots.fingerprint : nil,
                 attestations: AttestationVerifier(
-                    apps: identities,
-                    environments: environments,
-                    roots: roots,
-                    receiptRoots: receiptRoots,
-                    policy: policy
-                ),
-                receipts: ReceiptVerifier(roots: receiptRoots)
-            )
+                    apps: identities, environments: environments, roots: roots, receiptRoots: receiptRoots,
+                    policy: policy), receipts: ReceiptVerifier(roots: receiptRoots))
         }
         var worlds = [world(simulated: false, .apple, .apple)]
         if let simulator {
             worlds.append(
                 world(
-                    simulated: true,
-                    try AttestationRoots(pem: simulator.attestationRootPEM),
-                    try ReceiptRoots(pem: simulator.receiptRootPEM)
-                )
-            )
+                    simulated: true, try AttestationRoots(pem: simulator.attestationRootPEM),
+                    try ReceiptRoots(pem: simulator.receiptRootPEM)))
         }
         self.worlds = worlds
         assertions = Dictionary(
             identities.map { ($0.applicationId, AssertionVerifier(app: $0, policy: policy)) },
-            uniquingKeysWith: { first, _ in first }
-        )
+            uniquingKeysWith: { first, _ in first })
     }
 
     /// Whether a key of this app that was accepted before would be accepted now.
@@ -108,10 +97,7 @@ struct AppVerifiers: Sendable {
     ///
     /// - Throws: ``Problem`` if the service cannot judge.
     func attest(
-        _ object: AttestationObject,
-        keyId: KeyIdentifier,
-        hash: ClientDataHash,
-        at now: Date
+        _ object: AttestationObject, keyId: KeyIdentifier, hash: ClientDataHash, at now: Date
     ) async throws(Problem) -> Judged<Proven> {
         var refusal = ProofRefusal(.attestChainUntrusted)
         for world in worlds {
@@ -119,8 +105,7 @@ struct AppVerifiers: Sendable {
             case .accepted(let key):
                 if requireExtensions, key.extensions?.validationCategory == nil {
                     return .failure(
-                        ProofRefusal(.attestPolicyValidationCategory, evidence: "the extensions are missing")
-                    )
+                        ProofRefusal(.attestPolicyValidationCategory, evidence: "the extensions are missing"))
                 }
                 if let stale = try AppVerifiers.receiptRefusal(of: key, at: now) { return .failure(stale) }
                 return .success(Proven(key: key, simulatedRoots: world.simulatedRoots))
@@ -146,10 +131,7 @@ struct AppVerifiers: Sendable {
 
     /// Judges an assertion of a stored key.
     func assert(
-        _ object: AssertionObject,
-        by key: KnownKey,
-        hash: ClientDataHash,
-        above counter: UInt32
+        _ object: AssertionObject, by key: KnownKey, hash: ClientDataHash, above counter: UInt32
     ) -> Judged<VerifiedAssertion> {
         guard let verifier = assertions[key.stored.identity] else { return .failure(.otherIdentity) }
         switch verifier.verify(object, publicKey: key.publicKey, clientDataHash: hash, previousCounter: counter) {
@@ -160,9 +142,7 @@ struct AppVerifiers: Sendable {
 
     /// Judges a receipt that Apple gave in exchange for the one of a lease.
     func refreshed(
-        _ bytes: [UInt8],
-        for lease: ReceiptLease,
-        at now: Date
+        _ bytes: [UInt8], for lease: ReceiptLease, at now: Date
     ) async throws(Problem) -> Judged<VerifiedReceipt> {
         guard let world = worlds.first(where: { $0.simulated == lease.key.simulated }) else {
             return .failure(ProofRefusal(.receiptChainUntrusted, evidence: "the simulator is no longer trusted"))
@@ -172,10 +152,8 @@ struct AppVerifiers: Sendable {
             expected = ReceiptExpectations(
                 app: try AppIdentity(lease.key.identity),
                 publicKey: try AttestationPublicKey(x963Representation: lease.key.publicKeyBytes),
-                environment: lease.key.environment == "production" ? .production : .development,
-                type: .receipt,
-                maximumAge: AppVerifiers.receiptAge
-            )
+                environment: lease.key.environment == "production" ? .production : .development, type: .receipt,
+                maximumAge: AppVerifiers.receiptAge)
         } catch {
             throw Problem(.internalError, evidence: "the stored key cannot be read")
         }

@@ -44,12 +44,7 @@ struct AssertionHandler: Handler {
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
             let (token, seconds) = try await proofs.accept(presented, app, call) { judged in
                 try await live.current.tokens.issue(
-                    for: judged.key,
-                    tier: judged.tier,
-                    singleUse: singleUse,
-                    identifier: random(16),
-                    at: call.now
-                )
+                    for: judged.key, tier: judged.tier, singleUse: singleUse, identifier: random(16), at: call.now)
             }
             observer.count("tokens.issued")
             return .json(["token": .string(token), "expiresIn": .integer(seconds)])

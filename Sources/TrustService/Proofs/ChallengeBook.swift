@@ -31,10 +31,7 @@ final class ChallengeBook: Sendable {
 
     private static func read(_ store: any TrustStore, _ sources: SystemSources) async throws -> ChallengeCodec {
         try await ChallengeCodec(
-            store: store,
-            candidate: sources.random(ChallengeCodec.secretLength),
-            at: sources.now()
-        )
+            store: store, candidate: sources.random(ChallengeCodec.secretLength), at: sources.now())
     }
 }
 

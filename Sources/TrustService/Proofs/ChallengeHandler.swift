@@ -38,10 +38,7 @@ struct ChallengeHandler: Handler {
         let ttl = lifetime.inSeconds
         let expiresAt = call.now.addingTimeInterval(ttl)
         let challenge = challenges.current.issue(
-            for: binding,
-            expiresAt: expiresAt,
-            random: sources.random(ChallengeCodec.randomLength)
-        )
+            for: binding, expiresAt: expiresAt, random: sources.random(ChallengeCodec.randomLength))
         observer.count("challenges.issued")
         return .json(
             [

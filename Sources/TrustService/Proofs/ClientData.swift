@@ -33,9 +33,7 @@ struct SignedInput {
 
     /// For an attestation, by the app's binding.
     static func attestation(
-        binding: Configuration.Binding,
-        challenge: [UInt8],
-        clientData: [UInt8]?
+        binding: Configuration.Binding, challenge: [UInt8], clientData: [UInt8]?
     ) throws -> SignedInput {
         switch binding {
         case .challenge: return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: challenge))
@@ -49,9 +47,7 @@ struct SignedInput {
             guard let clientData else { throw Problem(.requestMalformed, evidence: "clientData is missing") }
             guard try ClientData.challenge(in: clientData) == challenge else {
                 throw ProofRefusal(
-                    .challengeMissing,
-                    evidence: "the client data contains another challenge than the one sent"
-                )
+                    .challengeMissing, evidence: "the client data contains another challenge than the one sent")
             }
             return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData))
         }
@@ -63,9 +59,7 @@ struct SignedInput {
             return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData + challenge))
         }
         return SignedInput(
-            challenge: try ClientData.challenge(in: clientData),
-            hash: ClientDataHash(hashing: clientData)
-        )
+            challenge: try ClientData.challenge(in: clientData), hash: ClientDataHash(hashing: clientData))
     }
 }
 

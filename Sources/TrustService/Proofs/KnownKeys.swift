@@ -72,8 +72,7 @@ final class KnownKeys: Sendable {
         else { return }
         observer.log.notice(
             "More keys are in use than are kept in memory; the others are read from the store for each assertion.",
-            metadata: ["limit": "\(KnownKeys.capacity)"]
-        )
+            metadata: ["limit": "\(KnownKeys.capacity)"])
     }
 }
 

@@ -21,10 +21,7 @@ struct ModeAnswers: Sendable {
     ///
     /// Faults of the request's form, of limits and of the service are the same in every mode.
     func judged(
-        _ app: ServedApp,
-        _ call: Call,
-        keyId: KeyIdentifier?,
-        _ body: () async throws -> Answer
+        _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, _ body: () async throws -> Answer
     ) async throws -> Answer {
         do {
             return try await counted(app, call, keyId: keyId, body)
@@ -39,10 +36,7 @@ struct ModeAnswers: Sendable {
 
     /// Counts a refusal and writes it to the history of its key: for an interface that can only refuse.
     func counted(
-        _ app: ServedApp,
-        _ call: Call,
-        keyId: KeyIdentifier?,
-        _ body: () async throws -> Answer
+        _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, _ body: () async throws -> Answer
     ) async throws -> Answer {
         let refusal: ProofRefusal
         do {
@@ -69,14 +63,8 @@ struct ModeAnswers: Sendable {
             guard limits.take(keyId.base64, at: uptime()) == nil else { return unwritten("limit") }
             try await store.record(
                 StoreEvent(
-                    at: call.now,
-                    app: app.settings.id,
-                    keyId: keyId,
-                    kind: "refused",
-                    code: problem.code.description,
-                    detail: problem.evidence
-                )
-            )
+                    at: call.now, app: app.settings.id, keyId: keyId, kind: "refused", code: problem.code.description,
+                    detail: problem.evidence))
         } catch {
             unwritten("store")
         }

@@ -36,16 +36,11 @@ extension ProofIntake {
         }
         let object = try AttestationObject(decoding: presented.attestation)
         let signed = try SignedInput.attestation(
-            binding: presented.terms.binding ?? app.settings.binding,
-            challenge: presented.challenge,
-            clientData: presented.clientData
-        )
+            binding: presented.terms.binding ?? app.settings.binding, challenge: presented.challenge,
+            clientData: presented.clientData)
         let binding = ChallengeBinding(
-            purpose: presented.terms.purpose ?? .attest,
-            app: app.settings.id,
-            keyId: presented.keyId,
-            user: presented.user
-        )
+            purpose: presented.terms.purpose ?? .attest, app: app.settings.id, keyId: presented.keyId,
+            user: presented.user)
         let spendable = try challenges.current.read(signed.challenge, for: binding, at: call.now).spendable
             .mapError(\.needingNewKey).get()
         let standing = try await store.attestationStanding(of: presented.keyId, challenge: spendable)
@@ -62,13 +57,9 @@ extension ProofIntake {
         }
         guard
             let registration = KeyRegistration(
-                proven.key,
-                app: app.settings.id,
-                simulatedRoots: proven.simulatedRoots,
-                user: presented.user,
+                proven.key, app: app.settings.id, simulatedRoots: proven.simulatedRoots, user: presented.user,
                 attestation: presented.attestation,
-                refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now)
-            )
+                refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now))
         else { throw Problem(.internalError, evidence: "the key cannot be registered") }
         switch try await store.insert(registration, spending: spendable, at: call.now) {
         case .inserted(let key):
@@ -85,10 +76,7 @@ extension ProofIntake {
 
     /// The key that this very object of this user has registered before.
     private func repeated(
-        _ key: StoredKey?,
-        _ app: ServedApp,
-        _ user: String?,
-        _ digest: [UInt8]
+        _ key: StoredKey?, _ app: ServedApp, _ user: String?, _ digest: [UInt8]
     ) async throws -> StoredKey? {
         guard let key, key.app.hasSameBytes(as: app.settings.id),
             key.record.isAttested(by: digest), key.user.map({ UTF8Key($0) }) == user.map({ UTF8Key($0) })

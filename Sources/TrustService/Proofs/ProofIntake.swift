@@ -26,9 +26,7 @@ struct ProofIntake: Sendable {
     /// - Parameter prepare: may be called twice; what it made the first time is dropped then.
     /// - Throws: ``ProofRefusal`` and `MalformedInput` for what is refused, ``Problem`` and `StoreFault` for what cannot be judged.
     func accept<Prepared>(
-        _ presented: PresentedAssertion,
-        _ app: ServedApp,
-        _ call: Call,
+        _ presented: PresentedAssertion, _ app: ServedApp, _ call: Call,
         prepare: (JudgedAssertion) async throws -> Prepared
     ) async throws -> Prepared {
         let reading = try AssertionReading(presented, app, challenges.current, at: call.now)
@@ -67,11 +65,7 @@ struct ProofIntake: Sendable {
     ///
     /// - Throws: ``RefusedJudgement`` for a refusal, ``Problem`` and `StoreFault` for what cannot be judged.
     private func judge(
-        _ reading: AssertionReading,
-        of known: KnownKey,
-        expecting: KeyExpectation?,
-        _ app: ServedApp,
-        _ call: Call
+        _ reading: AssertionReading, of known: KnownKey, expecting: KeyExpectation?, _ app: ServedApp, _ call: Call
     ) async throws -> JudgedAssertion {
         do {
             let key = try await trusted.trusted(known.stored).get()
@@ -83,18 +77,10 @@ struct ProofIntake: Sendable {
             if key.revokedAt != nil { throw ProofRefusal(.keyRevoked) }
             let mode = app.settings.counterMode
             let assertion = try app.verifiers.assert(
-                reading.object,
-                by: known,
-                hash: reading.signed.hash,
-                above: mode == .strict ? key.counter : 0
+                reading.object, by: known, hash: reading.signed.hash, above: mode == .strict ? key.counter : 0
             ).get()
             let advance = CounterAdvance(
-                keyId: key.id,
-                counter: assertion.counter,
-                mode: mode,
-                challenge: spendable,
-                expecting: expecting
-            )
+                keyId: key.id, counter: assertion.counter, mode: mode, challenge: spendable, expecting: expecting)
             return JudgedAssertion(key: key, advance: advance, tier: try await risk.tier(of: key, at: call.now))
         } catch let refusal as ProofRefusal {
             throw RefusedJudgement(refusal: refusal)
@@ -138,10 +124,7 @@ private struct AssertionReading {
         object = try AssertionObject(decoding: presented.assertion)
         signed = try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
         binding = ChallengeBinding(
-            purpose: presented.terms.purpose ?? .assert,
-            app: app.settings.id,
-            keyId: presented.keyId
-        )
+            purpose: presented.terms.purpose ?? .assert, app: app.settings.id, keyId: presented.keyId)
         first = challenges.read(signed.challenge, for: binding, at: now)
         if first != .refused(.binding) { _ = try first.spendable.get() }
     }

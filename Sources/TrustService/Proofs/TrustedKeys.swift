@@ -27,9 +27,7 @@ struct TrustedKeys: Sendable {
     }
 
     private func trust(
-        in origin: KeyOrigin,
-        _ id: KeyIdentifier,
-        receipt: () async throws -> ReceiptRecord?
+        in origin: KeyOrigin, _ id: KeyIdentifier, receipt: () async throws -> ReceiptRecord?
     ) async throws -> KeyTrust {
         guard let app = apps[origin.app] else { return .app }
         let trust = app.verifiers.trust(in: origin)
@@ -52,9 +50,7 @@ struct TrustedKeys: Sendable {
         if trust == .trusted { return .success(key) }
         countDistrust(trust)
         if trust == .identity { return .failure(.otherIdentity) }
-        return .failure(
-            ProofRefusal(.keyUnknown, evidence: "the key's \(trust.rawValue) is no longer configured")
-        )
+        return .failure(ProofRefusal(.keyUnknown, evidence: "the key's \(trust.rawValue) is no longer configured"))
     }
 
     /// The key that a genuine token names, as long as it may be used.

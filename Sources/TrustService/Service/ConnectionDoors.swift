@@ -13,17 +13,14 @@ struct ConnectionDoors: Sendable {
     let inside: Admission
 
     init(
-        _ configuration: Configuration,
-        _ observer: RequestObserver,
-        _ log: Logger,
+        _ configuration: Configuration, _ observer: RequestObserver, _ log: Logger,
         descriptors: DescriptorLimit = .current()
     ) {
         var limits = descriptors.limits(total: configuration.limits.connections)
         if let wanted = configuration.limits.connections, wanted > limits.total {
             log.warning(
                 "limits.connections is more than the process's file descriptors allow.",
-                metadata: ["connections": "\(wanted)", "allowed": "\(limits.total)"]
-            )
+                metadata: ["connections": "\(wanted)", "allowed": "\(limits.total)"])
         }
         let share = max(4, min(64, limits.total / 8))
         if configuration.internalListen != nil {
@@ -38,10 +35,7 @@ struct ConnectionDoors: Sendable {
     }
 
     static func admission(
-        _ limits: Admission.Limits,
-        _ listener: String,
-        _ observer: RequestObserver,
-        _ log: Logger
+        _ limits: Admission.Limits, _ listener: String, _ observer: RequestObserver, _ log: Logger
     ) -> Admission {
         let write = Admission.logger(log)
         return Admission(
@@ -51,11 +45,7 @@ struct ConnectionDoors: Sendable {
                 for (reason, count) in [
                     ("total", refusals.full), ("address", refusals.addressFull), ("descriptors", refusals.exhausted),
                 ] where count > 0 {
-                    observer.count(
-                        "http.connections.refused",
-                        [("listener", listener), ("reason", reason)],
-                        by: count
-                    )
+                    observer.count("http.connections.refused", [("listener", listener), ("reason", reason)], by: count)
                 }
                 write(refusals)
             }

@@ -8,8 +8,7 @@ struct DeadlineFault: Error, Equatable {}
 ///
 /// - Throws: ``DeadlineFault`` if the time was over first; whether the work had its effect is unknown then. What the work throws.
 func withDeadline<Result: Sendable>(
-    _ limit: Duration,
-    _ body: @escaping @Sendable () async throws -> Result
+    _ limit: Duration, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
     try await withThrowingTaskGroup(of: Result?.self) { group in
         group.addTask { try await body() }

@@ -22,14 +22,8 @@ package struct Listener: Service {
     ///   - gate: refuses requests for which the node has no room; nil if none is refused.
     ///   - announce: is given the URL once connections are accepted.
     init<Responder: HTTPResponder>(
-        setting: String,
-        address: ListenAddress,
-        responder: Responder,
-        limits: ConnectionLimits,
-        watcher: ConnectionWatcher,
-        gate: RequestGate?,
-        admission: Admission,
-        log: Logger,
+        setting: String, address: ListenAddress, responder: Responder, limits: ConnectionLimits,
+        watcher: ConnectionWatcher, gate: RequestGate?, admission: Admission, log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         self.setting = setting
@@ -47,17 +41,10 @@ package struct Listener: Service {
                         }
                     ],
                     httpDecoderConfiguration: .init(
-                        maxHeaderFieldSize: 16_384,
-                        maxHeaderListSize: 32_768,
-                        maxHeaderFieldCount: 100
-                    )
+                        maxHeaderFieldSize: 16_384, maxHeaderListSize: 32_768, maxHeaderFieldCount: 100)
                 )
             ),
-            configuration: .init(
-                address: .hostname(address.host, port: address.port),
-                serverName: nil,
-                backlog: 1024
-            ),
+            configuration: .init(address: .hostname(address.host, port: address.port), serverName: nil, backlog: 1024),
             onServerRunning: { channel in
                 await ConnectionDoors.put(admission, before: channel, log)
                 let port = channel.localAddress?.port ?? address.port
@@ -73,25 +60,16 @@ package struct Listener: Service {
     ///   - setting: what a fault names: the option that holds the address.
     ///   - announce: is given the URL once connections are accepted.
     package init<Responder: HTTPResponder>(
-        setting: String,
-        address: ListenAddress,
-        responder: Responder,
-        observer: RequestObserver,
-        log: Logger,
+        setting: String, address: ListenAddress, responder: Responder, observer: RequestObserver, log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let sources = SystemSources.live
         self.init(
-            setting: setting,
-            address: address,
-            responder: responder,
-            limits: ConnectionLimits(),
+            setting: setting, address: address, responder: responder, limits: ConnectionLimits(),
             watcher: ConnectionWatcher(observer, CorrelationIds(random: sources.random(6)), uptime: sources.uptime),
             gate: nil,
             admission: ConnectionDoors.admission(DescriptorLimit.current().limits(total: nil), "public", observer, log),
-            log: log,
-            announce: announce
-        )
+            log: log, announce: announce)
     }
 
     package func run() async throws {
@@ -118,13 +96,8 @@ extension ConnectionWatcher {
                 let problem = Problem(.requestMalformed, evidence: "not a request")
                 let correlationId = correlationIds.next()
                 observer.finished(
-                    operation: "unreadable",
-                    answer: .problem(problem, correlationId: correlationId),
-                    seconds: 0,
-                    at: uptime(),
-                    correlationId: correlationId,
-                    evidence: problem.evidence
-                )
+                    operation: "unreadable", answer: .problem(problem, correlationId: correlationId), seconds: 0,
+                    at: uptime(), correlationId: correlationId, evidence: problem.evidence)
                 return problem.document(correlationId: correlationId)
             }
         )

@@ -19,9 +19,7 @@ final class LiveParts: Sendable {
     let appCheck: AppCheckSide?
 
     init(
-        _ configuration: Configuration,
-        store: any TrustStore,
-        transport: (any AppleTransport)?,
+        _ configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?,
         random: (Int) -> [UInt8]
     ) async throws {
         var apps: [String: ServedApp] = [:]

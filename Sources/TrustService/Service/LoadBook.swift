@@ -13,9 +13,7 @@ struct LoadBook: Sendable {
     private let uptime: @Sendable () -> Double
 
     init(
-        _ table: RouteTable,
-        _ observer: RequestObserver,
-        uptime: @escaping @Sendable () -> Double,
+        _ table: RouteTable, _ observer: RequestObserver, uptime: @escaping @Sendable () -> Double,
         settings: LoadSettings
     ) {
         let refusing = Mutex<Set<String>>([])
@@ -30,8 +28,7 @@ struct LoadBook: Sendable {
                 change.isRefusing
                     ? "More requests come than the node can handle; what is too much is refused."
                     : "Requests are no longer refused because of the load.",
-                metadata: ["operation": "\(change.operation)", "limit": "\(change.limit)"]
-            )
+                metadata: ["operation": "\(change.operation)", "limit": "\(change.limit)"])
         }
         self.table = table
         self.observer = observer
@@ -52,13 +49,8 @@ struct LoadBook: Sendable {
             let correlationId = correlationIds.next()
             let answer = (route?.errors ?? .problem).answer(Problem(.limitLoad), correlationId)
             observer.finished(
-                operation: route?.operation ?? "unknown",
-                answer: answer,
-                seconds: nil,
-                at: uptime(),
-                correlationId: correlationId,
-                evidence: ""
-            )
+                operation: route?.operation ?? "unknown", answer: answer, seconds: nil, at: uptime(),
+                correlationId: correlationId, evidence: "")
             return answer
         }
     }

@@ -101,8 +101,7 @@ struct Maintenance: Service {
         observer.count("sweep.clock.faults", [("reason", reason)])
         log.error(
             "The clock cannot be trusted: check it, then run `sealward store check`.",
-            metadata: ["reason": "\(reason)", "seconds": "\(Int(seconds.inSeconds))"]
-        )
+            metadata: ["reason": "\(reason)", "seconds": "\(Int(seconds.inSeconds))"])
     }
 
     private func readChallengeKeys() async {

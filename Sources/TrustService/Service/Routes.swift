@@ -18,49 +18,21 @@ extension ServiceParts {
         let device = DeviceBits(live: live, bits: configuration.bits)
         let lifetime = configuration.challenges.ttl
         return [
-            TokenHandler(
-                store: store,
-                live: live,
-                trusted: trusted,
-                appCheck: appCheckBearers,
-                quotas: quotas
-            ),
+            TokenHandler(store: store, live: live, trusted: trusted, appCheck: appCheckBearers, quotas: quotas),
             AssertionHandler(
-                apps: apps,
-                modes: modes,
-                proofs: proofs,
-                live: live,
-                observer: observer,
-                random: sources.random
-            ),
+                apps: apps, modes: modes, proofs: proofs, live: live, observer: observer, random: sources.random),
             ChallengeHandler(
-                apps: apps,
-                challenges: challenges,
-                lifetime: lifetime,
-                sources: sources,
-                observer: observer
-            ),
+                apps: apps, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer),
             AttestationHandler(apps: apps, modes: modes, proofs: proofs),
             PromotionHandler(
-                apps: apps,
-                modes: modes,
-                proofs: proofs,
-                device: device,
-                store: store,
-                observer: observer,
-                now: sources.now
-            ),
+                apps: apps, modes: modes, proofs: proofs, device: device, store: store, observer: observer,
+                now: sources.now),
             SignalHandler(apps: apps, signals: signals, observer: observer),
             RampHandler(apps: apps),
             DeviceCheckHandler(apps: apps, device: device),
             KeyHandler(store: store, apps: apps, trusted: trusted, observer: observer),
             ChallengeKeyHandler(
-                store: store,
-                challenges: challenges,
-                lifetime: lifetime,
-                sources: sources,
-                observer: observer
-            ),
+                store: store, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer),
             AuditHandler(store: store, apps: apps, sources: sources),
             RiskHandler(apps: apps, signals: signals, watch: risk),
             HealthHandler(readiness: readiness, observer: observer),
@@ -72,17 +44,8 @@ extension ServiceParts {
         guard let bearers = appCheckBearers else { return [] }
         return [
             AppCheckHandler(
-                live: live,
-                apps: apps,
-                modes: modes,
-                proofs: proofs,
-                challenges: challenges,
-                risk: risk,
-                device: device,
-                lifetime: lifetime,
-                sources: sources,
-                observer: observer
-            ),
+                live: live, apps: apps, modes: modes, proofs: proofs, challenges: challenges, risk: risk,
+                device: device, lifetime: lifetime, sources: sources, observer: observer),
             AppCheckVerification(store: store, live: live, bearers: bearers),
         ]
     }

@@ -22,11 +22,7 @@ extension ServiceParts {
                 result = false
             case .configuration(let other):
                 let parts = try await LiveParts(
-                    configuration.takingFiles(of: other),
-                    store: store,
-                    transport: transport,
-                    random: sources.random
-                )
+                    configuration.takingFiles(of: other), store: store, transport: transport, random: sources.random)
                 live.current = parts
                 result = true
             }

@@ -29,12 +29,8 @@ package struct ServiceParts: Sendable {
     let readiness: Readiness
 
     init(
-        _ configuration: Configuration,
-        store: any TrustStore,
-        transport: (any AppleTransport)?,
-        sources: SystemSources,
-        observer: RequestObserver,
-        log: Logger
+        _ configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?, sources: SystemSources,
+        observer: RequestObserver, log: Logger
     ) async throws {
         self.configuration = configuration
         self.store = store
@@ -43,36 +39,20 @@ package struct ServiceParts: Sendable {
         self.log = log
         self.transport = transport
         challenges = try await ChallengeBook(store: store, sources: sources)
-        live = LiveBook(
-            try await LiveParts(configuration, store: store, transport: transport, random: sources.random)
-        )
+        live = LiveBook(try await LiveParts(configuration, store: store, transport: transport, random: sources.random))
         apps = AppDirectory(
             live: live,
             limits: configuration.limits.requestsPerSecondPerApp.map { RequestLimits(perSecond: Double($0)) },
-            uptime: sources.uptime
-        )
+            uptime: sources.uptime)
         signals = SignalBook(store: store, log: log)
         trusted = TrustedKeys(apps: apps, store: store, observer: observer)
         known = KnownKeys(observer: observer)
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
-        modes = ModeAnswers(
-            store: store,
-            known: known,
-            signals: signals,
-            observer: observer,
-            uptime: sources.uptime
-        )
+        modes = ModeAnswers(store: store, known: known, signals: signals, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
         readiness = Readiness(probe: StoreProbe(store), observer: observer)
         proofs = ProofIntake(
-            store: store,
-            challenges: challenges,
-            trusted: trusted,
-            known: known,
-            risk: risk,
-            receiptPlan: receiptPlan,
-            signals: signals,
-            observer: observer
-        )
+            store: store, challenges: challenges, trusted: trusted, known: known, risk: risk, receiptPlan: receiptPlan,
+            signals: signals, observer: observer)
     }
 }

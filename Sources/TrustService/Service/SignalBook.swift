@@ -57,12 +57,8 @@ actor SignalBook {
         counts.removeAll()
         let tallies = batch.map { name, count in
             SignalTally(
-                app: name.app,
-                hour: Date(timeIntervalSince1970: Double(name.hour) * 3600),
-                kind: name.kind,
-                code: name.code,
-                count: count
-            )
+                app: name.app, hour: Date(timeIntervalSince1970: Double(name.hour) * 3600), kind: name.kind,
+                code: name.code, count: count)
         }
         do {
             try await store.add(tallies)

@@ -48,27 +48,18 @@ public struct TrustServer: Service {
     ///   - announce: Is told each line about the listeners once they accept connections.
     /// - Throws: ``StoreFault`` if the store does not answer, `MalformedInput` for an app identity or a root that cannot be.
     package init(
-        configuration: Configuration,
-        store: any TrustStore,
-        transport: (any AppleTransport)?,
-        sources: SystemSources = .live,
-        registry: PrometheusRegistry = PrometheusRegistry(),
+        configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?,
+        sources: SystemSources = .live, registry: PrometheusRegistry = PrometheusRegistry(),
         connectionLimits: ConnectionLimits = ConnectionLimits(),
-        interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
-        log: Logger,
+        interfaces: (ServiceParts) -> [any Handler] = { _ in [] }, log: Logger,
         announce: @escaping @Sendable (String) -> Void
     ) async throws {
         let log = configuration.tracing.endpoint == nil ? log : log.namingTraces
         let observer = RequestObserver(registry: registry, log: log)
         let tracing = ServiceTracing(configuration, observer: observer, uptime: sources.uptime)
         let parts = try await ServiceParts(
-            configuration,
-            store: tracing?.around(store) ?? store,
-            transport: transport.map { tracing?.around($0) ?? $0 },
-            sources: sources,
-            observer: observer,
-            log: log
-        )
+            configuration, store: tracing?.around(store) ?? store,
+            transport: transport.map { tracing?.around($0) ?? $0 }, sources: sources, observer: observer, log: log)
         contents = Contents(parts, tracing)
         let routes = parts.routes(parts.handlers + interfaces(parts))
         let hasConsole = configuration.internalListen != nil
@@ -92,20 +83,13 @@ public struct TrustServer: Service {
     /// - Throws: ``InvalidConfiguration`` with everything that is wrong with the configuration, `StoreFault` if the store does not answer,
     ///   `AppleAuthorizationFault` for a key of Apple's that cannot be used.
     public init(
-        configuration: Configuration,
-        store: any TrustStore,
-        log: Logger,
+        configuration: Configuration, store: any TrustStore, log: Logger,
         announce: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws {
         let issues = configuration.issues
         guard issues.isEmpty else { throw InvalidConfiguration(issues: issues.map(\.description)) }
         try await self.init(
-            configuration: configuration,
-            store: store,
-            transport: LiveAppleTransport(),
-            log: log,
-            announce: announce
-        )
+            configuration: configuration, store: store, transport: LiveAppleTransport(), log: log, announce: announce)
     }
 
     /// Reads the files of tokens, keys and roots again, as the signal SIGHUP asks. A fault keeps what counted before and says so in the log.
@@ -156,38 +140,20 @@ public struct TrustServer: Service {
     }
 
     private func listener(
-        _ address: ListenAddress,
-        isInternal: Bool,
-        _ addressLimits: RequestLimits,
-        _ admission: Admission,
+        _ address: ListenAddress, isInternal: Bool, _ addressLimits: RequestLimits, _ admission: Admission,
         announce: @escaping @Sendable (String) -> Void
     ) -> any Service {
         let configuration = parts.configuration
         let correlationIds = CorrelationIds(random: parts.sources.random(6))
         let responder = ServiceResponder(
-            table: isInternal ? table : table.withoutConsole,
-            isInternal: isInternal,
-            isLoopback: address.isLoopback,
-            live: parts.live,
-            trustedProxies: configuration.trustedProxies,
-            bodyLimit: configuration.limits.bodyBytes,
-            addressLimits: addressLimits,
-            hasInternalListener: configuration.internalListen != nil,
-            sources: parts.sources,
-            observer: parts.observer,
-            correlationIds: correlationIds,
-            spans: tracing?.requests
-        )
+            table: isInternal ? table : table.withoutConsole, isInternal: isInternal, isLoopback: address.isLoopback,
+            live: parts.live, trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
+            addressLimits: addressLimits, hasInternalListener: configuration.internalListen != nil,
+            sources: parts.sources, observer: parts.observer, correlationIds: correlationIds, spans: tracing?.requests)
         return Listener(
-            setting: isInternal ? "internalListen" : "listen",
-            address: address,
-            responder: responder,
+            setting: isInternal ? "internalListen" : "listen", address: address, responder: responder,
             limits: connectionLimits,
             watcher: ConnectionWatcher(parts.observer, correlationIds, uptime: parts.sources.uptime),
-            gate: load.gate(correlationIds),
-            admission: admission,
-            log: parts.log,
-            announce: announce
-        )
+            gate: load.gate(correlationIds), admission: admission, log: parts.log, announce: announce)
     }
 }

@@ -59,12 +59,8 @@ struct Quotas: Sendable {
         let quota = draft.quota
         guard
             let draw = QuotaDraw(
-                quota: quota.name,
-                subject: Quotas.subject(of: bearer, per: quota.per),
-                cost: draft.cost,
-                limit: quota.limit,
-                window: quota.window
-            )
+                quota: quota.name, subject: Quotas.subject(of: bearer, per: quota.per), cost: draft.cost,
+                limit: quota.limit, window: quota.window)
         else { throw Problem(.internalError, evidence: "a quota is out of range") }
         switch try await store.draw(draw, at: now) {
         case .drawn(let remaining, _):

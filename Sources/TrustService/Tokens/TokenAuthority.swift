@@ -37,16 +37,15 @@ package struct TokenAuthority: Sendable {
     }
 
     /// A P-256 key that every node on the store derives alike.
-    private static func derived(_ name: String, _ store: any TrustStore, _ candidate: [UInt8]) async throws
+    private static func derived(
+        _ name: String, _ store: any TrustStore, _ candidate: [UInt8]
+    ) async throws
         -> P256.Signing.PrivateKey
     {
         let secret = SymmetricKey(data: Data(try await store.secret(named: name, orElse: candidate)))
         for counter in UInt8.min...UInt8.max {
             let bytes = HKDF<SHA256>.deriveKey(
-                inputKeyMaterial: secret,
-                info: Data("sealward.\(name)/1".utf8) + [counter],
-                outputByteCount: 32
-            )
+                inputKeyMaterial: secret, info: Data("sealward.\(name)/1".utf8) + [counter], outputByteCount: 32)
             // One candidate in 2^32 is not below the order of the curve.
             if let key = try? P256.Signing.PrivateKey(rawRepresentation: bytes) { return key }
         }
@@ -55,28 +54,15 @@ package struct TokenAuthority: Sendable {
 
     /// A token for a key that has just proved itself.
     func issue(
-        for key: StoredKey,
-        tier: String,
-        singleUse: Bool,
-        identifier: [UInt8],
-        at now: Date
+        for key: StoredKey, tier: String, singleUse: Bool, identifier: [UInt8], at now: Date
     ) async throws -> (token: String, expiresIn: Int) {
         let set = key.simulated ? simulated : production
         let seconds = Int(min(ttl, singleUse ? TokenAuthority.singleUseLimit : ttl).inSeconds)
         let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
         let claims = TokenClaims(
-            iss: set.issuer,
-            aud: audience,
-            sub: key.identity,
-            jti: Base64.encodeURL(identifier),
-            iat: issuedAt,
-            exp: issuedAt + seconds,
-            key: key.id.base64,
-            tier: tier,
-            env: key.environment,
-            sim: key.simulated,
-            singleUse: singleUse ? true : nil
-        )
+            iss: set.issuer, aud: audience, sub: key.identity, jti: Base64.encodeURL(identifier), iat: issuedAt,
+            exp: issuedAt + seconds, key: key.id.base64, tier: tier, env: key.environment, sim: key.simulated,
+            singleUse: singleUse ? true : nil)
         return (try await set.sign(claims), seconds)
     }
 

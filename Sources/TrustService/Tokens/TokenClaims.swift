@@ -39,17 +39,7 @@ extension TokenClaims {
         let use = claims.member("singleUse")
         guard use == nil || use?.flag != nil else { return nil }
         self.init(
-            iss: issuer,
-            aud: audience,
-            sub: subject,
-            jti: identifier,
-            iat: issuedAt,
-            exp: expiresAt,
-            key: key,
-            tier: tier,
-            env: environment,
-            sim: isSimulated,
-            singleUse: use?.flag
-        )
+            iss: issuer, aud: audience, sub: subject, jti: identifier, iat: issuedAt, exp: expiresAt, key: key,
+            tier: tier, env: environment, sim: isSimulated, singleUse: use?.flag)
     }
 }

@@ -15,11 +15,7 @@ struct RequestSpans: Sendable {
     let proxies: [AddressRange]
 
     /// Runs the body in the request's span, which continues the caller's trace if the caller is believed and begins one if not.
-    func around(
-        _ request: Request,
-        from peer: String,
-        _ body: (RecordedSpan) async -> Response
-    ) async -> Response {
+    func around(_ request: Request, from peer: String, _ body: (RecordedSpan) async -> Response) async -> Response {
         var context = ServiceContext.topLevel
         if trustsEveryone || CallerAddress.isTrusted(peer, by: proxies) {
             tracer.extract(request.headers, into: &context, using: FieldReader())

@@ -22,10 +22,7 @@ struct ServiceTracing: Sendable {
         wanted.share = settings.sample
         exporter = TraceExporter(wanted) { observer.note($0, at: uptime()) }
         requests = RequestSpans(
-            tracer: exporter.tracer,
-            trustsEveryone: settings.trust == .everyone,
-            proxies: configuration.trustedProxies
-        )
+            tracer: exporter.tracer, trustsEveryone: settings.trust == .everyone, proxies: configuration.trustedProxies)
     }
 
     /// The store with a span around each verb of a request.
@@ -58,8 +55,7 @@ private struct StoreSpans: StoreVerbWrapper {
     let system: String
 
     func run<Result: Sendable>(
-        _ verb: String,
-        _ body: @escaping @Sendable () async throws -> Result
+        _ verb: String, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard ServiceContext.current?.trace?.isSampled == true else { return try await body() }
         return try await tracer.withSpan(verb, ofKind: .client) { span in

@@ -28,21 +28,15 @@ extension InMemoryTrustStore {
                 return .tooSoon(until: keys.compactMap(\.acceptedUntil).min() ?? rotation.acceptsOldUntil)
             }
             let next = ChallengeKey(
-                generation: newest.generation + 1,
-                secret: rotation.secret,
-                signsFrom: StoreTime.date(StoreTime.milliseconds(rotation.signsFrom)),
-                acceptedUntil: nil
-            )
+                generation: newest.generation + 1, secret: rotation.secret,
+                signsFrom: StoreTime.date(StoreTime.milliseconds(rotation.signsFrom)), acceptedUntil: nil)
             let last = StoreTime.date(StoreTime.milliseconds(rotation.acceptsOldUntil))
             state.challengeKeys =
                 [next]
                 + keys.map { key in
                     ChallengeKey(
-                        generation: key.generation,
-                        secret: key.secret,
-                        signsFrom: key.signsFrom,
-                        acceptedUntil: key.acceptedUntil ?? last
-                    )
+                        generation: key.generation, secret: key.secret, signsFrom: key.signsFrom,
+                        acceptedUntil: key.acceptedUntil ?? last)
                 }
             return .rotated(generation: next.generation)
         }
@@ -82,10 +76,7 @@ extension InMemoryTrustStore {
     }
 
     package func revokeKeys(
-        of app: String,
-        matching rule: RevocationRule,
-        code: String?,
-        at instant: Date
+        of app: String, matching rule: RevocationRule, code: String?, at instant: Date
     ) async throws -> Int {
         let filter = rule.filter(app: app)
         return try locked { state in
@@ -109,10 +100,7 @@ extension InMemoryTrustStore {
     }
 
     package func reserve(
-        _ claim: PromotionClaim,
-        tokens: PromotionTokens,
-        countingGrantsFrom grantStart: Date,
-        for duration: Duration,
+        _ claim: PromotionClaim, tokens: PromotionTokens, countingGrantsFrom grantStart: Date, for duration: Duration,
         at instant: Date
     ) async throws -> PromotionStanding {
         let grantsFrom = StoreTime.milliseconds(grantStart)
@@ -128,9 +116,7 @@ extension InMemoryTrustStore {
     }
 
     package func answer(
-        _ reservation: PromotionReservation,
-        with answer: PromotionAnswer,
-        at instant: Date
+        _ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date
     ) async throws -> PromotionSettlement {
         try locked { $0.answer(reservation, with: answer, at: instant) }
     }

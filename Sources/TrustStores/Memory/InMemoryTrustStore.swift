@@ -74,16 +74,13 @@ package final class InMemoryTrustStore: TrustStore {
     }
 
     package func insert(
-        _ registration: KeyRegistration,
-        spending challenge: SpendableChallenge,
-        at instant: Date
+        _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
     ) async throws -> InsertOutcome {
         try locked { $0.insert(registration, spending: challenge, at: instant) }
     }
 
     package func attestationStanding(
-        of id: KeyIdentifier,
-        challenge: SpendableChallenge
+        of id: KeyIdentifier, challenge: SpendableChallenge
     ) async throws -> AttestationStanding {
         try locked {
             AttestationStanding(key: $0.keys[id]?.key, isSpent: $0.spent[SpentName(challenge).bytes] != nil)
@@ -108,18 +105,12 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    package func leaseDueReceipts(
-        at instant: Date,
-        limit: Int,
-        for duration: Duration
-    ) async throws -> [ReceiptLease] {
+    package func leaseDueReceipts(at instant: Date, limit: Int, for duration: Duration) async throws -> [ReceiptLease] {
         try locked { $0.lease(at: instant, limit: limit, for: duration) }
     }
 
     package func complete(
-        _ lease: ReceiptLease,
-        with result: RefreshResult,
-        at instant: Date
+        _ lease: ReceiptLease, with result: RefreshResult, at instant: Date
     ) async throws -> RefreshOutcome {
         try locked { $0.complete(lease, with: result, at: instant) }
     }
@@ -160,12 +151,8 @@ package final class InMemoryTrustStore: TrustStore {
             .sorted { $0.key < $1.key }
             .map {
                 SignalTally(
-                    app: app,
-                    hour: StoreTime.date($0.key.hour),
-                    kind: $0.key.kind.text,
-                    code: $0.key.code.text,
-                    count: $0.value
-                )
+                    app: app, hour: StoreTime.date($0.key.hour), kind: $0.key.kind.text, code: $0.key.code.text,
+                    count: $0.value)
             }
         }
     }

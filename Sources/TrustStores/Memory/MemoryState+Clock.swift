@@ -80,14 +80,8 @@ extension MemoryState {
             fault = refusal
         }
         return StoreInspection(
-            schema: 0,
-            expectedSchema: 0,
-            reading: reading,
-            clockFault: fault,
-            newestExpiry: spent.values.max().map(StoreTime.date),
-            keys: keys.count,
-            problems: []
-        )
+            schema: 0, expectedSchema: 0, reading: reading, clockFault: fault,
+            newestExpiry: spent.values.max().map(StoreTime.date), keys: keys.count, problems: [])
     }
 
     private mutating func limit(at instant: Date, time: Date?, uptime: Duration) -> SweepLimit {
@@ -95,11 +89,7 @@ extension MemoryState {
             spent.values.min(), events.map { StoreTime.milliseconds($0.at) }.min(), tallies.keys.map(\.hour).min(),
         ].compactMap { $0 }.min()
         return witness.limit(
-            claimed: StoreTime.milliseconds(instant),
-            sweptUntil: sweptUntil,
-            server: time.map(StoreTime.milliseconds),
-            oldest: oldest,
-            uptime: uptime
-        )
+            claimed: StoreTime.milliseconds(instant), sweptUntil: sweptUntil, server: time.map(StoreTime.milliseconds),
+            oldest: oldest, uptime: uptime)
     }
 }

@@ -18,13 +18,8 @@ extension MemoryState {
             keys[entry.key.id]?.fence += 1
             leases.append(
                 ReceiptLease(
-                    key: entry.key,
-                    receipt: newest.receipt,
-                    failures: entry.failures,
-                    until: StoreTime.date(until),
-                    fence: entry.fence + 1
-                )
-            )
+                    key: entry.key, receipt: newest.receipt, failures: entry.failures, until: StoreTime.date(until),
+                    fence: entry.fence + 1))
         }
         return leases
     }
@@ -45,10 +40,7 @@ extension MemoryState {
             if outcome == .stored {
                 entry.receipts.append(
                     StoredReceipt(
-                        keyId: lease.key.id,
-                        receipt: record,
-                        storedAt: StoreTime.date(StoreTime.milliseconds(instant))
-                    )
+                        keyId: lease.key.id, receipt: record, storedAt: StoreTime.date(StoreTime.milliseconds(instant)))
                 )
                 if let metric = record.riskMetric { entry.key = entry.key.measured(metric) }
             }

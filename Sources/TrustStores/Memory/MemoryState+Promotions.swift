@@ -6,11 +6,7 @@ import Foundation
 
 extension MemoryState {
     mutating func reserve(
-        _ claim: PromotionClaim,
-        _ tokens: PromotionTokens,
-        grantsFrom: Int64,
-        for duration: Duration,
-        at instant: Date
+        _ claim: PromotionClaim, _ tokens: PromotionTokens, grantsFrom: Int64, for duration: Duration, at instant: Date
     ) -> PromotionStanding {
         var entry = promotions[claim] ?? PromotionEntry()
         if let answer = entry.answer { return .answered(answer) }
@@ -34,8 +30,7 @@ extension MemoryState {
         }
         let note = entry.noteTokens == tokens ? entry.note : nil
         return .reserved(
-            PromotionReservation(claim: claim, note: note, fence: entry.fence, tokens: tokens, grantsFrom: grantsFrom)
-        )
+            PromotionReservation(claim: claim, note: note, fence: entry.fence, tokens: tokens, grantsFrom: grantsFrom))
     }
 
     mutating func note(_ note: String, on reservation: PromotionReservation) -> Bool {
@@ -54,9 +49,7 @@ extension MemoryState {
     }
 
     mutating func answer(
-        _ reservation: PromotionReservation,
-        with answer: PromotionAnswer,
-        at instant: Date
+        _ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date
     ) -> PromotionSettlement {
         let claim = reservation.claim
         if let standing = promotions[claim]?.answer { return .answered(standing) }
@@ -72,9 +65,7 @@ extension MemoryState {
         promotions[claim] = entry
         if answer.isGranted, claim.subject.isLimited {
             holders[name] = HolderEntry(
-                transactionId: UTF8Key(claim.transactionId),
-                grantedAt: StoreTime.milliseconds(instant)
-            )
+                transactionId: UTF8Key(claim.transactionId), grantedAt: StoreTime.milliseconds(instant))
         } else {
             letGo(of: claim, at: instant)
         }

@@ -79,9 +79,7 @@ struct MemoryState {
     }
 
     mutating func insert(
-        _ registration: KeyRegistration,
-        spending challenge: SpendableChallenge,
-        at instant: Date
+        _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
     ) -> InsertOutcome {
         if let existing = keys[registration.id] { return registration.outcome(against: existing.key) }
         switch spend(SpentName(challenge), at: instant) {
@@ -91,11 +89,9 @@ struct MemoryState {
         }
         let key = registration.stored(at: instant)
         keys[key.id] = KeyEntry(
-            key: key,
-            window: CounterWindow(highest: 0, seen: 1),
+            key: key, window: CounterWindow(highest: 0, seen: 1),
             receipts: [StoredReceipt(keyId: key.id, receipt: registration.receipt, storedAt: key.attestedAt)],
-            nextRefresh: registration.refreshAt.map(StoreTime.milliseconds)
-        )
+            nextRefresh: registration.refreshAt.map(StoreTime.milliseconds))
         append(StoreEvent(at: instant, app: key.app, keyId: key.id, kind: EventKind.attested))
         return .inserted(key)
     }

@@ -37,8 +37,7 @@ extension [Migration] {
         guard version <= newest else {
             throw StoreFault(
                 code: .storeNewer,
-                reason: "the store has schema \(version), this program supports up to \(newest); use a newer program"
-            )
+                reason: "the store has schema \(version), this program supports up to \(newest); use a newer program")
         }
         return filter { $0.version > version }.sorted { $0.version < $1.version }
     }

@@ -168,14 +168,10 @@ package protocol SQLEngine: Sendable {
     ) async throws -> Outcome
 
     /// Runs statements that only read, outside any transaction.
-    func read<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
-    ) async throws -> Outcome
+    func read<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
 
     /// Reads a few rows by their keys: soon done, so that an engine may do it on the caller's thread.
-    func look<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
-    ) async throws -> Outcome
+    func look<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
 
     /// Gives a row to a statement that changes something for all rows it is given, of whoever else calls, and commits that before it
     /// returns.

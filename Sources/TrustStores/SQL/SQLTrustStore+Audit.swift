@@ -14,14 +14,8 @@ extension SQLTrustStore {
             _ = try session.run(
                 entries.enumerated().map { index, entry in
                     SQLStatement(
-                        Text.insert,
-                        .integer(first + Int64(index)),
-                        .integer(StoreTime.milliseconds(entry.at)),
-                        .text(entry.name),
-                        .text(entry.operation),
-                        .text(entry.target),
-                        .text(entry.outcome)
-                    )
+                        Text.insert, .integer(first + Int64(index)), .integer(StoreTime.milliseconds(entry.at)),
+                        .text(entry.name), .text(entry.operation), .text(entry.target), .text(entry.outcome))
                 }
             )
             return .commit(())
@@ -35,13 +29,8 @@ extension SQLTrustStore {
                 NumberedAuditEntry(
                     number: try row.integer(0),
                     entry: AuditEntry(
-                        at: StoreTime.date(try row.integer(1)),
-                        name: try row.text(2),
-                        operation: try row.text(3),
-                        target: try row.text(4),
-                        outcome: try row.text(5)
-                    )
-                )
+                        at: StoreTime.date(try row.integer(1)), name: try row.text(2), operation: try row.text(3),
+                        target: try row.text(4), outcome: try row.text(5)))
             }
         }
     }

@@ -29,12 +29,8 @@ extension SQLTrustStore {
                 SQLStatement(Text.forget, .integer(now)),
                 SQLStatement(Text.retire, .integer(StoreTime.milliseconds(rotation.acceptsOldUntil))),
                 SQLStatement(
-                    Text.insert,
-                    .integer(Int64(newest.generation + 1)),
-                    .bytes(rotation.secret),
-                    .integer(now),
-                    .integer(StoreTime.milliseconds(rotation.signsFrom))
-                ),
+                    Text.insert, .integer(Int64(newest.generation + 1)), .bytes(rotation.secret), .integer(now),
+                    .integer(StoreTime.milliseconds(rotation.signsFrom))),
             ])
             return .commit(.rotated(generation: newest.generation + 1))
         }
@@ -65,11 +61,9 @@ extension SQLSession {
         try run("SELECT generation, value, signs_from, accepted_until FROM challenge_keys ORDER BY generation DESC")
             .rows.map { row in
                 ChallengeKey(
-                    generation: Int(try row.integer(0)),
-                    secret: try row.bytes(1),
+                    generation: Int(try row.integer(0)), secret: try row.bytes(1),
                     signsFrom: StoreTime.date(try row.integer(2)),
-                    acceptedUntil: try row.optionalInteger(3).map(StoreTime.date)
-                )
+                    acceptedUntil: try row.optionalInteger(3).map(StoreTime.date))
             }
     }
 }

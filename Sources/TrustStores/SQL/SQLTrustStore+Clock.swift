@@ -38,8 +38,7 @@ extension SQLTrustStore {
             let count = try await engine.transact { session in
                 .commit(
                     try session.run(Text.sweepGrants, .text(promotion), .integer(instant), .integer(Int64(rows)))
-                        .changes
-                )
+                        .changes)
             }
             if count == rows { report.more = true }
             report.promotionGrants += count
@@ -84,12 +83,9 @@ extension SQLTrustStore {
             // A copy, so that looking changes nothing.
             var witness = witness.withWitness { $0 }
             let limit = witness.limit(
-                claimed: claimed,
-                sweptUntil: StoreTime.milliseconds(reading.sweptUntil),
-                server: reading.time.map(StoreTime.milliseconds),
-                oldest: try oldest(in: session),
-                uptime: clock.uptime()
-            )
+                claimed: claimed, sweptUntil: StoreTime.milliseconds(reading.sweptUntil),
+                server: reading.time.map(StoreTime.milliseconds), oldest: try oldest(in: session),
+                uptime: clock.uptime())
             if fault == nil, case .refused(let refusal) = limit { fault = refusal }
             var problems = try session.run(Text.integrity).rows.compactMap { row in
                 let text = try row.text(0)
@@ -100,14 +96,10 @@ extension SQLTrustStore {
                 "key \(Data(try $0.bytes(0).prefix(6)).base64EncodedString()) has no receipt"
             }
             return StoreInspection(
-                schema: version,
-                expectedSchema: schema,
-                reading: reading,
-                clockFault: fault,
+                schema: version, expectedSchema: schema, reading: reading, clockFault: fault,
                 newestExpiry: try session.row(Text.newestExpiry)?.optionalInteger(0).map(StoreTime.date),
                 keys: Int(try session.row("SELECT count(*) FROM attested_keys")?.integer(0) ?? 0),
-                problems: Array(problems.prefix(20))
-            )
+                problems: Array(problems.prefix(20)))
         }
     }
 
@@ -121,12 +113,8 @@ extension SQLTrustStore {
             let uptime = clock.uptime()
             let limit = witness.withWitness {
                 $0.limit(
-                    claimed: claimed,
-                    sweptUntil: stored,
-                    server: reading.time.map(StoreTime.milliseconds),
-                    oldest: oldest,
-                    uptime: uptime
-                )
+                    claimed: claimed, sweptUntil: stored, server: reading.time.map(StoreTime.milliseconds),
+                    oldest: oldest, uptime: uptime)
             }
             if case .upTo(_, let horizon) = limit, horizon > stored {
                 try session.run(Text.setHorizon, .integer(horizon))
@@ -140,17 +128,14 @@ extension SQLTrustStore {
         guard let row else { throw StoreFault.damaged("the row of the clock is missing") }
         let own = try row.optionalInteger(1)
         return StoreReading(
-            time: clock.server.map { $0() } ?? own.map(StoreTime.date),
-            sweptUntil: StoreTime.date(try row.integer(0))
-        )
+            time: clock.server.map { $0() } ?? own.map(StoreTime.date), sweptUntil: StoreTime.date(try row.integer(0)))
     }
 
     private func require(schema found: Int64) throws {
         guard found == Int64(schema) else {
             throw StoreFault(
                 code: .storeNewer,
-                reason: "the store has schema \(found), this program writes \(schema); use the matching version"
-            )
+                reason: "the store has schema \(found), this program writes \(schema); use the matching version")
         }
     }
 

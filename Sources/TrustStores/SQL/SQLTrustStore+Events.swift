@@ -19,13 +19,8 @@ extension SQLTrustStore {
                 .reversed()
                 .map { row in
                     StoreEvent(
-                        at: StoreTime.date(try row.integer(0)),
-                        app: try row.text(1),
-                        keyId: id,
-                        kind: try row.text(2),
-                        code: try row.optionalText(3),
-                        detail: try row.optionalText(4)
-                    )
+                        at: StoreTime.date(try row.integer(0)), app: try row.text(1), keyId: id, kind: try row.text(2),
+                        code: try row.optionalText(3), detail: try row.optionalText(4))
                 }
         }
     }
@@ -37,13 +32,8 @@ extension SQLTrustStore {
         // One order everywhere, so that two nodes never wait for each other.
         let statements = sums.sorted { ($0.key.app, $0.key) < ($1.key.app, $1.key) }.map { name, count in
             SQLStatement(
-                Text.add,
-                .text(name.app.text),
-                .integer(name.hour),
-                .text(name.kind.text),
-                .text(name.code.text),
-                .integer(Int64(count))
-            )
+                Text.add, .text(name.app.text), .integer(name.hour), .text(name.kind.text), .text(name.code.text),
+                .integer(Int64(count)))
         }
         try await engine.transact { session in
             _ = try session.run(statements)
@@ -57,12 +47,8 @@ extension SQLTrustStore {
         return try await engine.read { session in
             try session.run(Text.tallies, .text(app), .integer(first), .integer(last)).rows.map { row in
                 SignalTally(
-                    app: app,
-                    hour: StoreTime.date(try row.integer(0)),
-                    kind: try row.text(1),
-                    code: try row.text(2),
-                    count: Int(try row.integer(3))
-                )
+                    app: app, hour: StoreTime.date(try row.integer(0)), kind: try row.text(1), code: try row.text(2),
+                    count: Int(try row.integer(3)))
             }
         }
     }

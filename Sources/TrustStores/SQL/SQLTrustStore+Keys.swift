@@ -10,17 +10,14 @@ extension SQLTrustStore {
     }
 
     package func attestationStanding(
-        of id: KeyIdentifier,
-        challenge: SpendableChallenge
+        of id: KeyIdentifier, challenge: SpendableChallenge
     ) async throws -> AttestationStanding {
         let name = SpentName(challenge)
         return try await engine.look { session in try session.standing(of: id, name) }
     }
 
     package func insert(
-        _ registration: KeyRegistration,
-        spending challenge: SpendableChallenge,
-        at instant: Date
+        _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
     ) async throws -> InsertOutcome {
         let name = SpentName(challenge)
         let key = registration.stored(at: instant)
@@ -98,20 +95,12 @@ extension SQLTrustStore {
                     let isSpent = try session.isSpent(name)
                     return .rollback(.refused(isSpent ? .challengeUsed : .challengeExpired))
                 }
-                let before = CounterWindow(
-                    highest: try row.counter(0),
-                    seen: UInt64(bitPattern: try row.integer(1))
-                )
+                let before = CounterWindow(highest: try row.counter(0), seen: UInt64(bitPattern: try row.integer(1)))
                 guard let after = advance.window(after: before) else { return .rollback(.refused(.replayed)) }
                 let gap = after.highest > before.highest ? Int64(after.highest - before.highest) - 1 : 0
                 let update = SQLStatement(
-                    Text.setWindow,
-                    id,
-                    .integer(Int64(after.highest)),
-                    .integer(Int64(bitPattern: after.seen)),
-                    .integer(max(gap, try row.integer(3))),
-                    .integer(now)
-                )
+                    Text.setWindow, id, .integer(Int64(after.highest)), .integer(Int64(bitPattern: after.seen)),
+                    .integer(max(gap, try row.integer(3))), .integer(now))
                 guard try session.run([update])[0].changes == 1 else {
                     throw StoreFault.damaged("a locked key vanished")
                 }
@@ -124,9 +113,7 @@ extension SQLTrustStore {
         try await engine.transact { session in
             guard
                 let row = try session.row(
-                    "SELECT app, revoked_at FROM attested_keys WHERE id = $1 {lock}",
-                    .bytes(id.bytes)
-                )
+                    "SELECT app, revoked_at FROM attested_keys WHERE id = $1 {lock}", .bytes(id.bytes))
             else { return .rollback(.unknown) }
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
             let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
@@ -229,8 +216,7 @@ extension SQLSession {
         guard let row else { throw StoreFault.damaged("a question about one key had no answer") }
         return AttestationStanding(
             key: try row.optionalBytes(0) == nil ? nil : StoredKey(row: row),
-            isSpent: try row.integer(StoredKey.columnCount) != 0
-        )
+            isSpent: try row.integer(StoredKey.columnCount) != 0)
     }
 }
 

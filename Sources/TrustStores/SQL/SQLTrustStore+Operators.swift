@@ -6,11 +6,7 @@ import Findings
 package import Foundation
 
 extension SQLTrustStore {
-    package func keys(
-        matching filter: KeyFilter,
-        after cursor: KeyCursor?,
-        limit: Int
-    ) async throws -> KeyPage {
+    package func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage {
         let limit = min(max(1, limit), KeyPage.largest)
         guard filter.isStorable else { return KeyPage(keys: [], next: nil) }
         return try await engine.read { session in
@@ -55,10 +51,7 @@ extension SQLTrustStore {
     }
 
     package func revokeKeys(
-        of app: String,
-        matching rule: RevocationRule,
-        code: String?,
-        at instant: Date
+        of app: String, matching rule: RevocationRule, code: String?, at instant: Date
     ) async throws -> Int {
         var revoked = 0
         var cursor: KeyCursor?
@@ -210,11 +203,8 @@ extension SQLSession {
         return (
             try rows.map { row in
                 KeyCount(
-                    app: try row.text(0),
-                    environment: try row.text(1),
-                    simulated: try row.integer(2) != 0,
-                    keys: Int(try row.integer(3))
-                )
+                    app: try row.text(0), environment: try row.text(1), simulated: try row.integer(2) != 0,
+                    keys: Int(try row.integer(3)))
             }, next
         )
     }

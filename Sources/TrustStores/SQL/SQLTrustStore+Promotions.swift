@@ -6,10 +6,7 @@ package import Foundation
 
 extension SQLTrustStore {
     package func reserve(
-        _ claim: PromotionClaim,
-        tokens: PromotionTokens,
-        countingGrantsFrom grantStart: Date,
-        for duration: Duration,
+        _ claim: PromotionClaim, tokens: PromotionTokens, countingGrantsFrom grantStart: Date, for duration: Duration,
         at instant: Date
     ) async throws -> PromotionStanding {
         let now = StoreTime.milliseconds(instant)
@@ -39,14 +36,8 @@ extension SQLTrustStore {
             return .commit(
                 .reserved(
                     PromotionReservation(
-                        claim: claim,
-                        note: isSame ? try row.optionalText(2) : nil,
-                        fence: fence,
-                        tokens: tokens,
-                        grantsFrom: grantsFrom
-                    )
-                )
-            )
+                        claim: claim, note: isSame ? try row.optionalText(2) : nil, fence: fence, tokens: tokens,
+                        grantsFrom: grantsFrom)))
         }
     }
 
@@ -81,9 +72,7 @@ extension SQLTrustStore {
     }
 
     package func answer(
-        _ reservation: PromotionReservation,
-        with answer: PromotionAnswer,
-        at instant: Date
+        _ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date
     ) async throws -> PromotionSettlement {
         let claim = reservation.claim
         let now = StoreTime.milliseconds(instant)
@@ -117,12 +106,10 @@ extension SQLTrustStore {
             VALUES ($1, $2, $3, $4, 0, 0) ON CONFLICT DO NOTHING
             """
         static let select = SQLText(
-            "SELECT leased_until, fence, note, answer, note_tokens FROM promotion_claims WHERE \(named) {lock}"
-        )
+            "SELECT leased_until, fence, note, answer, note_tokens FROM promotion_claims WHERE \(named) {lock}")
         static let reserve = SQLText("UPDATE promotion_claims SET leased_until = $5, fence = $6 WHERE \(named)")
         static let note = SQLText(
-            "UPDATE promotion_claims SET note = $6, note_tokens = $7 WHERE \(named) AND fence = $5 AND answer IS NULL"
-        )
+            "UPDATE promotion_claims SET note = $6, note_tokens = $7 WHERE \(named) AND fence = $5 AND answer IS NULL")
         static let release = SQLText(
             """
             UPDATE promotion_claims SET leased_until = $6, note = NULL, note_tokens = NULL
@@ -140,14 +127,11 @@ extension SQLTrustStore {
             VALUES ($1, $2, $3, $4, 0) ON CONFLICT DO NOTHING
             """
         static let selectHolder = SQLText(
-            "SELECT transaction_id, leased_until, granted_at FROM promotion_holders WHERE \(subject) {lock}"
-        )
+            "SELECT transaction_id, leased_until, granted_at FROM promotion_holders WHERE \(subject) {lock}")
         static let hold = SQLText(
-            "UPDATE promotion_holders SET transaction_id = $4, leased_until = $5 WHERE \(subject)"
-        )
+            "UPDATE promotion_holders SET transaction_id = $4, leased_until = $5 WHERE \(subject)")
         static let grant = SQLText(
-            "UPDATE promotion_holders SET transaction_id = $4, leased_until = 0, granted_at = $5 WHERE \(subject)"
-        )
+            "UPDATE promotion_holders SET transaction_id = $4, leased_until = 0, granted_at = $5 WHERE \(subject)")
         static let letGo = SQLText("UPDATE promotion_holders SET leased_until = $5 WHERE \(named)")
     }
 }
@@ -167,10 +151,7 @@ private struct PromotionHolder {
 extension SQLSession {
     /// Makes a row unless it is there, and locks it. A sweep of another node may take it away in between: then it is made again.
     fileprivate func locked(
-        _ insert: SQLText,
-        _ select: SQLText,
-        _ values: [SQLValue],
-        _ name: [SQLValue]
+        _ insert: SQLText, _ select: SQLText, _ values: [SQLValue], _ name: [SQLValue]
     ) throws -> SQLRow {
         for _ in 0..<3 {
             let results = try run([
@@ -185,16 +166,10 @@ extension SQLSession {
     fileprivate func holder(of claim: PromotionClaim) throws -> PromotionHolder? {
         guard claim.subject.isLimited else { return nil }
         let row = try locked(
-            SQLTrustStore.Text.insertHolder,
-            SQLTrustStore.Text.selectHolder,
-            claim.arguments,
-            Array(claim.arguments.prefix(3))
-        )
+            SQLTrustStore.Text.insertHolder, SQLTrustStore.Text.selectHolder, claim.arguments,
+            Array(claim.arguments.prefix(3)))
         return PromotionHolder(
-            transactionId: try row.text(0),
-            leasedUntil: try row.integer(1),
-            grantedAt: try row.optionalInteger(2)
-        )
+            transactionId: try row.text(0), leasedUntil: try row.integer(1), grantedAt: try row.optionalInteger(2))
     }
 
     /// Whether no other transaction of the subject has taken over.

@@ -8,14 +8,8 @@ extension SQLTrustStore {
         let now = StoreTime.milliseconds(instant)
         let end = draw.end(from: now)
         let counting = SQLStatement(
-            QuotaText.count,
-            .bytes(draw.name),
-            .integer(now),
-            .integer(end),
-            .integer(Int64(draw.cost)),
-            .integer(Int64(draw.limit - draw.cost)),
-            .integer(end + QuotaDraw.slack)
-        )
+            QuotaText.count, .bytes(draw.name), .integer(now), .integer(end), .integer(Int64(draw.cost)),
+            .integer(Int64(draw.limit - draw.cost)), .integer(end + QuotaDraw.slack))
         return try await engine.transact { session in
             let results = try session.run([counting, SQLStatement(QuotaText.find, .bytes(draw.name))])
             guard let changes = results.first?.changes, let row = results.last?.rows.first else {

@@ -5,11 +5,7 @@ package import AppAttest
 package import Foundation
 
 extension SQLTrustStore {
-    package func leaseDueReceipts(
-        at instant: Date,
-        limit: Int,
-        for duration: Duration
-    ) async throws -> [ReceiptLease] {
+    package func leaseDueReceipts(at instant: Date, limit: Int, for duration: Duration) async throws -> [ReceiptLease] {
         let now = StoreTime.milliseconds(instant)
         let until = now + StoreTime.milliseconds(duration)
         let limit = Int64(min(max(0, limit), 1000))
@@ -32,22 +28,16 @@ extension SQLTrustStore {
                 }
                 leases.append(
                     ReceiptLease(
-                        key: key,
-                        receipt: try ReceiptRecord(row: newest, offset: 0),
-                        failures: Int(try due[index].integer(StoredKey.columnCount)),
-                        until: StoreTime.date(until),
-                        fence: try due[index].integer(StoredKey.columnCount + 1) + 1
-                    )
-                )
+                        key: key, receipt: try ReceiptRecord(row: newest, offset: 0),
+                        failures: Int(try due[index].integer(StoredKey.columnCount)), until: StoreTime.date(until),
+                        fence: try due[index].integer(StoredKey.columnCount + 1) + 1))
             }
             return .commit(leases)
         }
     }
 
     package func complete(
-        _ lease: ReceiptLease,
-        with result: RefreshResult,
-        at instant: Date
+        _ lease: ReceiptLease, with result: RefreshResult, at instant: Date
     ) async throws -> RefreshOutcome {
         let id = SQLValue.bytes(lease.key.id.bytes)
         return try await engine.transact { session in
@@ -66,9 +56,7 @@ extension SQLTrustStore {
                 outcome = record.standing(after: try ReceiptRecord(row: newest, offset: 0))
                 if outcome == .stored {
                     statements.append(SQLStatement(Text.supersede, id, .integer(StoreTime.milliseconds(instant))))
-                    statements.append(
-                        StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting
-                    )
+                    statements.append(StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting)
                     if let metric = record.riskMetric {
                         statements.append(SQLStatement(Text.measure, id, .integer(Int64(metric))))
                     }
@@ -91,10 +79,8 @@ extension SQLTrustStore {
         try await engine.read { session in
             try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
                 StoredReceipt(
-                    keyId: id,
-                    receipt: try ReceiptRecord(row: row, offset: 0),
-                    storedAt: StoreTime.date(try row.integer(5))
-                )
+                    keyId: id, receipt: try ReceiptRecord(row: row, offset: 0),
+                    storedAt: StoreTime.date(try row.integer(5)))
             }
         }
     }

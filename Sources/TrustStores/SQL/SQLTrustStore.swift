@@ -27,10 +27,8 @@ package struct SQLTrustStore: TrustStore {
         try await engine.transact { session in
             let results = try session.run([
                 SQLStatement(
-                    "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-                    .text(name),
-                    .bytes(candidate)
-                ),
+                    "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", .text(name),
+                    .bytes(candidate)),
                 SQLStatement("SELECT value FROM store_secrets WHERE name = $1", .text(name)),
             ])
             guard let row = results.last?.rows.first else { throw StoreFault.damaged("a secret vanished") }

@@ -26,48 +26,26 @@ extension StoredKey {
     /// Reads the columns in their order, from the front of the row.
     init(row: SQLRow) throws {
         let record = KeyRecord(
-            id: try KeyIdentifier(row: row, at: 0),
-            publicKeyBytes: try row.bytes(1),
-            app: try row.text(2),
-            identity: try row.text(3),
-            environment: try row.text(4),
-            simulated: try row.integer(5) != 0,
-            user: try row.optionalText(6),
-            attestationDigest: try row.bytes(7),
-            validationCategory: try row.optionalInteger(8).map(Int.init),
-            bundleVersion: try row.optionalText(9),
-            osVersion: try row.optionalText(10)
-        )
+            id: try KeyIdentifier(row: row, at: 0), publicKeyBytes: try row.bytes(1), app: try row.text(2),
+            identity: try row.text(3), environment: try row.text(4), simulated: try row.integer(5) != 0,
+            user: try row.optionalText(6), attestationDigest: try row.bytes(7),
+            validationCategory: try row.optionalInteger(8).map(Int.init), bundleVersion: try row.optionalText(9),
+            osVersion: try row.optionalText(10))
         self.init(
-            record,
-            attestedAt: StoreTime.date(try row.integer(11)),
-            counter: try row.counter(12),
-            largestGap: try row.counter(13),
-            lastUsedAt: try row.optionalInteger(14).map(StoreTime.date),
+            record, attestedAt: StoreTime.date(try row.integer(11)), counter: try row.counter(12),
+            largestGap: try row.counter(13), lastUsedAt: try row.optionalInteger(14).map(StoreTime.date),
             revokedAt: try row.optionalInteger(15).map(StoreTime.date),
-            riskMetric: try row.optionalInteger(16).map(Int.init)
-        )
+            riskMetric: try row.optionalInteger(16).map(Int.init))
     }
 
     /// Inserts the key as it is before its first assertion, unless its id is taken.
     func inserting(refreshAt: Date?) -> SQLStatement {
         SQLStatement(
-            StoredKey.insert,
-            .bytes(record.id.bytes),
-            .bytes(record.publicKeyBytes),
-            .text(record.app),
-            .text(record.identity),
-            .text(record.environment),
-            .integer(record.simulated ? 1 : 0),
-            .optional(record.user),
-            .bytes(record.attestationDigest),
-            .optional(record.validationCategory),
-            .optional(record.bundleVersion),
-            .optional(record.osVersion),
-            .integer(StoreTime.milliseconds(attestedAt)),
-            .optional(riskMetric),
-            .optional(refreshAt.map(StoreTime.milliseconds))
-        )
+            StoredKey.insert, .bytes(record.id.bytes), .bytes(record.publicKeyBytes), .text(record.app),
+            .text(record.identity), .text(record.environment), .integer(record.simulated ? 1 : 0),
+            .optional(record.user), .bytes(record.attestationDigest), .optional(record.validationCategory),
+            .optional(record.bundleVersion), .optional(record.osVersion), .integer(StoreTime.milliseconds(attestedAt)),
+            .optional(riskMetric), .optional(refreshAt.map(StoreTime.milliseconds)))
     }
 
     private static let insert: SQLText = """
@@ -84,15 +62,10 @@ extension StoredReceipt {
 
     var inserting: SQLStatement {
         SQLStatement(
-            StoredReceipt.insert,
-            .bytes(keyId.bytes),
-            .integer(StoreTime.milliseconds(receipt.createdAt)),
-            .integer(StoreTime.milliseconds(storedAt)),
-            .bytes(receipt.bytes),
+            StoredReceipt.insert, .bytes(keyId.bytes), .integer(StoreTime.milliseconds(receipt.createdAt)),
+            .integer(StoreTime.milliseconds(storedAt)), .bytes(receipt.bytes),
             .optional(receipt.notBefore.map(StoreTime.milliseconds)),
-            .optional(receipt.expiresAt.map(StoreTime.milliseconds)),
-            .optional(receipt.riskMetric)
-        )
+            .optional(receipt.expiresAt.map(StoreTime.milliseconds)), .optional(receipt.riskMetric))
     }
 
     private static let insert: SQLText = """
@@ -105,26 +78,18 @@ extension ReceiptRecord {
     /// Reads ``StoredReceipt/columns``, of which the first is at `offset`.
     init(row: SQLRow, offset: Int) throws {
         self.init(
-            bytes: try row.bytes(offset),
-            createdAt: StoreTime.date(try row.integer(offset + 1)),
+            bytes: try row.bytes(offset), createdAt: StoreTime.date(try row.integer(offset + 1)),
             notBefore: try row.optionalInteger(offset + 2).map(StoreTime.date),
             expiresAt: try row.optionalInteger(offset + 3).map(StoreTime.date),
-            riskMetric: try row.optionalInteger(offset + 4).map(Int.init)
-        )
+            riskMetric: try row.optionalInteger(offset + 4).map(Int.init))
     }
 }
 
 extension StoreEvent {
     var inserting: SQLStatement {
         SQLStatement(
-            StoreEvent.insert,
-            .integer(StoreTime.milliseconds(at)),
-            .text(app),
-            .optional(keyId?.bytes),
-            .text(kind),
-            .optional(code.map(StoreText.stored)),
-            .optional(detail.map(StoreText.stored))
-        )
+            StoreEvent.insert, .integer(StoreTime.milliseconds(at)), .text(app), .optional(keyId?.bytes), .text(kind),
+            .optional(code.map(StoreText.stored)), .optional(detail.map(StoreText.stored)))
     }
 
     private static let insert: SQLText =

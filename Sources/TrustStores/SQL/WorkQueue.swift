@@ -35,10 +35,7 @@ package final class WorkQueue<Work: Sendable>: Sendable {
     ///   - longestWait: how long each may wait until a thread takes it.
     ///   - refuse: answers work that no thread will take.
     package init(
-        of system: String,
-        limit: Int,
-        longestWait: Duration,
-        refuse: @escaping @Sendable (Work, StoreFault) -> Void
+        of system: String, limit: Int, longestWait: Duration, refuse: @escaping @Sendable (Work, StoreFault) -> Void
     ) {
         self.system = system
         self.limit = limit
@@ -93,9 +90,7 @@ package final class WorkQueue<Work: Sendable>: Sendable {
     ///   - gathers: whether it waits a moment for more of it.
     ///   - work: does it, and gives what answers those who wait for it.
     package func serve(
-        atOnce count: Int,
-        gathers: Bool = false,
-        work: @escaping @Sendable ([Work]) -> () -> Void,
+        atOnce count: Int, gathers: Bool = false, work: @escaping @Sendable ([Work]) -> () -> Void,
         finally: @escaping @Sendable () -> Void
     ) {
         state.withLock { $0.threads += 1 }

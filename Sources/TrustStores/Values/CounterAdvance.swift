@@ -28,10 +28,7 @@ public struct CounterAdvance: Sendable, Equatable {
     public var expecting: KeyExpectation?
 
     package init(
-        keyId: KeyIdentifier,
-        counter: UInt32,
-        mode: CounterMode,
-        challenge: SpendableChallenge,
+        keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge,
         expecting: KeyExpectation? = nil
     ) {
         self.keyId = keyId

@@ -26,27 +26,16 @@ public struct KeyRegistration: Sendable, Equatable {
     ///   - attestation: the object as it was sent; its SHA-256 is kept, so that the same object again is known.
     ///   - refreshAt: when the receipt is to be refreshed first; nil for never.
     package init?(
-        _ key: AttestedKey,
-        app: String,
-        simulatedRoots: [UInt8]?,
-        user: String?,
-        attestation: some Collection<UInt8>,
+        _ key: AttestedKey, app: String, simulatedRoots: [UInt8]?, user: String?, attestation: some Collection<UInt8>,
         refreshAt: Date?
     ) {
         guard case .accepted(let receipt) = key.receiptVerdict, user.map(StoreText.isUser) ?? true else { return nil }
         record = KeyRecord(
-            id: key.keyId,
-            publicKeyBytes: key.publicKey.x963Representation,
-            app: app,
-            identity: key.app.applicationId,
-            environment: key.environment.rawValue,
-            simulated: simulatedRoots != nil,
-            user: user,
+            id: key.keyId, publicKeyBytes: key.publicKey.x963Representation, app: app, identity: key.app.applicationId,
+            environment: key.environment.rawValue, simulated: simulatedRoots != nil, user: user,
             attestationDigest: KeyRegistration.digest(of: attestation) + (simulatedRoots ?? []),
             validationCategory: key.extensions?.validationCategory.map { Int($0.rawValue) },
-            bundleVersion: key.extensions?.bundleVersion,
-            osVersion: key.leaf.osVersion
-        )
+            bundleVersion: key.extensions?.bundleVersion, osVersion: key.leaf.osVersion)
         self.receipt = ReceiptRecord(receipt, bytes: key.receipt)
         self.refreshAt = refreshAt
     }
@@ -68,14 +57,8 @@ public struct KeyRegistration: Sendable, Equatable {
     /// The key as it is stored, before its first assertion.
     public func stored(at instant: Date) -> StoredKey {
         StoredKey(
-            record,
-            attestedAt: StoreTime.date(StoreTime.milliseconds(instant)),
-            counter: 0,
-            largestGap: 0,
-            lastUsedAt: nil,
-            revokedAt: nil,
-            riskMetric: receipt.riskMetric
-        )
+            record, attestedAt: StoreTime.date(StoreTime.milliseconds(instant)), counter: 0, largestGap: 0,
+            lastUsedAt: nil, revokedAt: nil, riskMetric: receipt.riskMetric)
     }
 
     /// The outcome of a second object for the same key: the first registration stays, whatever the second one says.

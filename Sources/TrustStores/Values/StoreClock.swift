@@ -64,7 +64,9 @@ struct ClockWitness {
     ///   - sweptUntil: the horizon in the store; 0 before the first sweep.
     ///   - server: the store's own clock, if it has one.
     ///   - oldest: the oldest instant found in the store if it was never swept; nil if nothing is stored.
-    mutating func limit(claimed: Int64, sweptUntil: Int64, server: Int64?, oldest: Int64?, uptime: Duration)
+    mutating func limit(
+        claimed: Int64, sweptUntil: Int64, server: Int64?, oldest: Int64?, uptime: Duration
+    )
         -> SweepLimit
     {
         if let server {

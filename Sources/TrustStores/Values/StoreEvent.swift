@@ -21,12 +21,7 @@ public struct StoreEvent: Sendable, Equatable {
 
     /// An event to append to the record of an app.
     public init(
-        at: Date,
-        app: String,
-        keyId: KeyIdentifier? = nil,
-        kind: String,
-        code: String? = nil,
-        detail: String? = nil
+        at: Date, app: String, keyId: KeyIdentifier? = nil, kind: String, code: String? = nil, detail: String? = nil
     ) {
         self.at = at
         self.app = app

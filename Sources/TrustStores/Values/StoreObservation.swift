@@ -56,24 +56,17 @@ extension StoreObservation.Kind {
     package static let waitedTooLong = Self("waited-too-long", "A caller waited too long for the store.")
     /// The server refused what many callers asked with one statement; each is served alone.
     package static let batchRefused = Self(
-        "batch-refused",
-        "The store's server refused a batch; its callers are served one by one."
-    )
+        "batch-refused", "The store's server refused a batch; its callers are served one by one.")
     /// The server is a standby, or a primary that another one has replaced.
     package static let otherServer = Self(
-        "other-server",
-        "A server was refused: it is not the store's current primary."
-    )
+        "other-server", "A server was refused: it is not the store's current primary.")
     /// What a server may not tell to this role, so that a check is left out.
     package static let unchecked = Self("unchecked", "A check of the store's server is skipped.")
     /// The server sent a notice or a warning.
     package static let notice = Self("notice", "The store's server sent a notice.")
     /// A migration began.
     package static let migrating = Self(
-        "migrating",
-        "The store's schema is being migrated to a newer version.",
-        isWarning: false
-    )
+        "migrating", "The store's schema is being migrated to a newer version.", isWarning: false)
     /// A migration ended.
     package static let migrated = Self("migrated", "The store has the newest schema.", isWarning: false)
     /// The store's files may be read or replaced by others, or could be until now.

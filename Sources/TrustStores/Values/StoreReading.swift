@@ -62,13 +62,8 @@ public struct StoreInspection: Sendable, Equatable {
     ///   - keys: how many keys are stored.
     ///   - problems: what is damaged, at most 20 sentences; empty is healthy.
     public init(
-        schema: Int,
-        expectedSchema: Int,
-        reading: StoreReading,
-        clockFault: ClockFault?,
-        newestExpiry: Date?,
-        keys: Int,
-        problems: [String]
+        schema: Int, expectedSchema: Int, reading: StoreReading, clockFault: ClockFault?, newestExpiry: Date?,
+        keys: Int, problems: [String]
     ) {
         self.schema = schema
         self.expectedSchema = expectedSchema

@@ -57,11 +57,6 @@ extension RefreshResult {
             }
         if code == nil, outcome != .stored { return nil }
         return StoreEvent(
-            at: instant,
-            app: lease.key.app,
-            keyId: lease.key.id,
-            kind: EventKind.receipt,
-            code: code?.rawValue
-        )
+            at: instant, app: lease.key.app, keyId: lease.key.id, kind: EventKind.receipt, code: code?.rawValue)
     }
 }

@@ -45,17 +45,8 @@ public struct KeyRecord: Sendable, Equatable {
 
     /// What a store reads back of an attestation.
     public init(
-        id: KeyIdentifier,
-        publicKeyBytes: [UInt8],
-        app: String,
-        identity: String,
-        environment: String,
-        simulated: Bool,
-        user: String?,
-        attestationDigest: [UInt8],
-        validationCategory: Int?,
-        bundleVersion: String?,
-        osVersion: String?
+        id: KeyIdentifier, publicKeyBytes: [UInt8], app: String, identity: String, environment: String, simulated: Bool,
+        user: String?, attestationDigest: [UInt8], validationCategory: Int?, bundleVersion: String?, osVersion: String?
     ) {
         self.id = id
         self.publicKeyBytes = publicKeyBytes
@@ -92,12 +83,7 @@ public struct StoredKey: Sendable, Equatable {
 
     /// A key as a store reads it back, with all that has happened since.
     public init(
-        _ record: KeyRecord,
-        attestedAt: Date,
-        counter: UInt32,
-        largestGap: UInt32,
-        lastUsedAt: Date?,
-        revokedAt: Date?,
+        _ record: KeyRecord, attestedAt: Date, counter: UInt32, largestGap: UInt32, lastUsedAt: Date?, revokedAt: Date?,
         riskMetric: Int?
     ) {
         shared = SharedRecord(record)

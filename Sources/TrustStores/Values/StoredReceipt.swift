@@ -32,12 +32,8 @@ extension ReceiptRecord {
     /// Takes a verified receipt together with its bytes as Apple sent them.
     package init(_ receipt: VerifiedReceipt, bytes: some Collection<UInt8>) {
         self.init(
-            bytes: Array(bytes),
-            createdAt: receipt.creationTime,
-            notBefore: receipt.refreshNotBefore,
-            expiresAt: receipt.expirationTime,
-            riskMetric: receipt.riskMetric
-        )
+            bytes: Array(bytes), createdAt: receipt.creationTime, notBefore: receipt.refreshNotBefore,
+            expiresAt: receipt.expirationTime, riskMetric: receipt.riskMetric)
     }
 }
 

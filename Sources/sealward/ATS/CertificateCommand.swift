@@ -116,8 +116,7 @@ struct CertificateCommand: AsyncParsableCommand {
 /// How a chain is judged: the options of the command, and the defaults of each line of `--jobs`.
 struct CertificateOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The host that the server will serve; without it no name is checked.", valueName: "NAME")
-    )
+        help: ArgumentHelp("The host that the server will serve; without it no name is checked.", valueName: "NAME"))
     var host: String?
 
     @OptionGroup var system: SystemOptions
@@ -134,10 +133,7 @@ struct CertificateOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The rules of trust: ats, or default (plain trust evaluation without ATS's own).",
-            valueName: "RULES"
-        )
-    )
+            "The rules of trust: ats, or default (plain trust evaluation without ATS's own).", valueName: "RULES"))
     var serverTrust: ServerTrust = .ats
 
     enum ServerTrust: String, ExpressibleByArgument, CaseIterable { case ats, `default` }
@@ -154,16 +150,8 @@ struct CertificateOptions: ParsableArguments {
 
     func job(file: String) -> CertificateJob {
         CertificateJob(
-            file: file,
-            path: file,
-            host: host,
-            profile: system.anyProfile(),
-            instant: at?.date,
-            authorities: trust.caFile,
-            roots: trust.roots.map { [$0] } ?? [],
-            logs: transparency.ctLogList,
-            response: ocspResponse,
-            serverTrust: serverTrust == .ats ? .ats : .default
-        )
+            file: file, path: file, host: host, profile: system.anyProfile(), instant: at?.date,
+            authorities: trust.caFile, roots: trust.roots.map { [$0] } ?? [], logs: transparency.ctLogList,
+            response: ocspResponse, serverTrust: serverTrust == .ats ? .ats : .default)
     }
 }

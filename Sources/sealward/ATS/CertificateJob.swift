@@ -30,10 +30,7 @@ struct CertificateJob {
         let url = try LoadURL("https://\(text)/")
         guard url.port == nil, url.pathAndQuery.utf8.count == 1, !text.utf8.contains(0x40) else {
             throw MalformedInput(
-                code: .malformedURL,
-                quoting: text,
-                reason: "a host must not have a port, path or user"
-            )
+                code: .malformedURL, quoting: text, reason: "a host must not have a port, path or user")
         }
         return url.host
     }
@@ -117,16 +114,8 @@ struct CertificateJob {
     }
 
     init(
-        file: String,
-        path: String,
-        host: String?,
-        profile: OSProfile,
-        instant: Date?,
-        authorities: [String],
-        roots: [String],
-        logs: String?,
-        response: String?,
-        serverTrust: TransportRequirements.ServerTrust
+        file: String, path: String, host: String?, profile: OSProfile, instant: Date?, authorities: [String],
+        roots: [String], logs: String?, response: String?, serverTrust: TransportRequirements.ServerTrust
     ) {
         self.file = file
         self.path = path
@@ -158,10 +147,7 @@ struct CertificateBench {
     ///
     /// - Parameter place: file and line, for a line that is no job.
     mutating func answer(
-        line: [UInt8],
-        at place: String,
-        defaults: CertificateOptions,
-        folder: URL?
+        line: [UInt8], at place: String, defaults: CertificateOptions, folder: URL?
     ) async -> CertificateAnswer {
         let job: CertificateJob
         var (file, host): (String?, String?)
@@ -194,10 +180,8 @@ struct CertificateBench {
         let question = CertificateJudge.Question(
             certificates: certificates,
             host: try job.host.map { text throws(MalformedInput) in try CertificateJob.host(text) },
-            profile: job.profile,
-            serverTrust: job.serverTrust,
-            response: try job.response.map { try CertificateBench.response($0) }
-        )
+            profile: job.profile, serverTrust: job.serverTrust,
+            response: try job.response.map { try CertificateBench.response($0) })
         let report = await judge.judge(question, at: job.instant ?? now)
         return CertificateAnswer(file: job.file, host: question.host, report)
     }
@@ -208,9 +192,7 @@ struct CertificateBench {
         let certificates = PEMBlocks.decode(bytes)
         if certificates.isEmpty, bytes.first == 0x30 { return [bytes] }
         guard !certificates.isEmpty else {
-            throw UnreadableChain(
-                fault: CommandFault("\(CommandIO.name(of: path)): contains no certificate in PEM.")
-            )
+            throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): contains no certificate in PEM."))
         }
         return certificates
     }

@@ -35,11 +35,8 @@ struct CheckCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Several systems, judged from the same observations, for example ios18,ios26.",
-            valueName: "ID,ID"
-        ),
-        transform: SystemList.init
-    )
+            "Several systems, judged from the same observations, for example ios18,ios26.", valueName: "ID,ID"),
+        transform: SystemList.init)
     var systems: SystemList?
 
     @Flag(help: "With --systems: show only targets whose verdict is not the same on all of them.")
@@ -49,20 +46,14 @@ struct CheckCommand: AsyncParsableCommand {
         name: .customLong("for"),
         help: ArgumentHelp(
             "managed: load as OS 27's own processes do (MDM, enrollment, updates; Apple exempts SCEP and content caching): ATS and FCP_v2.1.",
-            valueName: "PURPOSE"
-        )
-    )
+            valueName: "PURPOSE"))
     var purpose: CheckPurpose?
 
     @Option(help: ArgumentHelp("Add a note for certificates that expire within this many days.", valueName: "DAYS"))
     var expiresWithin: Int?
 
     @Option(
-        help: ArgumentHelp(
-            "Output format: text, nscurl, json, jsonl, junit, markdown or html.",
-            valueName: "FORMAT"
-        )
-    )
+        help: ArgumentHelp("Output format: text, nscurl, json, jsonl, junit, markdown or html.", valueName: "FORMAT"))
     var format: CheckFormat = .text
 
     @Flag(help: "Show every configuration with its dictionary and error.")
@@ -91,13 +82,10 @@ struct CheckCommand: AsyncParsableCommand {
         }
         if purpose != nil, infoPlist != nil || systems != nil || format == .nscurl {
             throw ValidationError(
-                "--for managed has its own dictionary and system: leave out --info-plist, --systems and nscurl."
-            )
+                "--for managed has its own dictionary and system: leave out --info-plist, --systems and nscurl.")
         }
         if fleet.state != nil, format == .html {
-            throw ValidationError(
-                "--format html writes one page at the end: use --state with json or jsonl."
-            )
+            throw ValidationError("--format html writes one page at the end: use --state with json or jsonl.")
         }
         if let expiresWithin, !(0...100_000).contains(expiresWithin) {
             throw ValidationError("--expires-within takes days, from 0 to 100000.")
@@ -156,34 +144,18 @@ struct CheckCommand: AsyncParsableCommand {
         )
         let historyRun = try fleet.history.map { path in
             try CheckHistoryRun(
-                path,
-                at: options.instant,
-                start: Date(),
-                asked: question(profiles, app),
-                token: journal?.run
-            )
+                path, at: options.instant, start: Date(), asked: question(profiles, app), token: journal?.run)
         }
         let stream = try ResultStream(path: shared.output, sparing: files)
         if let days = fleet.keep { try historyRun?.forget(days, quiet: shared.quiet) }
         var output = try CheckOutput(
-            options: options,
-            targets: list,
-            places: places,
-            shard: fleet.shard,
-            journal: journal,
-            stream: stream
-        )
+            options: options, targets: list, places: places, shard: fleet.shard, journal: journal, stream: stream)
         try output.begin()
         let run = CheckRun(
-            session: session,
-            list: list,
+            session: session, list: list,
             places: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
-            concurrency: network.width,
-            statePath: fleet.state,
-            journal: journal,
-            gate: PoliteGate(fleet.limits),
-            history: historyRun
-        )
+            concurrency: network.width, statePath: fleet.state, journal: journal, gate: PoliteGate(fleet.limits),
+            history: historyRun)
         let known = try run.replay { try output.add($1, at: $0.place, verdict: $0.verdict) }
         if !known.isEmpty, !shared.quiet {
             CommandIO.say("sealward: \(known.count) of \(places.count) targets were checked before.")
@@ -240,10 +212,7 @@ struct CheckCommand: AsyncParsableCommand {
 
     /// What a run that is taken up again must have in common with the one that was stopped.
     private func conditions(
-        _ list: TargetList,
-        _ profiles: [OSProfile],
-        _ app: AppDictionary?,
-        _ overrides: [AddressOverride]
+        _ list: TargetList, _ profiles: [OSProfile], _ app: AppDictionary?, _ overrides: [AddressOverride]
     ) throws -> [CheckJournal.Condition] {
         let shown = "\(format) \(verbose) \(changes) \(expiresWithin ?? -1) \(systems != nil)"
         let connection = network.connection

@@ -16,12 +16,9 @@ extension CheckDocuments {
         target.verdicts = verdicts(report, on: profile, at: instant)
         target.configurations = report.results.map { row in
             DiagnosisPage.Configuration(
-                section: row.configuration.section,
-                name: row.configuration.name,
+                section: row.configuration.section, name: row.configuration.name,
                 result: DiagnosisPage.Result(rawValue: row.result.rawValue) ?? .undetermined,
-                isSmallest: report.isLeastPassing(row),
-                dictionary: propertyList(row.configuration.dictionary)
-            )
+                isSmallest: report.isLeastPassing(row), dictionary: propertyList(row.configuration.dictionary))
         }
         let causes = report.decisive?.because ?? []
         target.causes = causes.map { .init($0, fix: Remediation(for: $0)?.server) }
@@ -34,11 +31,7 @@ extension CheckDocuments {
             target.after = propertyList(exception)
         }
         target.noExceptionHelps = report.smallestException.dictionary == nil && report.decisive?.result == .fail
-        target.serverConfiguration = NginxSnippet.text(
-            for: causes,
-            host: report.host,
-            port: report.port
-        )
+        target.serverConfiguration = NginxSnippet.text(for: causes, host: report.host, port: report.port)
         return target
     }
 
@@ -46,7 +39,9 @@ extension CheckDocuments {
     ///
     /// One connection speaks for another system where that one could have made it too: the facts are of the default configuration,
     /// version, group and signature scheme are ones that the system offers, and the judge agrees with what was measured.
-    private static func verdicts(_ report: TargetReport, on profile: OSProfile, at instant: Date) -> [DiagnosisPage
+    private static func verdicts(
+        _ report: TargetReport, on profile: OSProfile, at instant: Date
+    ) -> [DiagnosisPage
         .Verdict]
     {
         if !report.systems.isEmpty {
@@ -75,11 +70,7 @@ extension CheckDocuments {
     private static let stripSystems = ["ios9", "ios13", "ios17", "ios26", "macos15", "macos26"]
 
     private static func passes(
-        _ row: ConfigurationResult,
-        _ url: LoadURL,
-        _ profile: OSProfile,
-        _ facts: ConnectionFacts,
-        _ instant: Date
+        _ row: ConfigurationResult, _ url: LoadURL, _ profile: OSProfile, _ facts: ConnectionFacts, _ instant: Date
     ) -> Bool {
         let policy = ATSPolicy(dictionary: row.configuration.dictionary, profile: profile)
         return evaluate(policy.decide(url).requirements, facts, host: url.host, at: instant).passed
@@ -90,10 +81,8 @@ extension CheckDocuments {
         let root = chain.anchor.map { [($0.certificate, " (\($0.kind.rawValue) root)")] } ?? []
         return (chain.judged.map { ($0, "") } + root).map { certificate, suffix in
             DiagnosisPage.Certificate(
-                name: certificate.subject + suffix,
-                notBefore: seconds(certificate.notBefore),
-                notAfter: seconds(certificate.notAfter)
-            )
+                name: certificate.subject + suffix, notBefore: seconds(certificate.notBefore),
+                notAfter: seconds(certificate.notAfter))
         }
     }
 
@@ -106,7 +95,6 @@ extension CheckDocuments {
     /// The NSAppTransportSecurity dictionary in XML.
     private static func propertyList(_ dictionary: ATSDictionary) -> String {
         (["<key>NSAppTransportSecurity</key>"] + dictionary.propertyListValue.xmlLines(indentation: "    ")).joined(
-            separator: "\n"
-        )
+            separator: "\n")
     }
 }

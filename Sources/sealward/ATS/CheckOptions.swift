@@ -14,10 +14,7 @@ import TLSProbe
 struct CheckOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "A file with one target per line; # starts a comment, - is standard input.",
-            valueName: "FILE"
-        )
-    )
+            "A file with one target per line; # starts a comment, - is standard input.", valueName: "FILE"))
     var targetsFrom: String?
 
     @OptionGroup var system: SystemOptions
@@ -59,8 +56,7 @@ struct CheckOptions: ParsableArguments {
             let target = try list.append(text)
             if asNSCurl, try !CheckTarget(text).url.isSecure {
                 CommandIO.say(
-                    "sealward: \(text.terminalSafe) is checked as \(target.displayURL.terminalSafe), as nscurl does."
-                )
+                    "sealward: \(text.terminalSafe) is checked as \(target.displayURL.terminalSafe), as nscurl does.")
             }
         }
         for text in arguments {
@@ -75,8 +71,7 @@ struct CheckOptions: ParsableArguments {
         }
         if list.isEmpty {
             throw CommandFault(
-                "\(targetsFrom.map(CommandIO.name(of:)) ?? "The list"): contains no target; write one host per line."
-            )
+                "\(targetsFrom.map(CommandIO.name(of:)) ?? "The list"): contains no target; write one host per line.")
         }
         return list
     }
@@ -96,9 +91,7 @@ struct CheckOptions: ParsableArguments {
 
     /// - Parameter profile: the system and SDK of every row but the app's own.
     func session(
-        _ profile: OSProfile,
-        app: AppDictionary? = nil,
-        _ change: (inout CheckSession.Configuration) -> Void = { _ in }
+        _ profile: OSProfile, app: AppDictionary? = nil, _ change: (inout CheckSession.Configuration) -> Void = { _ in }
     ) throws -> CheckSession {
         var options = try connection.settings(profile, sdk: system.sdk ?? app?.sdk)
         options.appDictionary = app?.dictionary

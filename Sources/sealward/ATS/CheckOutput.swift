@@ -59,11 +59,7 @@ struct CheckOutput {
     ///   - places: what is checked of it, in order.
     ///   - journal: where results are kept that were rendered before they come here.
     init(
-        options: Options,
-        targets: TargetList,
-        places: [UInt32],
-        shard: Shard? = nil,
-        journal: CheckJournal? = nil,
+        options: Options, targets: TargetList, places: [UInt32], shard: Shard? = nil, journal: CheckJournal? = nil,
         stream: ResultStream
     ) throws {
         self.options = options
@@ -81,11 +77,8 @@ struct CheckOutput {
             width = max(width, name.displayWidth)
         }
         text = CheckText(
-            colored: options.colored,
-            verbose: options.verbose,
-            width: min(CheckOutput.widest, width),
-            showsAddresses: options.showsAddresses
-        )
+            colored: options.colored, verbose: options.verbose, width: min(CheckOutput.widest, width),
+            showsAddresses: options.showsAddresses)
     }
 
     /// The widest column of names; longer names move their line.
@@ -111,8 +104,7 @@ struct CheckOutput {
         switch options.format {
         case .json:
             try stream.write(
-                CheckedTargets.head(os: profile.id, sdk: profile.sdk?.description, checked: RFC3339.text(Date()))
-            )
+                CheckedTargets.head(os: profile.id, sdk: profile.sdk?.description, checked: RFC3339.text(Date())))
         case .junit: try stream.write(CheckDocuments.junitHead)
         case .markdown: try stream.write(CheckDocuments.markdownHead(os: profile.shownID))
         case .text where hasSystems: try stream.write(text.head(options.profiles))
@@ -213,10 +205,8 @@ struct CheckOutput {
         case .junit: try stream.write(CheckDocuments.junitTail)
         case .html:
             let page = DiagnosisPage(
-                version: Sealward.configuration.version,
-                targets: pages.keys.sorted().compactMap { pages[$0] },
-                judgedAt: CheckDocuments.seconds(options.instant)
-            )
+                version: Sealward.configuration.version, targets: pages.keys.sorted().compactMap { pages[$0] },
+                judgedAt: CheckDocuments.seconds(options.instant))
             try stream.write(page.html())
         case .text:
             if places.count > 1 {
@@ -266,8 +256,7 @@ struct CheckOutput {
         case .text: Array((hasSystems ? text.matrix(report) : text.render(report)).fitted.utf8)
         case .nscurl:
             Array(
-                NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose).utf8
-            )
+                NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose).utf8)
         case .json: CheckedTargets.indented(document(report, place))
         // A line is a document of its own.
         case .jsonl: CheckedTargets.line(document(report, place))
@@ -280,13 +269,8 @@ struct CheckOutput {
     private func document(_ report: TargetReport, _ place: Int) -> JSONValue {
         guard let shard else { return report.json }
         let mark = ShardMark(
-            shard: shard,
-            place: place,
-            targets: targets.count,
-            list: digest,
-            os: profile.id,
-            sdk: profile.sdk?.description
-        )
+            shard: shard, place: place, targets: targets.count, list: digest, os: profile.id,
+            sdk: profile.sdk?.description)
         return mark.added(to: report.json)
     }
 }

@@ -59,20 +59,15 @@ struct CheckRun {
     ///   - render: what is shown of a report.
     ///   - show: takes what was rendered, once it is on the disk if there is a journal.
     func run(
-        except known: Set<Int>,
-        render: (Int, TargetReport) throws -> [UInt8],
-        show: (CheckResult) throws -> Void
+        except known: Set<Int>, render: (Int, TargetReport) throws -> [UInt8], show: (CheckResult) throws -> Void
     ) async throws {
         let open = known.isEmpty ? places : places.filter { !known.contains(Int($0)) }
         try await session.run(list, places: open, concurrency: concurrency, gate: gate, atMost: CheckRun.batch) {
             reports in
             let results = try reports.map { place, report in
                 CheckResult(
-                    place: place,
-                    verdict: TargetSummary.verdict(report),
-                    summary: TargetSummary(report),
-                    rendered: .bytes(try render(place, report))
-                )
+                    place: place, verdict: TargetSummary.verdict(report), summary: TargetSummary(report),
+                    rendered: .bytes(try render(place, report)))
             }
             let kept = try kept(results)
             if let history { history.append(try kept.map { (try list.name(at: $0.place), $0.summary) }) }

@@ -58,20 +58,11 @@ extension LinkedSDK {
 /// Which system, and which SDK the app is linked on.
 struct SystemOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "The system: \(OSProfile.range), published; default macos26.",
-            valueName: "ID"
-        ),
-        transform: SystemOptions.system
-    )
+        help: ArgumentHelp("The system: \(OSProfile.range), published; default macos26.", valueName: "ID"),
+        transform: SystemOptions.system)
     var os: OSProfile?
 
-    @Option(
-        help: ArgumentHelp(
-            "\(LinkedSDK.help), or the system's own.",
-            valueName: "N"
-        )
-    )
+    @Option(help: ArgumentHelp("\(LinkedSDK.help), or the system's own.", valueName: "N"))
     var sdk: LinkedSDK?
 
     /// The system with the SDK of the option, or else the app's, or else its own.
@@ -152,8 +143,7 @@ enum PropertyListFile {
         guard !ZipArchive.isArchive(bytes) else {
             throw CommandFault(
                 "\(CommandIO.name(of: path)): is an archive, not a property list; name the Info.plist inside it, or run `sealward ats lint` "
-                    + "on the whole app."
-            )
+                    + "on the whole app.")
         }
         let list = try named(path) { try PlistReader.read(bytes) }
         let document = list.root.propertyListValue
@@ -163,9 +153,7 @@ enum PropertyListFile {
             )
         }
         return AppDictionary(
-            dictionary: ATSDictionary(members[ATSKey.dictionary]),
-            sdk: InfoPlistSearch.linkedSDK(of: list, at: path)
-        )
+            dictionary: ATSDictionary(members[ATSKey.dictionary]), sdk: InfoPlistSearch.linkedSDK(of: list, at: path))
     }
 
     /// Puts the name of the file before what is wrong with it.

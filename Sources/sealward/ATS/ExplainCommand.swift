@@ -28,9 +28,7 @@ struct ExplainCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Which API loads: urlsession, web, media, low-level, dotnet-managed, dotnet-cfnetwork, dotnet-nsurlsession.",
-            valueName: "ID"
-        )
-    )
+            valueName: "ID"))
     var loader: Loader = .urlsession
 
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
@@ -62,9 +60,7 @@ struct ExplainCommand: AsyncParsableCommand {
             case .text:
                 let color = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
                 try CommandIO.write(
-                    ExplainReport.text(decisions, policy, loader, color: color).fitted,
-                    to: shared.output
-                )
+                    ExplainReport.text(decisions, policy, loader, color: color).fitted, to: shared.output)
             }
             return decisions.contains { $0.verdict == .blocked } ? .findings : .clean
         }

@@ -37,8 +37,7 @@ enum ExplainReport {
             .init("verdict", .string(decision.verdict.rawValue)),
             .init(
                 "error",
-                decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because) ?? .null
-            ),
+                decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because) ?? .null),
             .init("because", .array(decision.because.map(\.json))),
         ]
         if !isStandard(policy.profile) {
@@ -61,11 +60,7 @@ enum ExplainReport {
             if let error = decision.error {
                 lines.append("    error     \(error.summary)")
                 let console = ConsoleLine.lines(
-                    for: error,
-                    causes: decision.because,
-                    host: decision.url.host,
-                    on: policy.profile
-                )
+                    for: error, causes: decision.because, host: decision.url.host, on: policy.profile)
                 for line in console { lines.append("    log       \(line.text)") }
             }
             lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
@@ -123,20 +118,14 @@ enum ExplainReport {
         }
         compare("the verdict", decision.verdict.rawValue, other.verdict.rawValue)
         compare(
-            "the rule",
-            decision.rule.key ?? decision.rule.source.rawValue,
-            other.rule.key ?? other.rule.source.rawValue
+            "the rule", decision.rule.key ?? decision.rule.source.rawValue, other.rule.key ?? other.rule.source.rawValue
         )
         compare(
-            "the minimum version",
-            decision.requirements.minimumTLS?.description ?? "unset",
-            other.requirements.minimumTLS?.description ?? "unset"
-        )
+            "the minimum version", decision.requirements.minimumTLS?.description ?? "unset",
+            other.requirements.minimumTLS?.description ?? "unset")
         compare(
-            "the oldest version",
-            decision.requirements.effectiveMinimum.description,
-            other.requirements.effectiveMinimum.description
-        )
+            "the oldest version", decision.requirements.effectiveMinimum.description,
+            other.requirements.effectiveMinimum.description)
         compare("the newest version", decision.requirements.maximum.description, other.requirements.maximum.description)
         let missing = other.requirements.suites.filter { !decision.requirements.suites.contains($0) }
         let added = decision.requirements.suites.filter { !other.requirements.suites.contains($0) }

@@ -38,10 +38,8 @@ struct ExporterCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A target that may be requested, with any port or with this one; may be repeated.",
-            valueName: "HOST[:PORT]"
-        )
-    )
+            "A target that may be requested, with any port or with this one; may be repeated.", valueName: "HOST[:PORT]"
+        ))
     var allow: [String] = []
 
     @Flag(help: "Let anyone who reaches the port request any target, also beyond loopback.")
@@ -118,10 +116,7 @@ struct ExporterCommand: AsyncParsableCommand {
 
     private func serve(_ services: [any Service], _ log: Logger) async throws {
         var group = ServiceGroupConfiguration(
-            services: services,
-            gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: log
-        )
+            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
         group.maximumGracefulShutdownDuration = .seconds(5)
         do {
             try await ServiceGroup(configuration: group).run()

@@ -76,11 +76,8 @@ struct FetchCommand: AsyncParsableCommand {
             configuration.mayRedirectToPrivateAddresses = allowPrivate
             if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
             let client = ATSClient(
-                policy: policy,
-                trust: try network.trust.anchors(),
-                fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
-                configuration: configuration
-            )
+                policy: policy, trust: try network.trust.anchors(),
+                fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration)
             let sink = BodySink(path: shared.output)
             let isText = format == .text
             let report = try await client.load(url) { response, part in

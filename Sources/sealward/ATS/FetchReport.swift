@@ -27,8 +27,7 @@ enum FetchReport {
             "because": .array(report.because.map(\.json)),
             "remedies": .array(report.remedies.map(\.json)),
             "headers": .array(
-                report.headerFields.map { ["name": .string($0.name.rawName), "value": .string($0.value)] }
-            ),
+                report.headerFields.map { ["name": .string($0.name.rawName), "value": .string($0.value)] }),
             "bodyBytes": .integer(report.bodyLength),
             "connection": report.connection?.json(of: AnsweredHello(), at: Date()) ?? .null,
         ]

@@ -11,54 +11,36 @@ struct FleetOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Keep each result in FILE as soon as it is known; a run that was stopped continues where it ended.",
-            valueName: "FILE"
-        )
-    )
+            valueName: "FILE"))
     var state: String?
 
     @Option(
         help: ArgumentHelp(
             "Check part I of N of the list, chosen by the bytes of each target; 'ats merge' combines the parts.",
-            valueName: "I/N"
-        )
-    )
+            valueName: "I/N"))
     var shard: Shard?
 
     @Option(
-        help: ArgumentHelp(
-            "Append the results to FILE (SQLite); 'ats history' shows what changed.",
-            valueName: "FILE"
-        )
-    )
+        help: ArgumentHelp("Append the results to FILE (SQLite); 'ats history' shows what changed.", valueName: "FILE"))
     var history: String?
 
     @Option(
-        help: ArgumentHelp("With --history: remove runs that began more than this many days ago.", valueName: "DAYS")
-    )
+        help: ArgumentHelp("With --history: remove runs that began more than this many days ago.", valueName: "DAYS"))
     var keep: Int?
 
     @Option(
         help: ArgumentHelp(
             "How many targets whose first address is the same public address are checked at once; what redirects lead to does not count.",
-            valueName: "N"
-        )
-    )
+            valueName: "N"))
     var perAddress = 16
 
-    @Option(
-        help: ArgumentHelp(
-            "The same for one public network, /24 of IPv4 or /64 of IPv6.",
-            valueName: "N"
-        )
-    )
+    @Option(help: ArgumentHelp("The same for one public network, /24 of IPv4 or /64 of IPv6.", valueName: "N"))
     var perNetwork = 32
 
     @Option(
         help: ArgumentHelp(
             "Shuffle the targets with this seed; without it a long list is shuffled with a random seed, which is printed.",
-            valueName: "N"
-        )
-    )
+            valueName: "N"))
     var seed: UInt64?
 
     func validate() throws {
@@ -94,10 +76,7 @@ struct FleetOptions: ParsableArguments {
     /// Opens the journal.
     ///
     /// - Throws: ``CommandFault`` with the name of the file.
-    static func journal(
-        _ path: String,
-        _ conditions: [CheckJournal.Condition]
-    ) throws(CommandFault) -> CheckJournal {
+    static func journal(_ path: String, _ conditions: [CheckJournal.Condition]) throws(CommandFault) -> CheckJournal {
         do throws(InputFault) {
             return try CheckJournal(path, conditions: conditions)
         } catch {

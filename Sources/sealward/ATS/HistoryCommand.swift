@@ -95,16 +95,14 @@ struct HistoryCommand: AsyncParsableCommand {
             runs.last.map { " from \(TargetCourse.time(first)) to \(TargetCourse.time($0))" }
         }
         try stream.write(
-            "\(changed) of \(targets) targets changed in \(runs.count) run\(runs.count == 1 ? "" : "s")\(span ?? "")\n"
-        )
+            "\(changed) of \(targets) targets changed in \(runs.count) run\(runs.count == 1 ? "" : "s")\(span ?? "")\n")
     }
 
     private func json(_ history: HistoryFile, _ runs: Runs, _ stream: ResultStream) throws {
         func time(_ seconds: Int64?) -> String { JSONValue.optional(seconds.map(TargetCourse.time)).rendered() }
         try stream.write(
             "{\n  \"schema\": \"sealward.ats-history/1\",\n  \"runs\": \(runs.count),\n  \"first\": \(time(runs.first)),\n"
-                + "  \"last\": \(time(runs.last)),\n  \"targets\": ["
-        )
+                + "  \"last\": \(time(runs.last)),\n  \"targets\": [")
         var written = 0
         try each(history) { course in
             try stream.write((written == 0 ? [] : [UInt8(ascii: ",")]) + CheckedTargets.indented(course.json))
@@ -126,12 +124,8 @@ struct HistoryCommand: AsyncParsableCommand {
         let first = runs.first ?? 0
         let shown = Array((changed + same).prefix(HistoryCommand.pageLimit))
         let document = HistoryPage(
-            version: Sealward.configuration.version,
-            runs: runs.count,
-            span: first...max(first, runs.last ?? first),
-            targets: shown,
-            omitted: omitted + changed.count + same.count - shown.count
-        )
+            version: Sealward.configuration.version, runs: runs.count, span: first...max(first, runs.last ?? first),
+            targets: shown, omitted: omitted + changed.count + same.count - shown.count)
         try stream.write(document.html())
     }
 
@@ -170,10 +164,7 @@ struct HistoryCommand: AsyncParsableCommand {
 extension HistoryPage.Change {
     init(_ change: TargetCourse.Change) {
         self.init(
-            at: change.at,
-            field: change.field.rawValue,
-            before: TargetCourse.shown(change.before),
-            after: TargetCourse.shown(change.after)
-        )
+            at: change.at, field: change.field.rawValue, before: TargetCourse.shown(change.before),
+            after: TargetCourse.shown(change.after))
     }
 }

@@ -35,37 +35,24 @@ struct LintCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Output format: text, json, sarif, junit, github, xcode, markdown or html.",
-            valueName: "FORMAT"
-        )
-    )
+            "Output format: text, json, sarif, junit, github, xcode, markdown or html.", valueName: "FORMAT"))
     var format: Format = .text
 
     @Option(
-        help: ArgumentHelp("The mildest severity that fails the run: error, warning or note.", valueName: "SEVERITY")
-    )
+        help: ArgumentHelp("The mildest severity that fails the run: error, warning or note.", valueName: "SEVERITY"))
     var failOn: Severity = .error
 
     @Option(
         name: .customLong("minimum-os"),
-        help: ArgumentHelp("The oldest system the app runs on, for example ios15 or macos12.", valueName: "ID")
-    )
+        help: ArgumentHelp("The oldest system the app runs on, for example ios15 or macos12.", valueName: "ID"))
     var minimumOS: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "\(LinkedSDK.help).",
-            valueName: "N"
-        )
-    )
+    @Option(help: ArgumentHelp("\(LinkedSDK.help).", valueName: "N"))
     var sdk: LinkedSDK?
 
     @Option(
         help: ArgumentHelp(
-            "The configuration that .NET project files are read for: Release, Debug or yours.",
-            valueName: "NAME"
-        )
-    )
+            "The configuration that .NET project files are read for: Release, Debug or yours.", valueName: "NAME"))
     var configuration = "Release"
 
     @Option(help: ArgumentHelp("Known findings that do not fail the run.", valueName: "FILE"))
@@ -114,12 +101,7 @@ struct LintCommand: AsyncParsableCommand {
             let progress = ProgressLine(counting: "files looked at", quiet: shared.quiet)
             func input() -> LintInput {
                 LintInput(
-                    minimumOS: minimumOS,
-                    sdk: sdk,
-                    budget: budget,
-                    configuration: configuration,
-                    progress: progress
-                )
+                    minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration, progress: progress)
             }
             defer { progress?.clear() }
             var gathered = input()
@@ -174,8 +156,7 @@ struct LintCommand: AsyncParsableCommand {
             let paths = input.skipped.prefix(5).map(LintInput.relative).joined(separator: ", ")
             let more = input.skipped.count > 5 ? " and \(input.skipped.count - 5) more" : ""
             notes.append(
-                "Skipped, because builds and package managers write them: \(paths)\(more). Name one to lint it."
-            )
+                "Skipped, because builds and package managers write them: \(paths)\(more). Name one to lint it.")
         }
         return notes
     }
@@ -196,7 +177,9 @@ struct LintCommand: AsyncParsableCommand {
     }
 
     /// The report in UTF-8: a large one is made once.
-    private func render(_ report: FindingsReport, _ results: [LintResult], _ input: LintInput, _ draft: String?)
+    private func render(
+        _ report: FindingsReport, _ results: [LintResult], _ input: LintInput, _ draft: String?
+    )
         -> [UInt8]
     {
         switch format {
@@ -220,7 +203,9 @@ struct LintCommand: AsyncParsableCommand {
         }
     }
 
-    private func json(_ results: [LintResult], _ report: FindingsReport, _ input: LintInput, _ draft: String?)
+    private func json(
+        _ results: [LintResult], _ report: FindingsReport, _ input: LintInput, _ draft: String?
+    )
         -> JSONValue
     {
         var members: [JSONValue.Member] = [
@@ -230,10 +215,7 @@ struct LintCommand: AsyncParsableCommand {
         if !report.gaps.isEmpty {
             members.append(
                 .init(
-                    "unreadable",
-                    .array(report.gaps.map { ["path": .string($0.path), "reason": .string($0.reason)] })
-                )
-            )
+                    "unreadable", .array(report.gaps.map { ["path": .string($0.path), "reason": .string($0.reason)] })))
         }
         if !input.skipped.isEmpty {
             members.append(.init("skipped", .array(input.skipped.map { .string(LintInput.relative($0)) })))

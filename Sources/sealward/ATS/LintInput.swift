@@ -31,11 +31,7 @@ struct LintInput {
     ///   - configuration: the configuration that .NET projects are evaluated for.
     ///   - progress: counts the files that are looked at.
     init(
-        minimumOS: String?,
-        sdk: LinkedSDK?,
-        budget: ReadingBudget,
-        configuration: String,
-        progress: ProgressLine? = nil
+        minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget, configuration: String, progress: ProgressLine? = nil
     ) {
         self.progress = progress
         self.configuration = configuration
@@ -53,10 +49,7 @@ struct LintInput {
         do {
             if path == "-" {
                 lists = try InfoPlistSearch.read(
-                    try InputFile.standardInput(),
-                    name: CommandIO.name(of: path),
-                    budget: budget
-                )
+                    try InputFile.standardInput(), name: CommandIO.name(of: path), budget: budget)
             } else {
                 lists = try InfoPlistSearch.search(path, budget: budget, configuration: configuration) { [progress] in
                     progress?.advance()
@@ -79,19 +72,12 @@ struct LintInput {
 
     private func subject(_ list: FoundPlist) -> LintSubject {
         var subject = LintSubject(
-            path: list.path,
-            document: list.document,
-            minimumOS: minimumOS,
-            sdk: sdk ?? list.sdk,
-            role: role(list),
-            app: list.place?.app
-        )
+            path: list.path, document: list.document, minimumOS: minimumOS, sdk: sdk ?? list.sdk, role: role(list),
+            app: list.place?.app)
         subject.networkStack = list.stack.map {
             NetworkStack(
-                handler: $0.handler.rawValue,
-                source: Self.relative($0.source),
-                notFollowed: $0.notFollowed.map(Self.relative)
-            )
+                handler: $0.handler.rawValue, source: Self.relative($0.source),
+                notFollowed: $0.notFollowed.map(Self.relative))
         }
         subject.origin = origin(list.origin)
         return subject
@@ -130,12 +116,10 @@ struct LintInput {
         let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
         let byPlace = Dictionary(
             old.found.map { (UTF8Key(Self.below($0.root, $0.subject.path)), $0.subject) },
-            uniquingKeysWith: { first, _ in first }
-        )
+            uniquingKeysWith: { first, _ in first })
         let byBundle = Dictionary(
             old.found.compactMap { found in found.subject.bundle.map { (UTF8Key($0), found.subject) } },
-            uniquingKeysWith: { first, _ in first }
-        )
+            uniquingKeysWith: { first, _ in first })
         return found.map { root, subject in
             let place = Self.below(root, subject.path)
             let partner =

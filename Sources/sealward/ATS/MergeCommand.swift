@@ -33,9 +33,7 @@ struct MergeCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Output format: json or jsonl; default json if every file is a document, otherwise jsonl.",
-            valueName: "FORMAT"
-        )
-    )
+            valueName: "FORMAT"))
     var format: Format?
 
     @OptionGroup var shared: SharedOptions
@@ -60,8 +58,7 @@ struct MergeCommand: AsyncParsableCommand {
                     )
                 }
                 try stream.write(
-                    CheckedTargets.head(os: os, sdk: merge.sdk, checked: merge.checked ?? RFC3339.text(Date()))
-                )
+                    CheckedTargets.head(os: os, sdk: merge.sdk, checked: merge.checked ?? RFC3339.text(Date())))
             }
             var written = 0
             do {
@@ -99,8 +96,7 @@ struct MergeCommand: AsyncParsableCommand {
             let more = merge.repeatedCount > merge.repeated.count ? " and others" : ""
             CommandIO.say(
                 "sealward: \(merge.repeatedCount == 1 ? "1 result occurs" : "\(merge.repeatedCount) results occur") more than once, the first counts: "
-                    + "\(merge.repeated.joined(separator: ", "))\(more)."
-            )
+                    + "\(merge.repeated.joined(separator: ", "))\(more).")
         }
         if merge.missing > 0 {
             let numbers = merge.missingShards.map(String.init).joined(separator: ", ")

@@ -63,8 +63,7 @@ struct ProxyCommand: AsyncParsableCommand {
         let place = try listenPlace()
         if !place.isLoopback, !allowRemote || passwordFile == nil {
             throw ValidationError(
-                "\(place.address) can be reached from other machines: give --allow-remote and --password-file FILE."
-            )
+                "\(place.address) can be reached from other machines: give --allow-remote and --password-file FILE.")
         }
     }
 
@@ -106,11 +105,7 @@ struct ProxyCommand: AsyncParsableCommand {
             logger.logLevel = .error
             let group = ServiceGroup(
                 configuration: ServiceGroupConfiguration(
-                    services: [proxy],
-                    gracefulShutdownSignals: [.sigint, .sigterm],
-                    logger: logger
-                )
-            )
+                    services: [proxy], gracefulShutdownSignals: [.sigint, .sigterm], logger: logger))
             do {
                 try await group.run()
             } catch {

@@ -47,9 +47,7 @@ enum ProxyReport {
         var lines: [String] = []
         for host in summary.hosts {
             let counts = "\(host.requests) requests, \(host.refused) refused, \(host.failed) failed"
-            lines.append(
-                "\(host.isSecure ? "https" : "http")://\(host.host.terminalSafe):\(host.port)  \(counts)"
-            )
+            lines.append("\(host.isSecure ? "https" : "http")://\(host.host.terminalSafe):\(host.port)  \(counts)")
             for cause in host.causes { lines.append("  \(cause.code): \(cause.message.terminalSafe)") }
             if let error = host.error { lines.append("  an app gets \(error.summary.terminalSafe)") }
             for line in host.console { lines.append("  its console shows: \(line.text.terminalSafe)") }

@@ -10,10 +10,7 @@ import TLSProbe
 struct ResolveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Connect to ADDRESS for this host and port, as in curl; may be repeated.",
-            valueName: "HOST:PORT:ADDRESS"
-        )
-    )
+            "Connect to ADDRESS for this host and port, as in curl; may be repeated.", valueName: "HOST:PORT:ADDRESS"))
     var resolve: [AddressOverride] = []
 
     @Option(help: ArgumentHelp("More --resolve entries, one per line; `-` is standard input.", valueName: "FILE"))
@@ -53,9 +50,7 @@ enum EntryFile {
     /// - Parameter limit: the most bytes of the file.
     /// - Throws: `CommandFault` that names the line, where it is no text; what `body` throws.
     static func lines(
-        of path: String,
-        limit: Int,
-        _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
+        of path: String, limit: Int, _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
     ) throws {
         var number = 1
         func take(_ line: some Collection<UInt8>) throws {

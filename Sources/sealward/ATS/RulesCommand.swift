@@ -21,9 +21,7 @@ struct RulesCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("A rule, for example ATS011. Without it all are listed.", valueName: "ID"))
     var id: String?
 
-    @Option(
-        help: ArgumentHelp("Output format: text, json or markdown (all rules as a page).", valueName: "FORMAT")
-    )
+    @Option(help: ArgumentHelp("Output format: text, json or markdown (all rules as a page).", valueName: "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -27,13 +27,10 @@ struct SystemsCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp("A system, for example ios17. Without it all are listed.", valueName: "ID"),
-        transform: SystemOptions.system
-    )
+        transform: SystemOptions.system)
     var id: OSProfile?
 
-    @Option(
-        help: ArgumentHelp("Output format: text, json or markdown (all systems as a page).", valueName: "FORMAT")
-    )
+    @Option(help: ArgumentHelp("Output format: text, json or markdown (all systems as a page).", valueName: "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

@@ -10,9 +10,7 @@ struct TransparencyOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The Certificate Transparency logs, as browsers publish them (JSON). A list that is 60 days old or older is used and noted.",
-            valueName: "FILE"
-        )
-    )
+            valueName: "FILE"))
     var ctLogList: String?
 
     /// The logs of the option; nil without it.

@@ -10,10 +10,8 @@ import TLSProbe
 struct TrustOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Trust these roots as if a user had installed them; - is standard input. May be repeated.",
-            valueName: "PEM"
-        )
-    )
+            "Trust these roots as if a user had installed them; - is standard input. May be repeated.", valueName: "PEM"
+        ))
     var caFile: [String] = []
 
     @Option(help: ArgumentHelp("Trust these roots instead of the system's; - is standard input.", valueName: "PEM"))
@@ -37,12 +35,8 @@ struct TrustOptions: ParsableArguments {
         return anchors
     }
 
-    private static func add(
-        _ path: String,
-        _ kind: AnchorKind,
-        _ option: String,
-        to anchors: inout TrustAnchors
-    ) throws {
+    private static func add(_ path: String, _ kind: AnchorKind, _ option: String, to anchors: inout TrustAnchors) throws
+    {
         do {
             try anchors.add(input: path, kind: kind)
         } catch {

@@ -24,10 +24,7 @@ struct JudgementOptions: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The time to verify at, RFC 3339; default now. Assertions do not depend on it.",
-            valueName: "RFC3339"
-        )
-    )
+            "The time to verify at, RFC 3339; default now. Assertions do not depend on it.", valueName: "RFC3339"))
     var at: Instant?
 
     @Option(name: .long, help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
@@ -63,10 +60,7 @@ enum AttestInput {
         guard let decoded = Base64.decode(letters) else {
             return .failure(
                 MalformedInput(
-                    code: .malformedBase64,
-                    reason: "expected standard base64 with padding and without spaces"
-                )
-            )
+                    code: .malformedBase64, reason: "expected standard base64 with padding and without spaces"))
         }
         return .success(decoded)
     }
@@ -75,8 +69,7 @@ enum AttestInput {
     ///
     /// Not inlined: the optimizer of Swift 6.3.1 crashes where this becomes part of an asynchronous function.
     @inline(never) static func roots<Roots>(
-        _ files: [(path: String, pem: String)],
-        _ make: (String) throws(MalformedInput) -> Roots
+        _ files: [(path: String, pem: String)], _ make: (String) throws(MalformedInput) -> Roots
     ) throws -> Roots? {
         for (path, pem) in files {
             do throws(MalformedInput) { _ = try make(pem) } catch { throw error.fault(in: path) }

@@ -18,8 +18,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("The attestation or assertion, raw or in base64; - is standard input.", valueName: "FILE")
-    )
+        help: ArgumentHelp("The attestation or assertion, raw or in base64; - is standard input.", valueName: "FILE"))
     var file: String
 
     @OptionGroup var form: InspectionOptions
@@ -39,9 +38,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
                 throw error.fault(in: file)
             }
             try CommandIO.write(
-                form.format == .json ? document.rendered() + "\n" : document.outline.fitted,
-                to: form.shared.output
-            )
+                form.format == .json ? document.rendered() + "\n" : document.outline.fitted, to: form.shared.output)
             return .clean
         }
     }

@@ -5,8 +5,6 @@ import ArgumentParser
 
 struct ReceiptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "receipt",
-        abstract: "App Attest receipts, inspected and verified.",
-        subcommands: [InspectReceiptCommand.self, VerifyReceiptCommand.self]
-    )
+        commandName: "receipt", abstract: "App Attest receipts, inspected and verified.",
+        subcommands: [InspectReceiptCommand.self, VerifyReceiptCommand.self])
 }

@@ -32,14 +32,12 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64")
-    )
+        help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64"))
     var clientDataHash: ClientDataHash?
 
     @Option(
         name: .long,
-        help: ArgumentHelp("The counter of the last accepted assertion, 0 before the first.", valueName: "PREVIOUS")
-    )
+        help: ArgumentHelp("The counter of the last accepted assertion, 0 before the first.", valueName: "PREVIOUS"))
     var counter: UInt32
 
     @OptionGroup var judgement: JudgementOptions
@@ -59,11 +57,7 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             switch input {
             case .success(let bytes):
                 verdict = AssertionVerifier(app: judgement.appId).verify(
-                    bytes,
-                    publicKey: publicKey,
-                    clientDataHash: hash,
-                    previousCounter: counter
-                )
+                    bytes, publicKey: publicKey, clientDataHash: hash, previousCounter: counter)
             case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
             }
             let text =

@@ -42,19 +42,14 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "Trust these roots instead of Apple's, for attestation and receipt; repeatable.",
-            valueName: "PEM"
-        )
-    )
+            "Trust these roots instead of Apple's, for attestation and receipt; repeatable.", valueName: "PEM"))
     var trustRoot: [String] = []
 
     @Option(
         name: .long,
         help: ArgumentHelp(
             "How to treat the receipt inside: report its verdict, require that it is accepted, or ignore it.",
-            valueName: "MODE"
-        )
-    )
+            valueName: "MODE"))
     var receipt: ReceiptWeight = .report
 
     @Flag(name: .long, help: "Accept the identifier `appattestsandbox` as development.")
@@ -62,14 +57,12 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("Accept only this validation category (iOS 27 and later); repeatable.", valueName: "N")
-    )
+        help: ArgumentHelp("Accept only this validation category (iOS 27 and later); repeatable.", valueName: "N"))
     var validationCategory: [UInt32] = []
 
     @Option(
         name: .long,
-        help: ArgumentHelp("Accept only this bundle version (iOS 27 and later); repeatable.", valueName: "VERSION")
-    )
+        help: ArgumentHelp("Accept only this bundle version (iOS 27 and later); repeatable.", valueName: "VERSION"))
     var bundleVersion: [String] = []
 
     @Flag(name: .long, help: "Refuse an object that has no value for the two options above.")
@@ -91,22 +84,14 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
         try await CommandIO.run {
             let files = try AttestInput.texts(trustRoot)
             let verifier = AttestationVerifier(
-                apps: [judgement.appId],
-                environments: [environment],
+                apps: [judgement.appId], environments: [environment],
                 roots: try AttestInput.roots(files, AttestationRoots.init(pem:)) ?? .apple,
                 receiptRoots: receipt == .ignore
-                    ? nil : try AttestInput.roots(files, ReceiptRoots.init(pem:)) ?? .apple,
-                policy: policy
-            )
+                    ? nil : try AttestInput.roots(files, ReceiptRoots.init(pem:)) ?? .apple, policy: policy)
             let verdict: AttestationVerdict
             switch try AttestInput.read(file) {
             case .success(let bytes):
-                verdict = await verifier.verify(
-                    bytes,
-                    keyId: keyId,
-                    clientDataHash: hash,
-                    at: judgement.instant
-                )
+                verdict = await verifier.verify(bytes, keyId: keyId, clientDataHash: hash, at: judgement.instant)
             case .failure(let malformed):
                 verdict = .refused(Refusal(reading: malformed))
             }

@@ -24,9 +24,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     var publicKey: AttestationPublicKey?
 
     @Option(
-        name: .long,
-        help: ArgumentHelp("The environment that the receipt must belong to.", valueName: "ENVIRONMENT")
-    )
+        name: .long, help: ArgumentHelp("The environment that the receipt must belong to.", valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
     @Option(name: .long, help: ArgumentHelp("The maximum age of the receipt, in seconds.", valueName: "SECONDS"))
@@ -34,8 +32,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM")
-    )
+        help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
     var trustRoot: [String] = []
 
     @OptionGroup var judgement: JudgementOptions
@@ -64,11 +61,8 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
 
     private var expectations: ReceiptExpectations {
         ReceiptExpectations(
-            app: judgement.appId,
-            publicKey: publicKey,
-            environment: environment,
-            maximumAge: maxAge.map(TimeInterval.init)
-        )
+            app: judgement.appId, publicKey: publicKey, environment: environment,
+            maximumAge: maxAge.map(TimeInterval.init))
     }
 }
 

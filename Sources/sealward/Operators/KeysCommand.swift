@@ -68,8 +68,7 @@ struct ListKeysCommand: AsyncParsableCommand {
             guard let answer = try await target.document("GET", "/v1/keys", query: query) else { return .findings }
             guard case .array(let keys)? = answer.member("keys") else {
                 throw CommandFault(
-                    "The answer is not a list of keys: `keys` is missing. Is --url the address of the service?"
-                )
+                    "The answer is not a list of keys: `keys` is missing. Is --url the address of the service?")
             }
             // A store knows no configuration, so nothing is said about trust.
             let shown = target.store == nil ? keys : keys.map { $0.without("trusted") }
@@ -152,8 +151,7 @@ struct RevokeKeysCommand: AsyncParsableCommand {
         } else {
             guard app != nil, rules.count == 1 else {
                 throw ValidationError(
-                    "Give a key, or --app with one of --user, --environment, --simulated, --attested-before."
-                )
+                    "Give a key, or --app with one of --user, --environment, --simulated, --attested-before.")
             }
         }
     }

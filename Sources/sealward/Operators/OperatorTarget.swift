@@ -14,8 +14,7 @@ import TrustStores
 /// Where an operator's verb is carried out: at a running service, or in a store.
 struct OperatorTarget: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The service, for example https://trust.example.com; needs --token-file.", valueName: "URL")
-    )
+        help: ArgumentHelp("The service, for example https://trust.example.com; needs --token-file.", valueName: "URL"))
     var url: String?
 
     @Option(help: ArgumentHelp("The operator's token for --url; - is standard input.", valueName: "FILE"))
@@ -46,8 +45,7 @@ struct OperatorTarget: ParsableArguments {
         guard let key else { return }
         guard bytes(ofKey: key).flatMap(KeyIdentifier.init(bytes:)) != nil else {
             throw ValidationError(
-                "'\(key.terminalSafe)' is no key: give the base64 of its 32 bytes, as 'keys list' prints it."
-            )
+                "'\(key.terminalSafe)' is no key: give the base64 of its 32 bytes, as 'keys list' prints it.")
         }
     }
 
@@ -55,7 +53,9 @@ struct OperatorTarget: ParsableArguments {
     ///
     /// - Returns: the body, or nil after the refusal has been said on standard error.
     /// - Throws: also the status of wrong usage, where the service cannot read what an option says.
-    func call(_ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil) async throws
+    func call(
+        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil
+    ) async throws
         -> [UInt8]?
     {
         let text = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
@@ -72,7 +72,9 @@ struct OperatorTarget: ParsableArguments {
     }
 
     /// The same, read as JSON.
-    func document(_ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil) async throws
+    func document(
+        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil
+    ) async throws
         -> JSONValue?
     {
         guard let bytes = try await call(method, path, query: query, body: body) else { return nil }
@@ -81,9 +83,9 @@ struct OperatorTarget: ParsableArguments {
         return document
     }
 
-    private func overHTTP(_ method: String, _ path: String, _ query: String, _ body: [UInt8]) async throws -> (
-        status: Int, body: [UInt8]
-    ) {
+    private func overHTTP(
+        _ method: String, _ path: String, _ query: String, _ body: [UInt8]
+    ) async throws -> (status: Int, body: [UInt8]) {
         guard let url, let tokenFile else { throw CommandFault("--url: is missing.") }
         guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
         let token = try CommandIO.token(tokenFile, kind: "operator's token")
@@ -92,11 +94,7 @@ struct OperatorTarget: ParsableArguments {
         ]
         if !body.isEmpty { headers.append(.init("Content-Type", "application/json")) }
         let request = AppleRequest(
-            method: method,
-            url: endpoint.url(path + (query.isEmpty ? "" : "?" + query)),
-            headers: headers,
-            body: body
-        )
+            method: method, url: endpoint.url(path + (query.isEmpty ? "" : "?" + query)), headers: headers, body: body)
         do {
             let answer = try await LiveAppleTransport(reach: connection.reach()).send(request)
             return (answer.status, answer.body)
@@ -105,14 +103,12 @@ struct OperatorTarget: ParsableArguments {
         }
     }
 
-    private func inStore(_ method: String, _ path: String, _ query: String, _ body: [UInt8]) async throws -> (
-        status: Int, body: [UInt8]
-    ) {
+    private func inStore(
+        _ method: String, _ path: String, _ query: String, _ body: [UInt8]
+    ) async throws -> (status: Int, body: [UInt8]) {
         let answer = try await withStore { opened in
             let session = try await OperatorSession(
-                opened,
-                log: Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() }
-            )
+                opened, log: Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() })
             return await session.call(method, path, query: query, body: body)
         }
         return (answer.status, answer.body)

@@ -10,10 +10,7 @@ import TrustStores
 
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "store",
-        abstract: "The store of a service.",
-        subcommands: [CheckStoreCommand.self]
-    )
+        commandName: "store", abstract: "The store of a service.", subcommands: [CheckStoreCommand.self])
 }
 
 struct CheckStoreCommand: AsyncParsableCommand {
@@ -55,9 +52,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
                 return (before, try await store.inspect(at: now))
             }
             let report = StoreReport(
-                after,
-                repaired: confirmClock && before.clockFault != nil && after.clockFault == nil
-            )
+                after, repaired: confirmClock && before.clockFault != nil && after.clockFault == nil)
             try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
             return report.isHealthy ? .clean : .findings
         }
@@ -105,8 +100,7 @@ private struct StoreReport {
             .init(
                 "clockFault",
                 fault.map { .object([.init("code", .string($0.code)), .init("seconds", .integer($0.seconds))]) }
-                    ?? .null
-            ),
+                    ?? .null),
             .init("repaired", .bool(repaired)),
             .init("problems", .array(inspection.problems.map { .string($0) })),
         ])
@@ -127,12 +121,10 @@ private struct StoreReport {
             lines.append("clock: \(fault?.seconds ?? 0) s ahead of the store's; set this machine's clock")
         case "jump":
             lines.append(
-                "clock: \(fault?.seconds ?? 0) s ahead of what the store saw; if it is right, use --confirm-clock"
-            )
+                "clock: \(fault?.seconds ?? 0) s ahead of what the store saw; if it is right, use --confirm-clock")
         case "horizon-ahead":
             lines.append(
-                "horizon: \(fault?.seconds ?? 0) s ahead of the clock; if the clock is right, use --confirm-clock"
-            )
+                "horizon: \(fault?.seconds ?? 0) s ahead of the clock; if the clock is right, use --confirm-clock")
         default: lines.append("clock: right")
         }
         lines += inspection.problems.map { "damaged: \($0.terminalSafe)" }

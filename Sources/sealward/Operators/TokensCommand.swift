@@ -9,10 +9,7 @@ import TrustService
 
 struct TokensCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "tokens",
-        abstract: "Credentials of backends and operators.",
-        subcommands: [NewTokenCommand.self]
-    )
+        commandName: "tokens", abstract: "Credentials of backends and operators.", subcommands: [NewTokenCommand.self])
 }
 
 struct NewTokenCommand: AsyncParsableCommand {
@@ -33,10 +30,7 @@ struct NewTokenCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "server, admin or audit, for every app, or with :APP for one; repeatable.",
-            valueName: "SCOPE"
-        )
-    )
+            "server, admin or audit, for every app, or with :APP for one; repeatable.", valueName: "SCOPE"))
     var scopes: [String]
 
     @Option(help: ArgumentHelp("When it expires, as a date or an RFC 3339 instant.", valueName: "T"))
@@ -57,8 +51,7 @@ struct NewTokenCommand: AsyncParsableCommand {
         }
         guard made != nil else {
             throw ValidationError(
-                "--scope must be server, admin or audit, alone or with :APP, for example server:shop."
-            )
+                "--scope must be server, admin or audit, alone or with :APP, for example server:shop.")
         }
     }
 

@@ -22,12 +22,10 @@ enum CodeCatalog {
     static let sections: [Section] = [
         Section(
             title: "App Transport Security: causes (`because` of `ats check`, `fetch`, `proxy`, `certificate`)",
-            explanations: CauseTable.current.rows.map(\.explanation)
-        ),
+            explanations: CauseTable.current.rows.map(\.explanation)),
         Section(
             title: "App Transport Security: rules and notes (`because` of `ats explain`)",
-            explanations: RuleExplanations.all
-        ),
+            explanations: RuleExplanations.all),
         Section(title: "App Attest: attestations", explanations: RefusalExplanations.attestations),
         Section(title: "App Attest: assertions", explanations: RefusalExplanations.assertions),
         Section(title: "App Attest: receipts", explanations: RefusalExplanations.receipts),
@@ -38,36 +36,21 @@ enum CodeCatalog {
         Section(title: "The store", explanations: StoreFault.explanations),
         Section(
             title: "The packages `AppAttestClient` and `SealwardHummingbird`, beside the service's codes",
-            explanations: packageCodes
-        ),
+            explanations: packageCodes),
     ]
 
     /// The program is built without these two packages, so their own codes are explained here.
     private static let packageCodes: [CodeExplanation] = [
         .init(
-            "token.unchecked",
-            "the middleware cannot ask the trust service whether the token is good",
-            .operator,
-            "check the service and the connection to it; the app waits as long as Retry-After says"
-        ),
+            "token.unchecked", "the middleware cannot ask the trust service whether the token is good", .operator,
+            "check the service and the connection to it; the app waits as long as Retry-After says"),
         .init(
-            "token.none",
-            "the service only watches this app and would have refused the proof, so it gives no token",
-            .app,
-            "send the request without a token: nothing is enforced yet"
-        ),
+            "token.none", "the service only watches this app and would have refused the proof, so it gives no token",
+            .app, "send the request without a token: nothing is enforced yet"),
         .init(
-            "request.body-stream",
-            "the body of the request can be read only once, so it cannot be signed and sent",
-            .developer,
-            "pass the body as data"
-        ),
-        .init(
-            "request.url",
-            "the request's URL cannot be parsed",
-            .developer,
-            "give the request an absolute URL"
-        ),
+            "request.body-stream", "the body of the request can be read only once, so it cannot be signed and sent",
+            .developer, "pass the body as data"),
+        .init("request.url", "the request's URL cannot be parsed", .developer, "give the request an absolute URL"),
     ]
 
     static var all: [CodeExplanation] { sections.flatMap(\.explanations) }

@@ -25,9 +25,7 @@ struct ExplainCodeCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("A code or a rule. Without it all codes are listed.", valueName: "CODE"))
     var code: String?
 
-    @Option(
-        help: ArgumentHelp("Output format: text, json or markdown (all codes as a page).", valueName: "FORMAT")
-    )
+    @Option(help: ArgumentHelp("Output format: text, json or markdown (all codes as a page).", valueName: "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

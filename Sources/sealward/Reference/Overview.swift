@@ -17,9 +17,7 @@ enum Overview {
         for (question, command) in examples { lines += ["  \(question)", "      \(command)", ""] }
         for group in groups {
             let names = group.commands.compactMap { $0.configuration.commandName }
-            lines.append(
-                "  " + group.title.padded(to: 28) + names.joined(separator: ", ")
-            )
+            lines.append("  " + group.title.padded(to: 28) + names.joined(separator: ", "))
         }
         lines += ["", "'sealward COMMAND --help' says more, 'sealward explain CODE' what a code means."]
         return lines.joined(separator: "\n") + "\n"

@@ -41,10 +41,7 @@ struct DemoCommand: AsyncParsableCommand {
             do {
                 let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
                 try FileManager.default.createDirectory(
-                    atPath: folder,
-                    withIntermediateDirectories: true,
-                    attributes: attributes
-                )
+                    atPath: folder, withIntermediateDirectories: true, attributes: attributes)
             } catch {
                 throw CommandFault("\(folder): cannot be created; set TMPDIR to a writable folder.")
             }

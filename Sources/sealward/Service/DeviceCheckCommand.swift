@@ -76,8 +76,7 @@ struct DeviceCheckOptions: ParsableArguments {
 
     /// Runs one operation and prints its result, or what Apple held against it.
     func report(
-        _ operation: String,
-        _ body: (DeviceCheckClient) async throws -> (words: String, members: [JSONValue.Member])
+        _ operation: String, _ body: (DeviceCheckClient) async throws -> (words: String, members: [JSONValue.Member])
     ) async throws {
         try await CommandIO.run {
             let client = try await client()
@@ -129,10 +128,7 @@ struct DeviceCheckQuery: AsyncParsableCommand {
     func run() async throws {
         try await options.report("query") { client in
             let state = try await client.query(
-                deviceToken: try options.token(options.deviceTokenFile),
-                transactionId: options.transaction,
-                at: Date()
-            )
+                deviceToken: try options.token(options.deviceTokenFile), transactionId: options.transaction, at: Date())
             return (state.words, state.members)
         }
     }
@@ -161,9 +157,7 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "A second token, for the read of the other bit: Apple asks for a fresh token for each request, but has accepted the same one twice.",
-            valueName: "FILE"
-        )
-    )
+            valueName: "FILE"))
     var readTokenFile: String?
 
     mutating func validate() throws {
@@ -182,10 +176,7 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
             }
             let readToken = try readTokenFile.map(options.token) ?? token
             let result = try await client.readModifyWrite(
-                readToken: readToken,
-                writeToken: token,
-                transactionId: transaction,
-                at: Date()
+                readToken: readToken, writeToken: token, transactionId: transaction, at: Date()
             ) { state throws(DeviceCheckFault) in
                 BitPair(bit0: bit0 ?? state.bits.bit0, bit1: bit1 ?? state.bits.bit1)
             }
@@ -210,10 +201,7 @@ struct DeviceCheckValidate: AsyncParsableCommand {
     func run() async throws {
         try await options.report("validate") { client in
             try await client.validate(
-                deviceToken: try options.token(options.deviceTokenFile),
-                transactionId: options.transaction,
-                at: Date()
-            )
+                deviceToken: try options.token(options.deviceTokenFile), transactionId: options.transaction, at: Date())
             return ("the device token is genuine", [])
         }
     }

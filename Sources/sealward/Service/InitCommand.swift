@@ -30,10 +30,7 @@ struct InitCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The App ID that devices attest. (default: \(InitCommand.usualApp))",
-            valueName: "PREFIX.bundle"
-        )
-    )
+            "The App ID that devices attest. (default: \(InitCommand.usualApp))", valueName: "PREFIX.bundle"))
     var appId: AppIdentity?
 
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "HOST:PORT"))
@@ -68,17 +65,12 @@ struct InitCommand: AsyncParsableCommand {
             let identity = try appId ?? AppIdentity(InitCommand.usualApp)
             guard SimulatedTeam(argument: "\(identity.prefix):\(StarterFiles.keyId)") != nil else {
                 throw CommandFault(
-                    "--app-id: its prefix must be at most 32 letters and digits, for example SIMTEAM001."
-                )
+                    "--app-id: its prefix must be at most 32 letters and digits, for example SIMTEAM001.")
             }
             let random = SystemSources.live.random
             let starter = StarterFiles(
-                app: app,
-                identity: identity,
-                listen: listen,
-                apple: apple,
-                seed: random(8).reduce(0) { $0 << 8 | UInt64($1) }
-            )
+                app: app, identity: identity, listen: listen, apple: apple,
+                seed: random(8).reduce(0) { $0 << 8 | UInt64($1) })
             var names: [String] = []
             try FreshFolder.fill(folder) { path in
                 let files = try starter.files(in: path, random: random)

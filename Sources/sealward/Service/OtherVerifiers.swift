@@ -110,10 +110,7 @@ final class CommandVerifier {
     }
 
     private func exchange(
-        _ question: [UInt8],
-        _ writing: Int32,
-        _ reading: Int32,
-        until end: ContinuousClock.Instant
+        _ question: [UInt8], _ writing: Int32, _ reading: Int32, until end: ContinuousClock.Instant
     ) -> Exchange {
         var rest = question[...]
         while !rest.isEmpty {
@@ -177,11 +174,7 @@ struct URLVerifier {
         let start = ContinuousClock.now
         do {
             let request = AppleRequest(
-                method: "POST",
-                url: url,
-                headers: [.init("Content-Type", "application/json")],
-                body: question
-            )
+                method: "POST", url: url, headers: [.init("Content-Type", "application/json")], body: question)
             let answer = try await transport.send(request)
             hasAnswered = true
             guard answer.status == 200 else { return VerifierAnswer(.crashed, "the status is \(answer.status)") }

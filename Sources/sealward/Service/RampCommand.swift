@@ -25,18 +25,12 @@ struct RampCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The maximum number of attestations per second; Apple advises fewer than 100.",
-            valueName: "N"
-        )
-    )
+            "The maximum number of attestations per second; Apple advises fewer than 100.", valueName: "N"))
     var perSecond: Double = 100
 
     @Option(
         help: ArgumentHelp(
-            "The maximum number of attestations per day; Apple advises ten million for one app.",
-            valueName: "N"
-        )
-    )
+            "The maximum number of attestations per day; Apple advises ten million for one app.", valueName: "N"))
     var perDay: Double = 10_000_000
 
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
@@ -124,8 +118,7 @@ private struct RampReport {
             let percent = 100 * Double(total) / Double(plan.dailyUsers)
             lines.append(
                 "\(hour)".aligned(to: 13) + grouped(plan.attestations(inHour: hour)).aligned(to: 18)
-                    + grouped(total).aligned(to: 18) + String(format: "%.2f", percent).aligned(to: 10)
-            )
+                    + grouped(total).aligned(to: 18) + String(format: "%.2f", percent).aligned(to: 10))
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -35,10 +35,7 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "How long to wait at startup for a PostgreSQL server that does not answer.",
-            valueName: "SECONDS"
-        )
-    )
+            "How long to wait at startup for a PostgreSQL server that does not answer.", valueName: "SECONDS"))
     var storeTimeout = 60
 
     @Flag(name: .long, help: "Disable color.")
@@ -59,8 +56,7 @@ struct ServeCommand: AsyncParsableCommand {
                 CommandIO.say("The configuration is complete.")
                 if let folder = StoreOpening.missingFolder(settings.store) {
                     CommandIO.say(
-                        "The folder of the store is not here: make \(folder.terminalSafe) before the service starts."
-                    )
+                        "The folder of the store is not here: make \(folder.terminalSafe) before the service starts.")
                 }
                 return .clean
             }
@@ -76,8 +72,7 @@ struct ServeCommand: AsyncParsableCommand {
             for issue in issues.prefix(ServeCommand.mostIssues) { CommandIO.say(issue.sentence(file: file)) }
             if issues.count > ServeCommand.mostIssues {
                 CommandIO.say(
-                    "\(file ?? "configuration"): \(issues.count - ServeCommand.mostIssues) more settings are wrong"
-                )
+                    "\(file ?? "configuration"): \(issues.count - ServeCommand.mostIssues) more settings are wrong")
             }
             return nil
         case .configuration(let settings):
@@ -94,9 +89,7 @@ struct ServeCommand: AsyncParsableCommand {
     private static func outcome(_ config: String?, _ secrets: SecretFiles) throws -> ConfigurationReader.Outcome {
         ConfigurationReader.read(
             file: try config.map { try CommandIO.readText($0, limit: 4 << 20) },
-            environment: ProcessInfo.processInfo.environment,
-            readFile: secrets.read
-        )
+            environment: ProcessInfo.processInfo.environment, readFile: secrets.read)
     }
 
     /// No configuration of people has more faults; a file of another kind may have millions.
@@ -115,23 +108,19 @@ struct ServeCommand: AsyncParsableCommand {
         if settings.trustSimulator != nil {
             output.write(
                 CommandIO.lines(
-                    "WARNING: simulated devices are trusted. Their tokens carry another issuer and \"sim\": true."
-                )
-            )
+                    "WARNING: simulated devices are trusted. Their tokens carry another issuer and \"sim\": true."))
         }
         if settings.appCheck?.simulated == .allow {
             output.write(
                 CommandIO.lines(
                     "WARNING: simulated devices get App Check tokens, signed with the keys of all others, with \"sim\": true."
-                )
-            )
+                ))
         }
         for warning in settings.warnings { log.warning("\(warning)") }
         for path in readable {
             log.warning(
                 "Other users of this machine may read a secret; give the file the mode 0600, or 0640 with the group of the service and root as its owner.",
-                metadata: ["file": "\(path)"]
-            )
+                metadata: ["file": "\(path)"])
         }
         if settings.apps.isEmpty { log.warning("No app is configured.") }
         if settings.receipts.refresh, settings.apple == nil {
@@ -139,27 +128,16 @@ struct ServeCommand: AsyncParsableCommand {
         }
         let server: TrustServer
         let opening = StoreOpening(
-            location: settings.store,
-            patience: .seconds(storeTimeout),
-            observer: StoreObserver(registry: registry, log: log, uptime: SystemSources.live.uptime),
-            log: log
-        )
+            location: settings.store, patience: .seconds(storeTimeout),
+            observer: StoreObserver(registry: registry, log: log, uptime: SystemSources.live.uptime), log: log)
         do {
             let store = try await opening.open()
             server = try await TrustServer(
-                configuration: settings,
-                store: store,
-                transport: LiveAppleTransport(),
-                registry: registry,
-                log: log,
-                announce: { output.write(CommandIO.lines($0)) }
-            )
+                configuration: settings, store: store, transport: LiveAppleTransport(), registry: registry, log: log,
+                announce: { output.write(CommandIO.lines($0)) })
         } catch let fault as StoreFault where fault.code == .storeUnavailable && opening.isServer {
             output.write(
-                CommandIO.lines(
-                    "sealward: the store did not answer within \(storeTimeout) seconds: \(fault.reason)."
-                )
-            )
+                CommandIO.lines("sealward: the store did not answer within \(storeTimeout) seconds: \(fault.reason)."))
             throw ExitCode(StoreOpening.unavailableStatus)
         } catch let fault as StoreFault {
             throw CommandFault("the store: \(fault.reason).")

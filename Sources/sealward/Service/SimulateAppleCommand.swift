@@ -29,10 +29,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The number that all keys, ids and chosen faults are derived from. (default: 1)",
-            valueName: "N"
-        )
-    )
+            "The number that all keys, ids and chosen faults are derived from. (default: 1)", valueName: "N"))
     var seed: UInt64?
 
     @Option(help: ArgumentHelp("The same number from a file; - is standard input.", valueName: "FILE"))
@@ -40,18 +37,14 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Register a team's key: the public key in FILE, or one derived from --seed.",
-            valueName: "TEAM:KEYID[:FILE]"
-        )
-    )
+            "Register a team's key: the public key in FILE, or one derived from --seed.", valueName: "TEAM:KEYID[:FILE]"
+        ))
     var team: [SimulatedTeam] = []
 
     @Option(
         help: ArgumentHelp(
             "Write the seed's private keys there, as AuthKey_KEYID.p8; the folder is made if it is not there.",
-            valueName: "FOLDER"
-        )
-    )
+            valueName: "FOLDER"))
     var keyFolder: String?
 
     @Option(help: ArgumentHelp("Write the root of simulated attestations there, as PEM.", valueName: "FILE"))
@@ -115,17 +108,12 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [server],
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: logger
-            )
-        )
+                services: [server], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
         } catch {
             throw CommandFault(
-                "\(listen.host):\(listen.port): cannot listen there; choose another address with --listen."
-            )
+                "\(listen.host):\(listen.port): cannot listen there; choose another address with --listen.")
         }
     }
 }
@@ -173,8 +161,7 @@ struct SimulatedTeam: ExpressibleByArgument {
     private static func writeKey(_ text: [UInt8], _ path: String) throws(CommandFault) {
         func fault(_ reason: String) -> CommandFault {
             CommandFault(
-                "\(path.terminalSafe): cannot be written (\(reason)); choose another folder with --key-folder."
-            )
+                "\(path.terminalSafe): cannot be written (\(reason)); choose another folder with --key-folder.")
         }
         let descriptor = SystemFile.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw fault(SystemFile.message(errno)) }

@@ -43,8 +43,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     var devices = 200
 
     @Option(
-        help: ArgumentHelp("Weights of personas; a persona that is not named has weight 0.", valueName: "NAME=N,...")
-    )
+        help: ArgumentHelp("Weights of personas; a persona that is not named has weight 0.", valueName: "NAME=N,..."))
     var mix = PersonaMix.usual
 
     @Option(help: ArgumentHelp("How many users a broker device serves.", valueName: "N"))
@@ -59,9 +58,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The number that personas, systems and keys are derived from; without it each run has new keys.",
-            valueName: "N"
-        )
-    )
+            valueName: "N"))
     var seed: UInt64?
 
     @Option(help: ArgumentHelp("Seconds to watch brokers until they are noticed.", valueName: "S"))
@@ -84,15 +81,13 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     mutating func validate() throws {
         for (option, url) in [("--service", service), ("--apple", apple)] where URL(string: url)?.host == nil {
             throw ValidationError(
-                "\(option): '\(url.terminalSafe)' is not a URL; write http://HOST:PORT or https://HOST."
-            )
+                "\(option): '\(url.terminalSafe)' is not a URL; write http://HOST:PORT or https://HOST.")
         }
         guard (1...1_000_000).contains(devices) else { throw ValidationError("--devices must be 1 to 1000000.") }
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be 1 to 4096.") }
         guard usersPerBroker >= 1, assertions >= 0, watch >= 0, 0...86_400 ~= wait else {
             throw ValidationError(
-                "--users-per-broker must be 1 or more, --assertions and --watch 0 or more, --wait 0 to 86400."
-            )
+                "--users-per-broker must be 1 or more, --assertions and --watch 0 or more, --wait 0 to 86400.")
         }
     }
 
@@ -101,13 +96,9 @@ struct SimulateFleetCommand: AsyncParsableCommand {
             let tally = FleetTally()
             let calls = FleetCalls(
                 transport: LiveAppleTransport.unrestricted(reach: try connection.reach()),
-                service: SimulateFleetCommand.trimmed(service),
-                apple: SimulateFleetCommand.trimmed(apple),
-                app: app,
+                service: SimulateFleetCommand.trimmed(service), apple: SimulateFleetCommand.trimmed(apple), app: app,
                 serverToken: try serverTokenFile.map { try CommandIO.token($0, kind: "server token") },
-                adminToken: try adminTokenFile.map { try CommandIO.token($0, kind: "admin token") },
-                tally: tally
-            )
+                adminToken: try adminTokenFile.map { try CommandIO.token($0, kind: "admin token") }, tally: tally)
             var plan = Fleet.Plan(appId: appId)
             plan.environment = environment.rawValue
             plan.devices = devices

@@ -65,8 +65,7 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
             if let export {
                 try FreshFolder.fill(export) { _ in VerifierQuestion.files(cases) }
                 try CommandIO.write(
-                    "wrote \(cases.count) cases into \(export.terminalSafe); cases.json lists them\n",
-                    to: shared.output
+                    "wrote \(cases.count) cases into \(export.terminalSafe); cases.json lists them\n", to: shared.output
                 )
                 return .clean
             }

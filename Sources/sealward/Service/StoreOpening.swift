@@ -64,8 +64,7 @@ struct StoreOpening {
                 configuration.observe = observer.observe
                 return try await waiting {
                     StoreOpening.nameChanges(
-                        since: try await SQLTrustStore.schema(ofPostgresAt: url, within: StoreOpening.look)
-                    )
+                        since: try await SQLTrustStore.schema(ofPostgresAt: url, within: StoreOpening.look))
                     return try await SQLTrustStore.postgres(url, configuration: configuration)
                 }
             #else

@@ -182,7 +182,9 @@ enum CommandIO {
         InputFault("is larger than \(limit) bytes, the limit for this input")
     }
 
-    private static func named<Value>(_ path: String, _ body: () throws(InputFault) -> Value) throws(CommandFault)
+    private static func named<Value>(
+        _ path: String, _ body: () throws(InputFault) -> Value
+    ) throws(CommandFault)
         -> Value
     {
         do throws(InputFault) {

@@ -49,8 +49,7 @@ final class FreshFolder {
         while trimmed.utf8.count > 1, trimmed.utf8.last == UInt8(ascii: "/") { trimmed.removeLast() }
         guard !trimmed.isEmpty, !trimmed.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw CommandFault(
-                "\(path.terminalSafe): cannot be the name of a folder; choose one without control characters."
-            )
+                "\(path.terminalSafe): cannot be the name of a folder; choose one without control characters.")
         }
         self.path = trimmed
         wasMade = SystemFile.makeFolder(trimmed)

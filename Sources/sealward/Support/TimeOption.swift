@@ -33,8 +33,7 @@ struct DayOrInstant: ExpressibleByArgument {
 struct SharedOptions: ParsableArguments {
     @Option(
         name: .customLong("output"),
-        help: ArgumentHelp("Write the result to a file; - is standard output.", valueName: "FILE")
-    )
+        help: ArgumentHelp("Write the result to a file; - is standard output.", valueName: "FILE"))
     private var file: String?
 
     /// The file of the result; nil for standard output.

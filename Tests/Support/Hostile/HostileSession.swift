@@ -122,36 +122,25 @@ package struct HostileSession: Sendable {
 
     /// A ServerHello of which every part can be replaced.
     package func serverHello(
-        version: Int = 0x0303,
-        random: [UInt8]? = nil,
-        session: [UInt8]? = nil,
-        suite: Int = 0x1301,
-        compression: UInt8 = 0,
-        extensions: [UInt8],
-        lie: Int = 0
+        version: Int = 0x0303, random: [UInt8]? = nil, session: [UInt8]? = nil, suite: Int = 0x1301,
+        compression: UInt8 = 0, extensions: [UInt8], lie: Int = 0
     ) -> [UInt8] {
         Bytes.message(
             2,
             Bytes.n16(version) + (random ?? self.random) + Bytes.vector(1, session ?? hello.session) + Bytes.n16(suite)
-                + [compression] + Bytes.vector(2, extensions, lie: lie)
-        )
+                + [compression] + Bytes.vector(2, extensions, lie: lie))
     }
 
     package static let versionItem = Bytes.item(43, [3, 4])
     private static let serverKey = Curve25519.KeyAgreement.PrivateKey()
     package static let shareItem = Bytes.item(
-        51,
-        [0, 29] + Bytes.vector(2, Array(serverKey.publicKey.rawRepresentation))
-    )
+        51, [0, 29] + Bytes.vector(2, Array(serverKey.publicKey.rawRepresentation)))
 
     /// A HelloRetryRequest.
     package func retry(_ items: [UInt8], session: [UInt8]? = nil, suite: Int = 0x1301) -> [UInt8] {
         serverHello(
-            random: HostileSession.retryRandom,
-            session: session,
-            suite: suite,
-            extensions: HostileSession.versionItem + items
-        )
+            random: HostileSession.retryRandom, session: session, suite: suite,
+            extensions: HostileSession.versionItem + items)
     }
 
     package static func cookie(_ size: Int) -> [UInt8] {
@@ -167,16 +156,13 @@ package struct HostileSession: Sendable {
         else { return Bytes.alert(2, 70) }
         let zeros = SymmetricKey(data: [UInt8](repeating: 0, count: 32))
         let early = SymmetricKey(
-            data: HKDF<SHA256>.extract(inputKeyMaterial: zeros, salt: [UInt8](repeating: 0, count: 32))
-        )
+            data: HKDF<SHA256>.extract(inputKeyMaterial: zeros, salt: [UInt8](repeating: 0, count: 32)))
         let empty = Array(SHA256.hash(data: Data()))
         let derived = HostileCipher.expand(early, "derived", empty, 32)
         let secret = SymmetricKey(
             data: HKDF<SHA256>.extract(
                 inputKeyMaterial: SymmetricKey(data: shared.withUnsafeBytes { Array($0) }),
-                salt: derived.withUnsafeBytes { Array($0) }
-            )
-        )
+                salt: derived.withUnsafeBytes { Array($0) }))
         handshakeSecret = secret
         let traffic = HostileCipher.expand(secret, "s hs traffic", hash, 32)
         finishedKey = HostileCipher.expand(traffic, "finished", [], 32)
@@ -253,8 +239,7 @@ package struct HostileSession: Sendable {
         let derived = HostileCipher.expand(handshakeSecret, "derived", Array(SHA256.hash(data: Data())), 32)
         let master = HKDF<SHA256>.extract(
             inputKeyMaterial: SymmetricKey(data: [UInt8](repeating: 0, count: 32)),
-            salt: derived.withUnsafeBytes { Array($0) }
-        )
+            salt: derived.withUnsafeBytes { Array($0) })
         let traffic = HostileCipher.expand(SymmetricKey(data: master), "s ap traffic", hash, 32)
         cipher = HostileCipher(secret: traffic)
     }
@@ -262,7 +247,9 @@ package struct HostileSession: Sendable {
     // MARK: TLS 1.2
 
     /// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256.
-    package func classicHello(version: Int = 0x0303, suite: Int = 0xC02B, items: [UInt8] = Bytes.item(23, []))
+    package func classicHello(
+        version: Int = 0x0303, suite: Int = 0xC02B, items: [UInt8] = Bytes.item(23, [])
+    )
         -> [UInt8]
     {
         serverHello(version: version, session: [UInt8](repeating: 3, count: 32), suite: suite, extensions: items)
@@ -276,11 +263,7 @@ package struct HostileSession: Sendable {
 
     /// A ServerKeyExchange, signed as it stands.
     package func keyExchange(
-        kind: UInt8 = 3,
-        curve: Int = 23,
-        point: [UInt8] = HostileSession.point,
-        scheme: Int = 0x0403,
-        lie: Int = 0
+        kind: UInt8 = 3, curve: Int = 23, point: [UInt8] = HostileSession.point, scheme: Int = 0x0403, lie: Int = 0
     ) -> [UInt8] {
         let parameters = [kind] + Bytes.n16(curve) + Bytes.vector(1, point, lie: lie)
         let signature =

@@ -4,10 +4,7 @@
 extension TLSMisbehaviour {
     /// TLS 1.3 with a chain of any shape.
     private static func chain(
-        _ name: String,
-        _ outcome: Outcome = .negotiated,
-        code: String? = "-",
-        items: [UInt8] = [],
+        _ name: String, _ outcome: Outcome = .negotiated, code: String? = "-", items: [UInt8] = [],
         _ make: @escaping @Sendable (HostileIdentity) -> [[UInt8]]
     ) -> TLSMisbehaviour {
         TLSMisbehaviour(name, outcome, code: code) { session in
@@ -25,11 +22,8 @@ extension TLSMisbehaviour {
 
     /// A leaf whose key is right and whose name is as it should be, with more extensions.
     private static func leaf(
-        _ name: String,
-        code: String? = nil,
-        subject: [UInt8] = DER.name("hostile"),
-        names: [String] = ["*." + HostileIdentity.domain],
-        _ more: [UInt8] = []
+        _ name: String, code: String? = nil, subject: [UInt8] = DER.name("hostile"),
+        names: [String] = ["*." + HostileIdentity.domain], _ more: [UInt8] = []
     ) -> TLSMisbehaviour {
         chain(name, code: code) { identity in
             let extensions = HostileIdentity.purpose + (names.isEmpty ? [] : HostileIdentity.names(names)) + more
@@ -58,21 +52,16 @@ extension TLSMisbehaviour {
         message("a certificate without extensions", [0] + Bytes.vector(3, Bytes.vector(3, [1, 2, 3]))),
         message(
             "extensions that say one byte more",
-            [0] + Bytes.vector(3, Bytes.vector(3, [1]) + Bytes.vector(2, [], lie: 1))
-        ),
+            [0] + Bytes.vector(3, Bytes.vector(3, [1]) + Bytes.vector(2, [], lie: 1))),
         message(
             "an extension of a certificate twice",
-            [0] + Bytes.vector(3, Bytes.vector(3, [1]) + Bytes.vector(2, Bytes.item(5, []) + Bytes.item(5, [])))
-        ),
+            [0] + Bytes.vector(3, Bytes.vector(3, [1]) + Bytes.vector(2, Bytes.item(5, []) + Bytes.item(5, [])))),
         message(
-            "65 certificates",
-            [0] + Bytes.vector(3, (0..<65).flatMap { _ in Bytes.vector(3, [0x30, 0]) + [0, 0] })
-        ),
+            "65 certificates", [0] + Bytes.vector(3, (0..<65).flatMap { _ in Bytes.vector(3, [0x30, 0]) + [0, 0] })),
         message("20,000 empty certificates", [0] + Bytes.vector(3, [UInt8](repeating: 0, count: 100_000))),
         message(
             "a Certificate of more than 128 KiB",
-            [0] + Bytes.vector(3, Bytes.vector(3, [UInt8](repeating: 1, count: 131_072)))
-        ),
+            [0] + Bytes.vector(3, Bytes.vector(3, [UInt8](repeating: 1, count: 131_072)))),
     ]
 
     private static let strange: [TLSMisbehaviour] =
@@ -107,19 +96,14 @@ extension TLSMisbehaviour {
             leaf("an empty subject", subject: DER.sequence()),
             leaf("control characters in the subject", subject: DER.name("a\u{1B}[31m\r\n\u{202E}b")),
             leaf(
-                "a malformed keyUsage",
-                code: "ats.trust.wrong-key-usage",
-                DER.item(DER.identifier(2, 5, 29, 15), [9, 9])
-            ),
+                "a malformed keyUsage", code: "ats.trust.wrong-key-usage",
+                DER.item(DER.identifier(2, 5, 29, 15), [9, 9])),
             leaf(
-                "an unknown critical extension",
-                code: "ats.trust.wrong-key-usage",
-                DER.item(DER.identifier(1, 2, 3), critical: true, [5, 0])
-            ),
+                "an unknown critical extension", code: "ats.trust.wrong-key-usage",
+                DER.item(DER.identifier(1, 2, 3), critical: true, [5, 0])),
             leaf(
                 "addresses that lead nowhere",
-                HostileIdentity.issuers(["http://", "http://[", "ftp://x", "http://\u{301}"])
-            ),
+                HostileIdentity.issuers(["http://", "http://[", "ftp://x", "http://\u{301}"])),
         ]
         + [0, 1, 100, 3000].map { count in
             TLSMisbehaviour("a leaf of \(count) bytes of garbage", .negotiated, code: "ats.trust.unknown-root") {
@@ -142,18 +126,15 @@ extension TLSMisbehaviour {
         leaf("a name of 120 kB of spaces in the subject", subject: DER.name(String(repeating: " ", count: 120_000))),
         leaf(
             "ten names of 12 kB of marks in the subject",
-            subject: DER.value(0x30, (0..<10).flatMap { _ in attribute(marks(12_000)) })
-        ),
+            subject: DER.value(0x30, (0..<10).flatMap { _ in attribute(marks(12_000)) })),
         leaf("8,000 short names in the subject", subject: DER.value(0x30, (0..<8000).flatMap { _ in attribute("a") })),
         leaf("an alternative name of 120 kB of marks", code: "ats.trust.wrong-host", names: [marks(120_000)]),
         leaf("100 alternative names of marks", code: "ats.trust.wrong-host", names: (0..<100).map { _ in marks(1200) }),
         leaf("30,000 alternative names", names: (0..<30_000).map { _ in "a" } + ["*." + HostileIdentity.domain]),
         leaf("60,000 empty alternative names", code: "ats.trust.wrong-host", names: (0..<60_000).map { _ in "" }),
         leaf(
-            "5,000 unknown critical extensions",
-            code: "ats.trust.wrong-key-usage",
-            (0..<5000).flatMap { DER.item(DER.identifier(1, 2, 3, $0), critical: true, [5, 0]) }
-        ),
+            "5,000 unknown critical extensions", code: "ats.trust.wrong-key-usage",
+            (0..<5000).flatMap { DER.item(DER.identifier(1, 2, 3, $0), critical: true, [5, 0]) }),
         leaf("an extension of 120 kB", DER.item(DER.identifier(1, 2, 3, 4), [UInt8](repeating: 0, count: 120_000))),
         leaf("an address of 100 kB of marks", HostileIdentity.issuers(["http://" + marks(100_000)])),
         leaf("2,000 addresses", HostileIdentity.issuers((0..<2000).map { "http://127.0.0.1:1/\($0)" })),
@@ -161,10 +142,7 @@ extension TLSMisbehaviour {
             "40,000 purposes",
             DER.item(DER.identifier(2, 5, 29, 36), [5, 0])
                 + DER.item(
-                    DER.identifier(1, 2, 9),
-                    DER.value(0x30, (0..<25_000).flatMap { _ in DER.identifier(1, 2, 3) })
-                )
-        ),
+                    DER.identifier(1, 2, 9), DER.value(0x30, (0..<25_000).flatMap { _ in DER.identifier(1, 2, 3) }))),
         chain("31 certificates of one name above the leaf") { identity in
             [identity.leaf]
                 + (0..<31).map { _ in identity.certificate(subject: DER.name("Hostile Root"), extensions: []) }

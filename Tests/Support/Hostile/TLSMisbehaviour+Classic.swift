@@ -3,9 +3,7 @@
 
 extension TLSMisbehaviour {
     private static func classic(
-        _ name: String,
-        _ outcome: Outcome = .protocolError,
-        code: String? = "-",
+        _ name: String, _ outcome: Outcome = .protocolError, code: String? = "-",
         _ make: @escaping @Sendable (HostileSession) -> [[UInt8]]
     ) -> TLSMisbehaviour {
         TLSMisbehaviour(name + ", TLS 1.2", outcome, code: code, modern: false) { session in
@@ -15,9 +13,7 @@ extension TLSMisbehaviour {
 
     /// An honest flight whose key exchange is another.
     private static func exchange(
-        _ name: String,
-        _ outcome: Outcome = .protocolError,
-        code: String? = "-",
+        _ name: String, _ outcome: Outcome = .protocolError, code: String? = "-",
         _ make: @escaping @Sendable (HostileSession) -> [UInt8]
     ) -> TLSMisbehaviour {
         classic(name, outcome, code: code) {
@@ -197,7 +193,9 @@ extension TLSMisbehaviour {
     )
 
     /// - Parameter last: a flood with the limit 0 becomes 200 records, each sealed on its own.
-    private static func after(_ name: String, _ last: @escaping @Sendable (inout HostileSession) -> Act)
+    private static func after(
+        _ name: String, _ last: @escaping @Sendable (inout HostileSession) -> Act
+    )
         -> TLSMisbehaviour
     {
         TLSMisbehaviour("after the handshake: " + name, .negotiated) { session in

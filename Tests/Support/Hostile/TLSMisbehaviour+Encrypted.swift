@@ -4,9 +4,7 @@
 extension TLSMisbehaviour {
     /// What an honest ServerHello is followed by.
     private static func then(
-        _ name: String,
-        _ outcome: Outcome = .protocolError,
-        code: String? = "-",
+        _ name: String, _ outcome: Outcome = .protocolError, code: String? = "-",
         _ make: @escaping @Sendable (inout HostileSession) -> [UInt8]
     ) -> TLSMisbehaviour {
         TLSMisbehaviour(name, outcome, code: code) { session in
@@ -45,25 +43,18 @@ extension TLSMisbehaviour {
             extensions("100 encrypted extensions", Bytes.vector(2, (100..<200).flatMap { Bytes.item($0, []) })),
             extensions(
                 "a protocol that was not offered",
-                Bytes.vector(2, Bytes.item(16, Bytes.vector(2, Bytes.vector(1, [0x78]))))
-            ),
+                Bytes.vector(2, Bytes.item(16, Bytes.vector(2, Bytes.vector(1, [0x78]))))),
             extensions("an empty protocol", Bytes.vector(2, Bytes.item(16, Bytes.vector(2, Bytes.vector(1, []))))),
             extensions("no protocol", Bytes.vector(2, Bytes.item(16, Bytes.vector(2, [])))),
             extensions(
                 "two protocols",
                 Bytes.vector(
-                    2,
-                    Bytes.item(16, Bytes.vector(2, Bytes.vector(1, [0x68, 0x32]) + Bytes.vector(1, [0x68, 0x32])))
-                )
-            ),
+                    2, Bytes.item(16, Bytes.vector(2, Bytes.vector(1, [0x68, 0x32]) + Bytes.vector(1, [0x68, 0x32]))))),
             extensions(
                 "a protocol of 255 bytes",
-                Bytes.vector(2, Bytes.item(16, Bytes.vector(2, Bytes.vector(1, [UInt8](repeating: 0xCC, count: 255)))))
-            ),
+                Bytes.vector(2, Bytes.item(16, Bytes.vector(2, Bytes.vector(1, [UInt8](repeating: 0xCC, count: 255)))))),
             extensions(
-                "a protocol that says more than there is",
-                Bytes.vector(2, Bytes.item(16, [0, 3, 9, 0x68, 0x32]))
-            ),
+                "a protocol that says more than there is", Bytes.vector(2, Bytes.item(16, [0, 3, 9, 0x68, 0x32]))),
             then("EncryptedExtensions twice") { $0.say($0.encryptedExtensions + $0.encryptedExtensions) },
             then("no CertificateVerify") { session in
                 var bytes = session.say(session.encryptedExtensions)

@@ -3,9 +3,7 @@
 
 extension TLSMisbehaviour {
     private static func hello(
-        _ name: String,
-        _ outcome: Outcome = .protocolError,
-        _ make: @escaping @Sendable (HostileSession) -> [UInt8]
+        _ name: String, _ outcome: Outcome = .protocolError, _ make: @escaping @Sendable (HostileSession) -> [UInt8]
     ) -> TLSMisbehaviour {
         TLSMisbehaviour(name, outcome) { session in [.send(Bytes.records(make(session))), .close] }
     }
@@ -88,8 +86,7 @@ extension TLSMisbehaviour {
         },
         hello("an extension of 60,000 bytes, and no share") {
             $0.serverHello(
-                extensions: HostileSession.versionItem + Bytes.item(999, [UInt8](repeating: 0, count: 60_000))
-            )
+                extensions: HostileSession.versionItem + Bytes.item(999, [UInt8](repeating: 0, count: 60_000)))
         },
     ]
 
@@ -106,8 +103,7 @@ extension TLSMisbehaviour {
             hello("bytes behind the key share") {
                 $0.serverHello(
                     extensions: HostileSession.versionItem
-                        + Bytes.item(51, [0, 29] + Bytes.vector(2, [UInt8](repeating: 9, count: 32)) + [0])
-                )
+                        + Bytes.item(51, [0, 29] + Bytes.vector(2, [UInt8](repeating: 9, count: 32)) + [0]))
             },
             hello("a key share that says one byte more") {
                 $0.serverHello(extensions: share(29, [UInt8](repeating: 9, count: 32), lie: 1))

@@ -1,11 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-private func row(
-    _ name: String,
-    _ outcome: TLSMisbehaviour.Outcome,
-    _ acts: TLSMisbehaviour.Act...
-) -> TLSMisbehaviour {
+private func row(_ name: String, _ outcome: TLSMisbehaviour.Outcome, _ acts: TLSMisbehaviour.Act...) -> TLSMisbehaviour
+{
     TLSMisbehaviour(name, outcome, modern: false) { _ in acts }
 }
 
@@ -77,38 +74,23 @@ extension TLSMisbehaviour {
             row("a second record of version 2", .protocolError, .send(Bytes.record(22, [2]) + [22, 2, 0, 0, 1, 0])),
             row("a second record of 18,433 bytes", .protocolError, .send(Bytes.record(22, [2]) + [22, 3, 3, 0x48, 1])),
             row(
-                "a second record of 65,535 bytes",
-                .protocolError,
-                .send(Bytes.record(22, [2]) + [22, 3, 3, 0xFF, 0xFF])
-            ),
+                "a second record of 65,535 bytes", .protocolError,
+                .send(Bytes.record(22, [2]) + [22, 3, 3, 0xFF, 0xFF])),
             row("plain text behind a record", .protocolError, .send(Bytes.record(22, [2]) + Array("HTTP/1.1 ".utf8))),
             row("a message of 16 MiB announced", .protocolError, .send(Bytes.record(22, [2, 0xFF, 0xFF, 0xFF]))),
             row("a message of 128 KiB and one announced", .protocolError, .send(Bytes.record(22, [2, 2, 0, 1]))),
             row(
-                "a message of 128 KiB announced, that never ends",
-                .closed,
-                .send(Bytes.record(22, [2, 2, 0, 0])),
-                .send(Bytes.record(22, [UInt8](repeating: 0, count: 16_000))),
-                .close
-            ),
+                "a message of 128 KiB announced, that never ends", .closed, .send(Bytes.record(22, [2, 2, 0, 0])),
+                .send(Bytes.record(22, [UInt8](repeating: 0, count: 16_000))), .close),
             row(
-                "handshake bytes without end, one a record",
-                .protocolError,
-                .send(Bytes.record(22, [2, 1, 0xFF, 0xFF])),
-                .flood(Bytes.record(22, [3]), limit: 4 << 20)
-            ),
+                "handshake bytes without end, one a record", .protocolError,
+                .send(Bytes.record(22, [2, 1, 0xFF, 0xFF])), .flood(Bytes.record(22, [3]), limit: 4 << 20)),
             row(
-                "full records without end",
-                .protocolError,
-                .send(Bytes.record(22, [2, 2, 0, 0])),
-                .flood(Bytes.record(22, [UInt8](repeating: 3, count: 16_384)), limit: 8 << 20)
-            ),
+                "full records without end", .protocolError, .send(Bytes.record(22, [2, 2, 0, 0])),
+                .flood(Bytes.record(22, [UInt8](repeating: 3, count: 16_384)), limit: 8 << 20)),
         ]
         + (0...25).filter { $0 != 2 }.map { type in
             row(
-                "message \(type) first",
-                .protocolError,
-                .send(Bytes.records(Bytes.message(UInt8(type), [0, 0, 0, 0])))
-            )
+                "message \(type) first", .protocolError, .send(Bytes.records(Bytes.message(UInt8(type), [0, 0, 0, 0]))))
         }
 }

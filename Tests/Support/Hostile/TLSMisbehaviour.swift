@@ -47,10 +47,7 @@ package struct TLSMisbehaviour: Sendable, CustomStringConvertible {
 
     /// - Parameter code: `-` takes the one that belongs to the outcome.
     package init(
-        _ name: String,
-        _ outcome: Outcome,
-        code: String? = "-",
-        modern: Bool = true,
+        _ name: String, _ outcome: Outcome, code: String? = "-", modern: Bool = true,
         _ play: @escaping @Sendable (inout HostileSession) -> [Act]
     ) {
         self.name = name
