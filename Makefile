@@ -23,7 +23,6 @@ test: bootstrap
 	Scripts/check-commands $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward --check
 	Scripts/usage-messages $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward --check --within 2000
 	Scripts/check-schemas $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	Scripts/requirements $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 	Examples/app-check/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
@@ -36,10 +35,10 @@ TEST_PARTS := client service command-a-e command-f-l command-m-z
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-mission check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
-.PHONY: $(CHECK_PARTS) check-requirements sbom
+.PHONY: $(CHECK_PARTS) sbom
 check-all: test
 	@for part in $(CHECK_PARTS); do echo "== $$part"; $(MAKE) --no-print-directory $$part SECONDS=$(SECONDS) SEEDS=$(SEEDS) || exit 1; done
 
@@ -73,10 +72,10 @@ check-console: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
 	Scripts/test --filter ConsoleChromiumTests
 
-## Every row of docs/requirements.md by its commands; `make test` does the same.
-check-requirements: bootstrap
+## Every row of the mission by its commands (Tests/Acceptance/mission.md); `make test` runs one test for each (mission.tsv).
+check-mission: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
-	Scripts/requirements $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Tests/Acceptance/mission $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 
 ## The exporter, its rules and its dashboard under a real Prometheus.
 check-exporter: bootstrap
