@@ -95,19 +95,27 @@ public struct AssertionVerifier: Sendable {
             let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw),
             publicKey.key.isValidSignature(signature, for: signed.finalize())
         else {
-            throw Refusal(.assertSignatureInvalid, step: 3, "the key did not sign this client data")
+            throw Refusal(
+                .assertSignatureInvalid, step: 3, "the key did not sign this client data",
+                [ComparedValue("clientDataHash", expected: Base64.encode(clientDataHash.bytes), found: nil)])
         }
 
         // Step 4: the app.
         guard data.relyingPartyIdHash.elementsEqual(app.relyingPartyIdHash) else {
-            throw Refusal(.assertAppIdMismatch, step: 4, "the assertion is for another app")
+            throw Refusal(
+                .assertAppIdMismatch, step: 4, "the assertion is for another app",
+                [
+                    ComparedValue("appId", expected: app.applicationId, found: nil),
+                    ComparedValue("appIdHash", expected: app.relyingPartyIdHash, found: data.relyingPartyIdHash),
+                ])
         }
 
         // Step 5: the counter grew.
         guard data.counter > previousCounter else {
             throw Refusal(
                 .assertCounterReplayed, step: 5,
-                "the counter is \(data.counter) and must be greater than \(previousCounter)")
+                "the counter is \(data.counter) and must be greater than \(previousCounter)",
+                [ComparedValue("counter", expected: "more than \(previousCounter)", found: String(data.counter))])
         }
 
         // Step 7 (ours): the extensions of iOS 27 are understood, and are those that the operator asks for.
@@ -119,10 +127,14 @@ public struct AssertionVerifier: Sendable {
             }
         }
         if let required = policy.validationCategories, !required.accepts(extensions?.validationCategory) {
-            throw Refusal(.assertPolicyValidationCategory, step: 8, "the validation category is not accepted")
+            throw Refusal(
+                .assertPolicyValidationCategory, step: 8, "the validation category is not accepted",
+                [.category(required, extensions?.validationCategory)])
         }
         if let required = policy.bundleVersions, !required.accepts(extensions?.bundleVersion) {
-            throw Refusal(.assertPolicyBundleVersion, step: 8, "the bundle version is not accepted")
+            throw Refusal(
+                .assertPolicyBundleVersion, step: 8, "the bundle version is not accepted",
+                [.version(required, extensions?.bundleVersion)])
         }
         return VerifiedAssertion(counter: data.counter, extensions: extensions)
     }

@@ -86,4 +86,20 @@ public struct ValidationCategory: RawRepresentable, Hashable, Sendable, CustomSt
     public static let other = ValidationCategory(rawValue: 10)
 
     public var description: String { String(rawValue) }
+
+    /// The number with its meaning, for people: `3 (development)`.
+    package var named: String {
+        let meaning: String? =
+            switch self {
+            case .platform: "system"
+            case .testFlight: "TestFlight"
+            case .development: "development"
+            case .appStore: "App Store"
+            case .enterprise: "enterprise or ad hoc"
+            case .developerId: "Developer ID"
+            case .other: "other"
+            default: nil
+            }
+        return meaning.map { "\(rawValue) (\($0))" } ?? String(rawValue)
+    }
 }

@@ -27,12 +27,16 @@ package struct AttestationObject: Sendable {
             MalformedInput(code: .malformedAttestation, reason: "\(reason); the object is \(item.shape)")
         }
         guard let format = item["fmt"]?.textString else {
-            throw malformed("an attestation must have a text `fmt`")
+            throw malformed(
+                item["signature"] == nil
+                    ? "an attestation must have a text `fmt`"
+                    : "this is an assertion, not an attestation: verify it with the key that was attested")
         }
         guard format.utf8.elementsEqual("apple-appattest".utf8) else {
             throw MalformedInput(
                 code: .attestFormatUnknown, place: "fmt",
-                reason: "the format is \"\(format.terminalSafe(limit: 40))\", not \"apple-appattest\"")
+                reason: "the format is \"\(format.terminalSafe(limit: 40))\", not \"apple-appattest\""
+                    + AttestationObject.origin(format, hasData: item["authData"] != nil))
         }
         guard item.entries?.count == 3, let statement = item["attStmt"], let data = item["authData"]?.byteString else {
             throw malformed("an attestation must have exactly `fmt`, `attStmt` and `authData`")
@@ -53,6 +57,19 @@ package struct AttestationObject: Sendable {
     }
 }
 
+extension AttestationObject {
+    /// Where an attestation of another format comes from (Web Authentication, section 8; ACME device-attest-01).
+    private static func origin(_ format: String, hasData: Bool) -> String {
+        switch format {
+        case "apple" where !hasData:
+            ": this is the attestation of a managed device (ACME device-attest-01), not of an app"
+        case "apple", "packed", "none", "tpm", "fido-u2f", "android-key", "android-safetynet", "compound":
+            ": this is a WebAuthn attestation (a passkey), not App Attest"
+        default: ""
+        }
+    }
+}
+
 /// An assertion as the device made it, read but not judged.
 package struct AssertionObject: Sendable {
     /// The most bytes that are read. Real objects have 120 to 200 bytes.
@@ -67,6 +84,10 @@ package struct AssertionObject: Sendable {
     /// - Throws: `malformed.too-large`, `malformed.cbor`, `malformed.assertion`, `malformed.authenticator-data`.
     package init(decoding bytes: some Collection<UInt8>) throws(MalformedInput) {
         let item = try CBORItem(object: bytes, limit: AssertionObject.largestSize, named: "an assertion")
+        guard item["fmt"] == nil else {
+            throw MalformedInput(
+                code: .malformedAssertion, reason: "this is an attestation, not an assertion: verify it as one")
+        }
         guard item.entries?.count == 2, let signature = item["signature"]?.byteString,
             let data = item["authenticatorData"]?.byteString
         else {
@@ -86,6 +107,11 @@ package struct AssertionObject: Sendable {
 extension CBORItem {
     /// One whole object with a size limit, with faults as `malformed.too-large` and `malformed.cbor`.
     fileprivate init(object bytes: some Collection<UInt8>, limit: Int, named name: String) throws(MalformedInput) {
+        if bytes.first == 0x30 {
+            throw MalformedInput(
+                code: .malformedCBOR, place: "offset 0",
+                reason: "\(name) is CBOR, and this is DER: a receipt, a certificate or a key")
+        }
         guard bytes.count <= limit else {
             throw MalformedInput(
                 code: .malformedTooLarge, reason: "\(name) may have at most \(limit) bytes, not \(bytes.count)")

@@ -27,6 +27,17 @@ public struct AttestationPublicKey: Sendable {
         self.key = key
     }
 
+    /// Makes a key from SubjectPublicKeyInfo in DER, as `openssl ec -pubout -outform DER` writes it.
+    ///
+    /// - Throws: `malformed.public-key` if the bytes are not such a key on the curve P-256.
+    public init(subjectPublicKeyInfo der: some Collection<UInt8>) throws(MalformedInput) {
+        guard let key = try? P256.Signing.PublicKey(derRepresentation: Array(der)) else {
+            throw MalformedInput(code: .malformedPublicKey, reason: "expected a public key on P-256 in DER")
+        }
+        x963Representation = Array(key.x963Representation)
+        self.key = key
+    }
+
     /// The identifier of the key: SHA-256 of its 65 bytes.
     public var keyId: KeyIdentifier { KeyIdentifier(hash: SHA256.hash(data: x963Representation)) }
 }

@@ -85,6 +85,9 @@ public struct AttestationVerifier: Sendable {
         receipts = receiptRoots.map { ReceiptVerifier(roots: $0, rememberedAuthorities: rememberedIntermediates) }
     }
 
+    /// The apps whose keys are accepted.
+    var acceptedApps: [AppIdentity] { Array(apps.values) }
+
     /// Reads and judges an attestation. Bytes that are not an attestation are refused with a `malformed.` code.
     ///
     /// - Parameters:
@@ -142,23 +145,36 @@ public struct AttestationVerifier: Sendable {
         }
         guard certified.dropFirst(6).elementsEqual(nonce) else {
             throw Refusal(
-                .attestNonceMismatch, step: 4, "the leaf's nonce is for another challenge or other authenticator data")
+                .attestNonceMismatch, step: 4, "the leaf's nonce is for another challenge or other authenticator data",
+                [ComparedValue("nonce", expected: nonce, found: certified.dropFirst(6))])
         }
 
         // Step 5: the key identifier is the hash of the leaf's public key.
         let publicKey = try leafKey(leaf)
         guard publicKey.keyId == keyId else {
-            throw Refusal(.attestKeyIdMismatch, step: 5, "the key identifier does not match the certified key")
+            throw Refusal(
+                .attestKeyIdMismatch, step: 5, "the key identifier does not match the certified key",
+                [ComparedValue("keyId", expected: keyId.bytes, found: publicKey.keyId.bytes)])
         }
 
         // Step 6: the app.
         guard let app = apps[Array(data.relyingPartyIdHash)] else {
-            throw Refusal(.attestAppIdMismatch, step: 6, "the attestation is for another app")
+            let accepted = acceptedApps.map(\.applicationId).sorted().prefix(8)
+            throw Refusal(
+                .attestAppIdMismatch, step: 6, "the attestation is for another app",
+                [
+                    ComparedValue("appId", expected: accepted.joined(separator: " or "), found: nil),
+                    ComparedValue(
+                        "appIdHash", expected: apps.count == 1 ? apps.keys.first.map(Base64.encode) : nil,
+                        found: Base64.encode(data.relyingPartyIdHash)),
+                ])
         }
 
         // Step 7: a new key was never used.
         guard data.counter == 0 else {
-            throw Refusal(.attestCounterNotZero, step: 7, "the counter is \(data.counter), not 0")
+            throw Refusal(
+                .attestCounterNotZero, step: 7, "the counter is \(data.counter), not 0",
+                [ComparedValue("counter", expected: "0", found: String(data.counter))])
         }
 
         // Step 8: the environment.
@@ -166,12 +182,16 @@ public struct AttestationVerifier: Sendable {
 
         // Step 9: the credential is the key.
         guard credential.credentialId.elementsEqual(keyId.bytes) else {
-            throw Refusal(.attestCredentialIdMismatch, step: 9, "the credential identifier is not the key identifier")
+            throw Refusal(
+                .attestCredentialIdMismatch, step: 9, "the credential identifier is not the key identifier",
+                [ComparedValue("credentialId", expected: keyId.bytes, found: credential.credentialId)])
         }
 
         // Step 10 (ours): the COSE key and the certified key are the same, so that no two readers see two keys.
         guard credential.publicKey == publicKey.x963Representation else {
-            throw Refusal(.attestPublicKeyMismatch, step: 10, "the COSE key is not the certified key")
+            throw Refusal(
+                .attestPublicKeyMismatch, step: 10, "the COSE key is not the certified key",
+                [ComparedValue("publicKey", expected: publicKey.x963Representation, found: credential.publicKey)])
         }
 
         // Step 11 (ours): the extensions of iOS 27 are understood.
@@ -197,7 +217,8 @@ public struct AttestationVerifier: Sendable {
         guard certificates.count == 2, let first = certificates.first, let second = certificates.last else {
             let count = certificates.count
             throw Refusal(
-                .attestChainCount, step: 1, "the chain has \(count) certificates, not a leaf and an intermediate")
+                .attestChainCount, step: 1, "the chain has \(count) certificates, not a leaf and an intermediate",
+                [ComparedValue("certificates", expected: "2", found: String(count))])
         }
         let leaf: CertificateRecord
         do { leaf = try CertificateRecord(der: first) } catch {
@@ -209,10 +230,13 @@ public struct AttestationVerifier: Sendable {
         } catch {
             switch error {
             case .malformed(let reason): throw Refusal(.malformedCertificate, step: 1, reason)
-            case .untrusted(let reason): throw Refusal(.attestChainUntrusted, step: 1, reason)
+            case .untrusted(let reason):
+                throw Refusal(.attestChainUntrusted, step: 1, reason, chain.comparedIssuer(of: second))
             case .signature(let reason): throw Refusal(.attestChainSignature, step: 1, reason)
-            case .expired(let reason): throw Refusal(.attestChainExpired, step: 1, reason)
-            case .notYetValid(let reason): throw Refusal(.attestChainNotYetValid, step: 1, reason)
+            case .expired(let reason, let end):
+                throw Refusal(.attestChainExpired, step: 1, reason, [.time(instant, "until", end)])
+            case .notYetValid(let reason, let start):
+                throw Refusal(.attestChainNotYetValid, step: 1, reason, [.time(instant, "from", start)])
             }
         }
         return leaf
@@ -229,7 +253,9 @@ public struct AttestationVerifier: Sendable {
 
     private func acceptedEnvironment(_ bytes: ArraySlice<UInt8>) throws(Refusal) -> AttestationEnvironment {
         guard let named = AttestationAAGUID(bytes) else {
-            throw Refusal(.attestEnvironmentUnknown, step: 8, "the key belongs to an unknown environment")
+            throw Refusal(
+                .attestEnvironmentUnknown, step: 8, "the key belongs to an unknown environment",
+                [ComparedValue("aaguid", expected: nil, found: bytes.hexadecimal())])
         }
         guard environments.contains(named.environment), named != .sandbox || policy.acceptsSandboxIdentifier else {
             let accepted = environments.map(\.rawValue).sorted().joined(separator: " or ")
@@ -237,7 +263,10 @@ public struct AttestationVerifier: Sendable {
                 named == .sandbox
                 ? "the key says `appattestsandbox`, which is not accepted as \(accepted)"
                 : "the key belongs to the other environment, not to \(accepted)"
-            throw Refusal(.attestEnvironmentMismatch, step: 8, reason)
+            let found = named == .sandbox ? "appattestsandbox" : named.environment.rawValue
+            throw Refusal(
+                .attestEnvironmentMismatch, step: 8, reason,
+                [ComparedValue("environment", expected: accepted, found: found)])
         }
         return named.environment
     }
@@ -252,16 +281,26 @@ public struct AttestationVerifier: Sendable {
 
     private func checkPolicy(_ extensions: AttestationExtensions?, _ leaf: LeafFacts) throws(Refusal) {
         if let required = policy.validationCategories, !required.accepts(extensions?.validationCategory) {
-            let found = extensions?.validationCategory?.description ?? "absent"
-            throw Refusal(.attestPolicyValidationCategory, step: 12, "the validation category is \(found)")
+            let compared = ComparedValue.category(required, extensions?.validationCategory)
+            throw Refusal(
+                .attestPolicyValidationCategory, step: 12,
+                "the validation category is \(compared.found ?? "absent")", [compared])
         }
         if let required = policy.bundleVersions, !required.accepts(extensions?.bundleVersion) {
             let found = extensions?.bundleVersion == nil ? "absent" : "not an accepted one"
-            throw Refusal(.attestPolicyBundleVersion, step: 12, "the bundle version is \(found)")
+            throw Refusal(
+                .attestPolicyBundleVersion, step: 12, "the bundle version is \(found)",
+                [.version(required, extensions?.bundleVersion)])
         }
         if let required = policy.requiredAccessControl, leaf.accessControl != required {
             let found = leaf.accessControl == nil ? "absent" : "not the required one"
-            throw Refusal(.attestPolicyAccessControl, step: 12, "the key's access control is \(found)")
+            throw Refusal(
+                .attestPolicyAccessControl, step: 12, "the key's access control is \(found)",
+                [
+                    ComparedValue(
+                        "accessControl", expected: Base64.encode(required),
+                        found: leaf.accessControl.map(Base64.encode))
+                ])
         }
     }
 }

@@ -14,8 +14,10 @@ enum ChainFault: Error {
     case malformed(String)
     case untrusted(String)
     case signature(String)
-    case expired(String)
-    case notYetValid(String)
+    /// With the end of the validity.
+    case expired(String, Date)
+    /// With its beginning.
+    case notYetValid(String, Date)
 }
 
 /// Judges chains of exactly a leaf and an intermediate below one of the anchors.
@@ -95,9 +97,18 @@ struct ChainVerifier: Sendable {
         try checkValidity(leaf.notBefore, leaf.notAfter, of: "the leaf", at: instant)
     }
 
+    /// The roots that were trusted, and the issuer that an intermediate names.
+    func comparedIssuer(of der: ArraySlice<UInt8>) -> [ComparedValue] {
+        let roots = anchors.certificates.prefix(4).map { $0.subject.description }.joined(separator: " or ")
+        return [
+            ComparedValue(
+                "root", expected: roots, found: (try? CertificateSummary(der: der))?.issuer.terminalSafe(limit: 200))
+        ]
+    }
+
     /// Both ends belong to the validity (RFC 5280, section 4.1.2.5).
     private func checkValidity(_ first: Date, _ last: Date, of name: String, at instant: Date) throws(ChainFault) {
-        if instant > last { throw .expired("\(name) was valid until \(RFC3339.text(last))") }
-        if instant < first { throw .notYetValid("\(name) is not valid before \(RFC3339.text(first))") }
+        if instant > last { throw .expired("\(name) was valid until \(RFC3339.text(last))", last) }
+        if instant < first { throw .notYetValid("\(name) is not valid before \(RFC3339.text(first))", first) }
     }
 }

@@ -38,6 +38,13 @@ package struct Receipt: Sendable {
                 code: .malformedTooLarge,
                 reason: "a receipt may have at most \(Receipt.largestSize) bytes, not \(bytes.count)")
         }
+        if let first = bytes.first, (0xA1...0xBF).contains(first) {
+            throw MalformedInput(
+                code: .malformedReceipt,
+                reason:
+                    "this is CBOR: an attestation or an assertion. The receipt of an attestation is inside it, in attStmt"
+            )
+        }
         do {
             message = try SignedMessage(decoding: Array(bytes)[...])
             fields = try Receipt.fields(message.content)

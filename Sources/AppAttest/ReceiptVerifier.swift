@@ -129,41 +129,68 @@ public struct ReceiptVerifier: Sendable {
 
         // Step 4: the app.
         guard facts.applicationId.utf8.elementsEqual(expected.app.applicationId.utf8) else {
-            throw Refusal(.receiptAppIdMismatch, step: 4, "the receipt is for another app")
+            var refusal = Refusal(
+                .receiptAppIdMismatch, step: 4, "the receipt is for another app",
+                [
+                    ComparedValue(
+                        "appId", expected: expected.app.applicationId,
+                        found: facts.applicationId.terminalSafe(limit: 512))
+                ])
+            refusal.mistake = ProofMistake.appId(expected: [expected.app], found: facts.applicationId)
+            throw refusal
         }
 
         // Step 5: the age.
         let age = instant.timeIntervalSince(facts.creationTime)
         guard age >= -ReceiptVerifier.clockTolerance else {
-            throw Refusal(.receiptFromTheFuture, step: 5, "the receipt was created after the time of verification")
+            throw Refusal(
+                .receiptFromTheFuture, step: 5, "the receipt was created after the time of verification",
+                [.time(instant, "from", facts.creationTime)])
         }
         if let maximum = expected.maximumAge, age > maximum {
             throw Refusal(
-                .receiptTooOld, step: 5, "the receipt is older than \(Int(exactly: maximum.rounded()) ?? 0) seconds")
+                .receiptTooOld, step: 5, "the receipt is older than \(Int(exactly: maximum.rounded()) ?? 0) seconds",
+                [.time(instant, "created", facts.creationTime)])
         }
         if let expiration = facts.expirationTime, instant > expiration {
-            throw Refusal(.receiptExpired, step: 5, "the receipt expired at \(RFC3339.text(expiration))")
+            throw Refusal(
+                .receiptExpired, step: 5, "the receipt expired at \(RFC3339.text(expiration))",
+                [.time(instant, "until", expiration)])
         }
 
         // Step 6: the key.
         if let expectedKey = expected.publicKey, facts.publicKey != expectedKey {
-            throw Refusal(.receiptPublicKeyMismatch, step: 6, "the receipt is for another key")
+            throw Refusal(
+                .receiptPublicKeyMismatch, step: 6, "the receipt is for another key",
+                [
+                    ComparedValue(
+                        "publicKey", expected: expectedKey.x963Representation,
+                        found: facts.publicKey.x963Representation)
+                ])
         }
 
         // Step 7 (ours): type and environment are those expected, and a first receipt has no metric and the client data hash.
         if let type = expected.type, facts.type != type {
-            throw Refusal(.receiptTypeMismatch, step: 7, "the receipt is not of type \(type)")
+            throw Refusal(
+                .receiptTypeMismatch, step: 7, "the receipt is not of type \(type)",
+                [ComparedValue("type", expected: type.rawValue, found: facts.type.rawValue)])
         }
         if facts.type == .attest, receipt.field(17) != nil {
             throw Refusal(.receiptTypeMismatch, step: 7, "a first receipt has no risk metric")
         }
         if let environment = expected.environment, let found = facts.environment, found != environment {
-            throw Refusal(.receiptEnvironmentMismatch, step: 7, "the receipt belongs to the other environment")
+            var refusal = Refusal(
+                .receiptEnvironmentMismatch, step: 7, "the receipt belongs to the other environment",
+                [ComparedValue("environment", expected: environment.rawValue, found: found.rawValue)])
+            refusal.mistake = .environment
+            throw refusal
         }
         if facts.type == .attest, let expectedHash = expected.clientDataHash, let hash = receipt.clientDataHash,
             hash != expectedHash.bytes
         {
-            throw Refusal(.receiptFieldInvalid, step: 7, "the receipt's field 4 is not the client data hash")
+            throw Refusal(
+                .receiptFieldInvalid, step: 7, "the receipt's field 4 is not the client data hash",
+                [ComparedValue("clientDataHash", expected: expectedHash.bytes, found: hash)])
         }
         return facts
     }
@@ -203,9 +230,11 @@ public struct ReceiptVerifier: Sendable {
             }
         }
         switch fault {
-        case .malformed(let reason), .untrusted(let reason), .signature(let reason), .expired(let reason),
-            .notYetValid(let reason):
-            throw Refusal(.receiptChainUntrusted, step: 2, reason)
+        case .malformed(let reason), .untrusted(let reason), .signature(let reason), .expired(let reason, _),
+            .notYetValid(let reason, _):
+            let authority = receipt.message.certificates.first { $0 != signerDER }
+            throw Refusal(
+                .receiptChainUntrusted, step: 2, reason, authority.map { chain.comparedIssuer(of: $0) } ?? [])
         }
     }
 

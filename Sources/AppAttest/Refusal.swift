@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Findings
+import FoundationEssentials
 
 /// Why an attestation, an assertion or a receipt is not accepted. The first failed step, and nothing after it.
 public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible {
@@ -11,11 +12,16 @@ public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible 
     public let step: Int?
     /// One sentence for people, without a full stop.
     public let reason: String
+    /// The values that differ.
+    public internal(set) var compared: [ComparedValue]
+    /// The usual mistake that explains the refusal; nil if none was tried, or none fits. See ``AttestationVerifier/explained(_:of:keyId:clientDataHash:clientData:)``.
+    public internal(set) var mistake: ProofMistake?
 
-    init(_ code: Code, step: Int? = nil, _ reason: String) {
+    init(_ code: Code, step: Int? = nil, _ reason: String, _ compared: [ComparedValue] = []) {
         self.code = code
         self.step = step
         self.reason = reason
+        self.compared = compared
     }
 
     init(_ malformed: MalformedInput) { self.init(malformed: malformed) }
@@ -26,4 +32,98 @@ public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible 
     }
 
     public var description: String { "\(code): \(reason)" }
+}
+
+/// A value that was compared: what the caller expected, and what the object has.
+public struct ComparedValue: Sendable, Hashable {
+    /// What is compared, for example `clientDataHash`. Binary values are standard base64.
+    public let name: String
+    /// What was expected; nil if there is no such value.
+    public internal(set) var expected: String?
+    /// What the object has; nil if the object does not tell it.
+    public internal(set) var found: String?
+
+    init(_ name: String, expected: String?, found: String?) {
+        self.name = name
+        self.expected = expected
+        self.found = found
+    }
+
+    init(_ name: String, expected: some Sequence<UInt8>, found: some Sequence<UInt8>) {
+        self.init(name, expected: Base64.encode(expected), found: Base64.encode(found))
+    }
+}
+
+extension ComparedValue {
+    /// The time of judgement, and the end, the beginning or the creation of what it is compared with.
+    static func time(_ instant: Date, _ relation: String, _ other: Date) -> ComparedValue {
+        ComparedValue("time", expected: RFC3339.text(instant), found: "\(relation) \(RFC3339.text(other))")
+    }
+
+    static func category(
+        _ required: AttestationPolicy.Requirement<ValidationCategory>, _ found: ValidationCategory?
+    ) -> ComparedValue {
+        let accepted = required.accepted.sorted { $0.rawValue < $1.rawValue }.prefix(8).map(\.named)
+        return ComparedValue(
+            "validationCategory", expected: accepted.joined(separator: " or "), found: found?.named ?? "absent")
+    }
+
+    static func version(_ required: AttestationPolicy.Requirement<String>, _ found: String?) -> ComparedValue {
+        ComparedValue(
+            "bundleVersion", expected: required.accepted.sorted().prefix(8).joined(separator: " or "),
+            found: found?.terminalSafe(limit: 80) ?? "absent")
+    }
+}
+
+/// A mistake that many make, by the name that answers and logs use.
+public struct ProofMistake: Sendable, Hashable {
+    /// The stable name, for example `hashed-twice`.
+    public let name: String
+    /// What was done, as a sentence without a full stop.
+    public let explanation: String
+    /// What to do about it, as an instruction without a full stop.
+    public let action: String
+
+    init(_ name: String, _ explanation: String, _ action: String) {
+        self.name = name
+        self.explanation = explanation
+        self.action = action
+    }
+}
+
+extension ProofMistake {
+    static let base64TextHashed = ProofMistake(
+        "base64-text-hashed",
+        "one side hashed the base64 text of the client data, the other the bytes that the text stands for",
+        "decode base64 before you hash, in the app and on the server")
+    static let unhashed = ProofMistake(
+        "unhashed", "the app passed the client data itself as clientDataHash, unhashed",
+        "pass SHA-256 of the client data in the app, or take the bytes as they are on the server: --client-data-hash, or the binding `raw`"
+    )
+    static let hashedTwice = ProofMistake(
+        "hashed-twice", "one side hashed the client data once more than the other",
+        "hash the client data exactly once on each side; --client-data-hash takes a value that is a hash already")
+    static let hexHashed = ProofMistake(
+        "hex-hashed", "one side hashed hexadecimal text, the other the bytes that the text stands for",
+        "hash the bytes, not their hexadecimal text, on each side")
+    static let jsonRewritten = ProofMistake(
+        "json-rewritten", "the JSON was written anew between app and server: its bytes are not those that were signed",
+        "verify the bytes of the request as they arrived; do not parse and encode them again")
+    static let singleHash = ProofMistake(
+        "single-hash", "the signer took the nonce for the digest: the nonce was not hashed once more",
+        "sign with ECDSA over SHA-256 of the nonce (ES256 hashes the nonce once more), as devices do")
+    static let rawSignature = ProofMistake(
+        "raw-signature", "the signature is r and s in 64 bytes, not DER",
+        "send the assertion as generateAssertion returned it; a simulator must encode the signature in DER")
+    static let environment = ProofMistake(
+        "environment", "the key was made in the other environment",
+        "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution make production keys, whatever the entitlement says, and builds from Xcode make development keys (on macOS 27 production keys too)"
+    )
+    static let appIdPrefix = ProofMistake(
+        "app-id-prefix", "the bundle identifier is right and the prefix before it is another",
+        "use the App ID prefix of the app, which is not always the team ID: it is the first part of application-identifier in the entitlements"
+    )
+    static let appIdCase = ProofMistake(
+        "app-id-case", "the App ID differs only in the case of letters",
+        "write the App ID exactly as it is in the app: case counts")
 }

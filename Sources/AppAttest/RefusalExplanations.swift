@@ -11,7 +11,7 @@ package enum RefusalExplanations {
         .init(.attestChainCount, "not exactly two certificates", .developer, send),
         .init(
             .attestChainUntrusted, "the chain does not end in the App Attest root", .backend,
-            "do not trust the key: the object was not made by Apple, or it was made by a simulator whose root you did not name"
+            "if you name roots (--trust-root, trustSimulator), name the one that made the object; otherwise do not trust the key: a simulator or somebody else made it, not Apple"
         ),
         .init(
             .attestChainExpired, "a certificate has expired", .app,
@@ -23,17 +23,19 @@ package enum RefusalExplanations {
         .init(.attestNonceMissing, "the leaf has no well-formed nonce", .backend, forged),
         .init(
             .attestNonceMismatch, "the nonce does not match", .developer,
-            "attest with the hash of the challenge that you send; app and service must use the same binding"),
+            "compare the two client data hashes: app and server must hash the same bytes once; if all clients fail, suspect your last release"
+        ),
         .init(
             .attestKeyIdMismatch, "the key id is not the hash of the leaf's key", .developer,
             "send the key id that generateKey returned for this attestation"),
         .init(
             .attestAppIdMismatch, "the object is for another app", .operator,
-            "compare prefix and bundle id with those of the app: the prefix is not always the team id"),
+            "compare prefix and bundle id with those of the app: the prefix is not always the team id, and case counts"),
         .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
         .init(
             .attestEnvironmentMismatch, "the object belongs to the other environment", .developer,
-            "set com.apple.developer.devicecheck.appattest-environment, or allow the environment for this app"),
+            "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution are always production, whatever the entitlement appattest-environment says; builds from Xcode are development (on macOS 27 production too)"
+        ),
         .init(
             .attestEnvironmentUnknown, "the aaguid is not known", .backend,
             "do not trust the key; Apple documents only development and production"),
@@ -42,8 +44,7 @@ package enum RefusalExplanations {
         .init(
             .attestExtensionsUnknownShape, "the bytes after the key are not one map of the known form", .backend, newer),
         .init(
-            .attestPolicyValidationCategory, "the validation category is not allowed", .operator,
-            "to accept such builds, add the category to allowedValidationCategories"),
+            .attestPolicyValidationCategory, "the validation category is not allowed", .operator, category),
         .init(
             .attestPolicyBundleVersion, "the bundle version is not allowed", .operator,
             "to accept this version, add it to allowedBundleVersions"),
@@ -56,7 +57,8 @@ package enum RefusalExplanations {
     package static let assertions: [CodeExplanation] = [
         .init(
             .assertSignatureInvalid, "the signature does not verify", .developer,
-            "sign exactly the bytes that you send, with the key that you name; nothing in between may re-encode them"),
+            "sign exactly the bytes that you send, with the key that you name, and verify them as they arrived; ES256 hashes the nonce once more before it signs"
+        ),
         .init(
             .assertAppIdMismatch, "the assertion is for another app", .operator,
             "compare prefix and bundle id with those of the app"),
@@ -68,8 +70,7 @@ package enum RefusalExplanations {
             .assertExtensionsUnknownShape, "the bytes after the counter are not one map of the known form", .backend,
             newer),
         .init(
-            .assertPolicyValidationCategory, "the validation category is not allowed", .operator,
-            "to accept such builds, add the category to allowedValidationCategories"),
+            .assertPolicyValidationCategory, "the validation category is not allowed", .operator, category),
         .init(
             .assertPolicyBundleVersion, "the bundle version is not allowed", .operator,
             "to accept this version, add it to allowedBundleVersions"),
@@ -111,5 +112,7 @@ package enum RefusalExplanations {
     private static let newer =
         "update Sealward if a new system sends it, and report the object; until then the key is not trusted"
     private static let unchanged =
-        "store and send receipts as they came, byte for byte; one that is still refused was not made by Apple"
+        "store and send receipts as they came, byte for byte, and verify them under Apple Root CA - G3 (--trust-root replaces it). Receipts of iOS 14.0 are signed in another form and are refused although Apple made them; any other that is still refused was changed, or somebody else made it"
+    private static let category =
+        "to accept such builds, add the category to allowedValidationCategories: 1 system, 2 TestFlight, 3 development, 4 App Store, 5 enterprise or ad hoc, 6 Developer ID, 10 other"
 }

@@ -21,19 +21,20 @@ package enum DeviceCheckAnswer {
         try expectSuccess(status, body, retryAfter)
         if neverSetTexts.contains(plainText(body)) { return .neverSet }
         guard let answer = try? JSONReader.read(Array(body)), answer.members != nil else {
-            throw unusable("not-json", "neither a JSON object nor one of the texts for bits that were never set")
+            throw unusable(
+                .devicecheckAnswerNotJSON, "neither a JSON object nor one of the texts for bits that were never set")
         }
         guard let bit0 = answer.member("bit0"), let bit1 = answer.member("bit1") else {
-            throw unusable("bits-missing", "an object without both bits")
+            throw unusable(.devicecheckAnswerBitsMissing, "an object without both bits")
         }
         guard case .bool(let first) = bit0, case .bool(let second) = bit1 else {
-            throw unusable("bits-not-boolean", "bits that are not true or false")
+            throw unusable(.devicecheckAnswerBitsNotBoolean, "bits that are not true or false")
         }
         guard let time = answer.member("last_update_time") else {
-            throw unusable("time-missing", "bits without last_update_time")
+            throw unusable(.devicecheckAnswerTimeMissing, "bits without last_update_time")
         }
         guard case .string(let text) = time, let month = YearMonth(text) else {
-            throw unusable("time-malformed", "a last_update_time that is not YYYY-MM")
+            throw unusable(.devicecheckAnswerTimeMalformed, "a last_update_time that is not YYYY-MM")
         }
         return .set(BitPair(bit0: first, bit1: second), lastUpdate: month)
     }
@@ -48,7 +49,7 @@ package enum DeviceCheckAnswer {
     private static func expectSuccess(
         _ status: Int, _ body: some Collection<UInt8>, _ retryAfter: String?
     ) throws(DeviceCheckFault) {
-        guard body.count <= bodyLimit else { throw unusable("too-large", "more than 64 KiB") }
+        guard body.count <= bodyLimit else { throw unusable(.devicecheckAnswerTooLarge, "more than 64 KiB") }
         guard status == 200 else { throw DeviceCheckFault(status: status, body: body, retryAfter: retryAfter) }
     }
 
@@ -59,9 +60,9 @@ package enum DeviceCheckAnswer {
             .lowercased()
     }
 
-    private static func unusable(_ detail: String, _ found: String) -> DeviceCheckFault {
+    private static func unusable(_ code: Code, _ found: String) -> DeviceCheckFault {
         DeviceCheckFault(
-            code: Code(rawValue: "devicecheck.answer.\(detail)"), reason: "Apple's answer contains \(found)",
+            code: code, reason: "Apple's answer contains \(found)",
             status: 200, advice: .later(seconds: nil))
     }
 }

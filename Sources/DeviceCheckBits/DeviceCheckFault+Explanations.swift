@@ -6,6 +6,15 @@ package import Findings
 extension DeviceCheckFault {
     /// What the codes of `sealward devicecheck` mean. The service says `apple.unavailable` for most of them; its log names the code.
     package static let explanations: [CodeExplanation] = [
+        .init(.devicecheckAnswerBitsMissing, "an answer of status 200 without both bits", .operator, other),
+        .init(.devicecheckAnswerBitsNotBoolean, "an answer whose bits are not true or false", .operator, other),
+        .init(
+            .devicecheckAnswerNotJSON,
+            "an answer of status 200 that is neither JSON nor one of Apple's texts for bits that were never set",
+            .operator, other),
+        .init(.devicecheckAnswerTimeMalformed, "an answer whose last_update_time is not YYYY-MM", .operator, other),
+        .init(.devicecheckAnswerTimeMissing, "an answer with bits and without last_update_time", .operator, other),
+        .init(.devicecheckAnswerTooLarge, "an answer of more than 64 KiB", .operator, other),
         .init(
             .devicecheckAuthorizationRefused, "Apple refuses the authorization", .operator,
             "check team id, key id and key, and that the key has DeviceCheck enabled"),
@@ -23,4 +32,7 @@ extension DeviceCheckFault {
             .devicecheckStatusUnknown, "Apple answered with a status that it does not document", .nobody,
             "ask again later; report it if it persists"),
     ]
+
+    private static let other =
+        "find out what answered: Apple sends no such answer. Look at the base URL, a proxy and the name server, and ask again"
 }

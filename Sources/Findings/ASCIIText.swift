@@ -57,3 +57,29 @@ extension Sequence<UInt8> {
         return String(decoding: text, as: UTF8.self)
     }
 }
+
+extension String {
+    /// The bytes of a hexadecimal text: two digits a byte in either case, after `0x` or not, with blanks or colons between them or not; nil for
+    /// anything else.
+    package var hexadecimalBytes: [UInt8]? {
+        var text = utf8[...]
+        if text.starts(with: "0x".utf8) || text.starts(with: "0X".utf8) { text = text.dropFirst(2) }
+        var bytes: [UInt8] = []
+        var high: UInt8?
+        for character in text where character != 0x20 && character != UInt8(ascii: ":") {
+            let digit: UInt8
+            switch character {
+            case 0x30...0x39: digit = character - 0x30
+            case 0x41...0x46, 0x61...0x66: digit = character.asciiLowercased - 0x57
+            default: return nil
+            }
+            if let first = high {
+                bytes.append(first << 4 | digit)
+                high = nil
+            } else {
+                high = digit
+            }
+        }
+        return high == nil ? bytes : nil
+    }
+}

@@ -5,14 +5,50 @@ import AppAttest
 import ArgumentParser
 import Findings
 import Foundation
+import StrictJSON
 
-/// Bytes given as base64 on the command line.
-struct Base64Bytes: ExpressibleByArgument {
-    let bytes: [UInt8]
+/// Values on the command line, in every form that people have (``PastedBytes``).
+enum PastedArgument {
+    /// A key identifier: 32 bytes.
+    static func keyId(_ text: String) throws -> KeyIdentifier {
+        let bytes = try read { () throws(MalformedInput) in try PastedBytes.fixed(Array(text.utf8), sizes: [32]).bytes }
+        guard let keyId = KeyIdentifier(bytes: bytes) else { throw ValidationError("expected 32 bytes") }
+        return keyId
+    }
 
-    init?(argument: String) {
-        guard let bytes = Base64.decode(argument) else { return nil }
-        self.bytes = bytes
+    /// A public key: 65 bytes in X9.63 form, or SubjectPublicKeyInfo in DER or PEM.
+    static func publicKey(_ text: String) throws -> AttestationPublicKey {
+        try read { () throws(MalformedInput) in
+            let words = "65 bytes (X9.63) or 91 bytes (SPKI)"
+            let read = try PastedBytes.fixed(Array(text.utf8), sizes: [65, 91], words: words)
+            return read.bytes.count == 65
+                ? try AttestationPublicKey(x963Representation: read.bytes)
+                : try AttestationPublicKey(subjectPublicKeyInfo: read.bytes)
+        }
+    }
+
+    /// A client data hash that is used as it is: usually 32 bytes.
+    static func clientDataHash(_ text: String) throws -> ClientDataHash {
+        try read { () throws(MalformedInput) in
+            try ClientDataHash(precomputed: PastedBytes(reading: Array(text.utf8), wanted: .size(32)).bytes)
+        }
+    }
+
+    /// Any bytes: a challenge.
+    static func bytes(_ text: String) throws -> [UInt8] {
+        try read { () throws(MalformedInput) in try PastedBytes(reading: Array(text.utf8), wanted: .anything).bytes }
+    }
+
+    /// Client data is read in one form only, because its bytes are what was signed.
+    static func clientData(_ text: String) throws -> [UInt8] {
+        guard let bytes = Base64.decode(text) else {
+            throw ValidationError("expected standard base64 with padding, and nothing around it")
+        }
+        return bytes
+    }
+
+    private static func read<Value>(_ value: () throws(MalformedInput) -> Value) throws -> Value {
+        do { return try value() } catch { throw ValidationError(error.reason) }
     }
 }
 
@@ -48,21 +84,16 @@ struct InspectionOptions: ParsableArguments {
 
 /// What reading an object from a file gives: its bytes, or the refusal that they are no base64.
 enum AttestInput {
-    /// Reads the raw bytes of an object or their base64.
-    ///
-    /// Text is base64: no attestation, assertion or receipt consists of printable ASCII only. Line breaks are allowed in it.
+    /// Reads the raw bytes of an object, or a text that stands for them in any form that people have: no attestation, assertion or receipt
+    /// consists of printable ASCII only.
     static func read(_ path: String) throws -> Result<[UInt8], MalformedInput> {
         // Far above the limits of the objects, so that one that is too large is refused as such and not left unread.
         let bytes = try CommandIO.read(path, limit: 16 << 20)
-        let isText = !bytes.isEmpty && bytes.allSatisfy { (0x20..<0x7F).contains($0) || (0x09...0x0D).contains($0) }
-        guard isText else { return .success(bytes) }
-        let letters = bytes.filter { $0 > 0x20 }
-        guard let decoded = Base64.decode(letters) else {
-            return .failure(
-                MalformedInput(
-                    code: .malformedBase64, reason: "expected standard base64 with padding and without spaces"))
+        do throws(MalformedInput) {
+            return .success(try PastedBytes(reading: bytes, wanted: .object, mayBeRaw: true).bytes)
+        } catch {
+            return .failure(error)
         }
-        return .success(decoded)
     }
 
     /// Reads the PEM certificates of every `--trust-root` and makes roots of all of them, with faults that name the file; nil without any.

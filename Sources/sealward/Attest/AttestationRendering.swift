@@ -10,6 +10,8 @@ struct AttestationAnswer {
     let verdict: AttestationVerdict
     /// Whether a refused receipt refuses the whole.
     let requiresReceipt: Bool
+    /// Whether roots were named that replace Apple's, for the receipt too.
+    let replacesRoots: Bool
 
     /// The refusal of the key, or of the receipt where it counts.
     private var refusal: Refusal? {
@@ -33,6 +35,8 @@ struct AttestationAnswer {
             .init("schema", "sealward.attestation/1"), .init("verdict", isAccepted ? "accepted" : "refused"),
             .init("step", .optional(step)), .init("code", .optional(refusal?.code.rawValue)),
             .init("message", .string(refusal?.reason ?? "all verification steps passed")),
+            .init("expected", refusal?.expected ?? .null), .init("found", refusal?.found ?? .null),
+            .init("mistake", .optional(refusal?.mistake?.name)),
         ]
         if case .accepted(let key) = verdict {
             members += [
@@ -62,9 +66,7 @@ struct AttestationAnswer {
         case .accepted(let key):
             var lines = ["accepted: all verification steps of the attestation passed"]
             if let refusal {
-                lines = [
-                    "refused: the key is accepted, its receipt is refused", "  \(refusal.code)", "  \(refusal.reason)",
-                ]
+                lines = ["refused: the key is accepted, its receipt is refused"] + refusal.lines
             }
             lines += [
                 "  app           \(key.app)",
@@ -78,11 +80,18 @@ struct AttestationAnswer {
             }
             if let extensions = key.extensions {
                 lines.append("  bundle        version \(extensions.bundleVersion ?? "not given")")
-                lines.append("  category      \(extensions.validationCategory?.description ?? "not given")")
+                lines.append("  category      \(extensions.validationCategory?.named ?? "not given")")
             }
             switch key.receiptVerdict {
             case .accepted?: lines.append("  receipt       accepted")
-            case .refused(let refusal)?: lines.append("  receipt       refused, \(refusal)")
+            case .refused(let found)?:
+                lines.append("  receipt       refused, \(found)")
+                if refusal == nil { lines += found.advice.map { "                " + $0 } }
+                if replacesRoots {
+                    lines.append(
+                        "  roots         --trust-root replaces Apple Root CA - G3, which signs receipts: name it too, or add --receipt ignore"
+                    )
+                }
             case nil: lines.append("  receipt       not judged")
             }
             return lines.joined(separator: "\n") + "\n"
@@ -98,7 +107,45 @@ extension Refusal {
 
     func text(of name: String) -> String {
         let place = step.map { " in step \($0)" } ?? ""
-        return "refused: the \(name) fails\(place)\n  \(code)\n  \(reason)\n"
+        return (["refused: the \(name) fails\(place)"] + lines).joined(separator: "\n") + "\n"
+    }
+
+    /// Code, reason, the values that differ, and what to do.
+    var lines: [String] {
+        var lines = ["  \(code)", "  \(reason)"]
+        for value in compared {
+            lines.append("  expected  \(value.name) \(value.expected ?? "(no such value)")")
+            lines.append(
+                "  found     \(value.name) \(value.found.map { $0 + value.asText } ?? "(the object does not tell it)")")
+        }
+        return lines + advice.map { "  " + $0 }
+    }
+
+    /// The mistake, if one was recognised, and what to do about the refusal.
+    var advice: [String] {
+        if let mistake {
+            return ["mistake   \(mistake.name): \(mistake.explanation)", "fix       \(mistake.action)"]
+        }
+        return CodeCatalog.explanation(of: code.rawValue).map { ["fix       \($0.action)"] } ?? []
+    }
+
+    /// What was expected, a member for each value that differs.
+    var expected: JSONValue {
+        .object(compared.compactMap { value in value.expected.map { .init(value.name, .string($0)) } })
+    }
+    /// What the object has, a member for each value that differs.
+    var found: JSONValue {
+        .object(compared.compactMap { value in value.found.map { .init(value.name, .string($0)) } })
+    }
+}
+
+extension ComparedValue {
+    /// The value that was found as text in quotes, if it is base64 of printable text.
+    fileprivate var asText: String {
+        guard name == "clientDataHash", let bytes = found.flatMap(Base64.decode), !bytes.isEmpty,
+            bytes.allSatisfy({ (0x20..<0x7F).contains($0) })
+        else { return "" }
+        return " (the text \"\(String(decoding: bytes, as: UTF8.self).terminalSafe(limit: 80))\")"
     }
 }
 

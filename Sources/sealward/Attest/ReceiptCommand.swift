@@ -5,6 +5,7 @@ import ArgumentParser
 
 struct ReceiptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "receipt", abstract: "App Attest receipts, inspected and verified.",
-        subcommands: [InspectReceiptCommand.self, VerifyReceiptCommand.self])
+        commandName: "receipt",
+        abstract: "App Attest receipts: inspected, verified, and exchanged for the risk metric.",
+        subcommands: [InspectReceiptCommand.self, VerifyReceiptCommand.self, RefreshReceiptCommand.self])
 }

@@ -18,21 +18,28 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The assertion object, raw or in base64; - is standard input.", valueName: "FILE"))
+    @Argument(
+        help: ArgumentHelp(
+            "The assertion object, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
+    @Option(
+        name: .long, help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
+        transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey
 
     @Option(name: .long, help: ArgumentHelp("The client data as text; it is hashed.", valueName: "TEXT"))
     var clientData: String?
 
-    @Option(name: .long, help: ArgumentHelp("The client data in base64; it is hashed.", valueName: "B64"))
-    var clientDataBase64: Base64Bytes?
+    @Option(
+        name: .long, help: ArgumentHelp("The client data in base64; it is hashed.", valueName: "B64"),
+        transform: PastedArgument.clientData)
+    var clientDataBase64: [UInt8]?
 
     @Option(
         name: .long,
-        help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64"))
+        help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64"),
+        transform: PastedArgument.clientDataHash)
     var clientDataHash: ClientDataHash?
 
     @Option(
@@ -56,8 +63,17 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             let verdict: AssertionVerdict
             switch input {
             case .success(let bytes):
-                verdict = AssertionVerifier(app: judgement.appId).verify(
+                let verifier = AssertionVerifier(app: judgement.appId)
+                let first = verifier.verify(
                     bytes, publicKey: publicKey, clientDataHash: hash, previousCounter: counter)
+                verdict =
+                    if case .refused(let refusal) = first {
+                        .refused(
+                            verifier.explained(
+                                refusal, of: bytes, publicKey: publicKey, clientDataHash: hash, clientData: hashedData))
+                    } else {
+                        first
+                    }
             case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
             }
             let text =
@@ -71,8 +87,11 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
 
     private var hash: ClientDataHash {
         if let clientDataHash { return clientDataHash }
-        return ClientDataHash(hashing: clientDataBase64?.bytes ?? Array((clientData ?? "").utf8))
+        return ClientDataHash(hashing: hashedData ?? [])
     }
+
+    /// What the hash is of; nil if the hash itself was given.
+    private var hashedData: [UInt8]? { clientDataBase64 ?? clientData.map { Array($0.utf8) } }
 }
 
 extension AssertionVerdict {
@@ -82,13 +101,15 @@ extension AssertionVerdict {
         case .accepted(let assertion):
             [
                 "schema": "sealward.assertion/1", "verdict": "accepted", "step": nil, "code": nil,
-                "message": "all verification steps passed", "counter": .integer(Int(assertion.counter)),
+                "message": "all verification steps passed", "expected": nil, "found": nil, "mistake": nil,
+                "counter": .integer(Int(assertion.counter)),
                 "extensions": assertion.extensions?.json ?? nil,
             ]
         case .refused(let refusal):
             [
                 "schema": "sealward.assertion/1", "verdict": "refused", "step": .optional(refusal.step),
                 "code": .string(refusal.code.rawValue), "message": .string(refusal.reason),
+                "expected": refusal.expected, "found": refusal.found, "mistake": .optional(refusal.mistake?.name),
                 "counter": .optional(claimedCounter.map(Int.init)), "extensions": nil,
             ]
         }

@@ -18,25 +18,32 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The attestation object, raw or in base64; - is standard input.", valueName: "FILE"))
+    @Argument(
+        help: ArgumentHelp(
+            "The attestation object, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
     var file: String
 
     @Option(name: .long, help: ArgumentHelp("The environment of the key.", valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment
 
-    @Option(name: .long, help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"))
+    @Option(
+        name: .long, help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"),
+        transform: PastedArgument.keyId)
     var keyId: KeyIdentifier
 
     @Option(name: .long, help: ArgumentHelp("The challenge as text; it is hashed.", valueName: "TEXT"))
     var challenge: String?
 
-    @Option(name: .long, help: ArgumentHelp("The challenge in base64; it is hashed.", valueName: "B64"))
-    var challengeBase64: Base64Bytes?
+    @Option(
+        name: .long, help: ArgumentHelp("The challenge in base64; it is hashed.", valueName: "B64"),
+        transform: PastedArgument.bytes)
+    var challengeBase64: [UInt8]?
 
     @Option(
         name: .long,
-        help: ArgumentHelp("The hash that the app passed to attestKey, used as is: 16 bytes or more.", valueName: "B64")
-    )
+        help: ArgumentHelp(
+            "The hash that the app passed to attestKey, used as is: 16 bytes or more.", valueName: "B64"),
+        transform: PastedArgument.clientDataHash)
     var clientDataHash: ClientDataHash?
 
     @Option(
@@ -57,7 +64,9 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("Accept only this validation category (iOS 27 and later); repeatable.", valueName: "N"))
+        help: ArgumentHelp(
+            "Accept only this validation category (iOS 27 and later); repeatable. 1 is the system, 2 TestFlight, 3 development, 4 the App Store, 5 enterprise or ad hoc, 6 Developer ID, 10 other.",
+            valueName: "N"))
     var validationCategory: [UInt32] = []
 
     @Option(
@@ -91,11 +100,18 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             let verdict: AttestationVerdict
             switch try AttestInput.read(file) {
             case .success(let bytes):
-                verdict = await verifier.verify(bytes, keyId: keyId, clientDataHash: hash, at: judgement.instant)
+                let first = await verifier.verify(bytes, keyId: keyId, clientDataHash: hash, at: judgement.instant)
+                verdict =
+                    if case .refused(let refusal) = first {
+                        .refused(verifier.explained(refusal, of: bytes, clientDataHash: hash, clientData: hashedData))
+                    } else {
+                        first
+                    }
             case .failure(let malformed):
                 verdict = .refused(Refusal(reading: malformed))
             }
-            let answer = AttestationAnswer(verdict: verdict, requiresReceipt: receipt == .require)
+            let answer = AttestationAnswer(
+                verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)
             let text = judgement.format == .json ? answer.json.rendered() + "\n" : answer.text.fitted
             try CommandIO.write(text, to: judgement.shared.output)
             return answer.isAccepted ? .clean : .findings
@@ -114,8 +130,11 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     private var hash: ClientDataHash {
         if let clientDataHash { return clientDataHash }
-        return ClientDataHash(hashing: challengeBase64?.bytes ?? Array((challenge ?? "").utf8))
+        return ClientDataHash(hashing: hashedData ?? [])
     }
+
+    /// What the hash is of; nil if the hash itself was given.
+    private var hashedData: [UInt8]? { challengeBase64 ?? challenge.map { Array($0.utf8) } }
 
     private var policy: AttestationPolicy {
         var policy = AttestationPolicy()

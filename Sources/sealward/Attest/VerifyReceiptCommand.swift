@@ -17,10 +17,13 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The receipt, raw or in base64; - is standard input.", valueName: "FILE"))
+    @Argument(
+        help: ArgumentHelp("The receipt, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("The attested key: 65 bytes in X9.63 form.", valueName: "B64"))
+    @Option(
+        name: .long, help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
+        transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey?
 
     @Option(
@@ -76,7 +79,8 @@ struct InspectReceiptCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The receipt, raw or in base64; - is standard input.", valueName: "FILE"))
+    @Argument(
+        help: ArgumentHelp("The receipt, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
     var file: String
 
     @OptionGroup var form: InspectionOptions

@@ -23,8 +23,8 @@ struct DeviceCheckCommand: AsyncParsableCommand {
     )
 }
 
-/// What the three subcommands have in common.
-struct DeviceCheckOptions: ParsableArguments {
+/// The account that asks Apple, and how Apple is reached.
+struct AppleAccountOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The team id.", valueName: "ID"))
     var teamId: String
 
@@ -34,16 +34,39 @@ struct DeviceCheckOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The key: Apple's .p8 file.", valueName: "FILE"))
     var keyFile: String
 
+    @Option(help: ArgumentHelp("A base URL other than Apple's, for a simulator.", valueName: "URL"))
+    var baseURL: String?
+
+    @OptionGroup var connection: ReachOptions
+
+    func authorization() async throws -> AppleAuthorization {
+        let pem = String(decoding: try CommandIO.readText(keyFile, limit: 64 << 10), as: UTF8.self)
+        do {
+            return try await AppleAuthorization(teamId: teamId, keyId: keyId, privateKeyPEM: pem)
+        } catch {
+            throw CommandFault("\(CommandIO.name(of: keyFile)): \(error.reason).")
+        }
+    }
+
+    /// The address that was given, or Apple's.
+    func endpoint(orApples apples: AppleEndpoint) throws -> AppleEndpoint {
+        guard let baseURL else { return apples }
+        guard let other = AppleEndpoint(baseURL) else { throw ValidationError.address(baseURL, of: "--base-url") }
+        return other
+    }
+
+    func transport() throws -> LiveAppleTransport { LiveAppleTransport(reach: try connection.reach()) }
+}
+
+/// What the three subcommands have in common.
+struct DeviceCheckOptions: ParsableArguments {
+    @OptionGroup var account: AppleAccountOptions
+
     @Option(help: ArgumentHelp("The device token, base64 as the device gave it.", valueName: "FILE"))
     var deviceTokenFile: String
 
     @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment = .production
-
-    @Option(help: ArgumentHelp("A base URL other than Apple's, for a simulator.", valueName: "URL"))
-    var baseURL: String?
-
-    @OptionGroup var connection: ReachOptions
 
     @Option(help: ArgumentHelp("The id of this transaction; by default a new one.", valueName: "ID"))
     var transactionId: String?
@@ -56,20 +79,13 @@ struct DeviceCheckOptions: ParsableArguments {
     var transaction: String { transactionId ?? UUID().uuidString.lowercased() }
 
     func client() async throws -> DeviceCheckClient {
-        let pem = String(decoding: try CommandIO.readText(keyFile, limit: 64 << 10), as: UTF8.self)
-        let authorization: AppleAuthorization
-        do {
-            authorization = try await AppleAuthorization(teamId: teamId, keyId: keyId, privateKeyPEM: pem)
-        } catch {
-            throw CommandFault("\(CommandIO.name(of: keyFile)): \(error.reason).")
+        if account.baseURL != nil, environment == .development {
+            CommandIO.say("sealward: --environment has no effect beside --base-url.")
         }
-        var endpoint = environment == .production ? AppleEndpoint.deviceCheck : .deviceCheckDevelopment
-        if let baseURL {
-            guard let other = AppleEndpoint(baseURL) else { throw ValidationError.address(baseURL, of: "--base-url") }
-            endpoint = other
-        }
-        let transport = LiveAppleTransport(reach: try connection.reach())
-        return DeviceCheckClient(transport: transport, authorization: authorization, endpoint: endpoint)
+        let apples = environment == .production ? AppleEndpoint.deviceCheck : .deviceCheckDevelopment
+        return DeviceCheckClient(
+            transport: try account.transport(), authorization: try await account.authorization(),
+            endpoint: try account.endpoint(orApples: apples))
     }
 
     func token(_ file: String) throws -> String { try CommandIO.token(file, kind: "device token") }

@@ -17,30 +17,6 @@ extension AppIdentity: ExpressibleByArgument {
     public init?(argument: String) { try? self.init(argument) }
 }
 
-extension KeyIdentifier: ExpressibleByArgument {
-    /// Reads base64.
-    public init?(argument: String) {
-        guard let bytes = Base64.decode(argument) else { return nil }
-        self.init(bytes: bytes)
-    }
-}
-
-extension AttestationPublicKey: ExpressibleByArgument {
-    /// Reads the base64 of 65 bytes in X9.63 form.
-    public init?(argument: String) {
-        guard let bytes = Base64.decode(argument) else { return nil }
-        try? self.init(x963Representation: bytes)
-    }
-}
-
-extension ClientDataHash: ExpressibleByArgument {
-    /// Reads the base64 of a hash that is used as it is.
-    public init?(argument: String) {
-        guard let bytes = Base64.decode(argument) else { return nil }
-        try? self.init(precomputed: bytes)
-    }
-}
-
 extension Loader: ExpressibleByArgument {}
 
 extension OSProfile: ExpressibleByArgument {

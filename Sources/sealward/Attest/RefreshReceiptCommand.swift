@@ -1,0 +1,92 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import AppleServices
+import ArgumentParser
+import Findings
+import Foundation
+import StrictJSON
+
+struct RefreshReceiptCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "refresh",
+        abstract: "Exchange a receipt at Apple for a newer one, which has the risk metric.",
+        discussion: """
+            Sends the receipt in base64 with a developer token to /v1/attestationData and verifies the answer. Field 17, the risk metric, is the \
+            approximate number of keys that the device attested for the app in the last thirty days. Apple answers 304 before the time in \
+            field 19, and 404 thirty days after the last attestation.
+
+            Example:
+              sealward receipt refresh receipt.b64 --app-id ABCDE12345.com.example.app --team-id ABCDE12345 --key-id KEY7890123 \\
+                --key-file AuthKey.p8
+
+            Exit status: 0 a newer receipt that is accepted, 1 one that is refused, 2 no newer receipt.
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("The receipt, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
+    var file: String
+
+    @OptionGroup var account: AppleAccountOptions
+
+    @Option(help: ArgumentHelp("The environment of the key: production or development.", valueName: "ENVIRONMENT"))
+    var environment: AttestationEnvironment = .production
+
+    @Option(
+        name: .long,
+        help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
+    var trustRoot: [String] = []
+
+    @OptionGroup var judgement: JudgementOptions
+
+    func run() async throws {
+        try await CommandIO.run {
+            let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
+            let input = try AttestInput.read(file)
+            let old: [UInt8]
+            do throws(MalformedInput) {
+                old = try input.get()
+                _ = try Receipt(decoding: old)
+            } catch {
+                throw error.fault(in: file)
+            }
+            let apples = environment == .production ? AppleEndpoint.data : .dataDevelopment
+            let client = ReceiptRefreshClient(
+                transport: try account.transport(), authorization: try await account.authorization(),
+                endpoint: try account.endpoint(orApples: apples))
+            let outcome = try await client.refresh(old, at: judgement.instant)
+            guard case .renewed(let bytes) = outcome else {
+                let explanation = CodeCatalog.explanation(of: outcome.code.rawValue)
+                CommandIO.say("sealward: no newer receipt: \(explanation?.meaning ?? "no answer") (\(outcome.code)).")
+                if let explanation { CommandIO.say("sealward: \(explanation.action).") }
+                return .undetermined
+            }
+            var receipt: Receipt?
+            let verdict: ReceiptVerdict
+            do throws(MalformedInput) {
+                let read = try Receipt(decoding: bytes)
+                receipt = read
+                verdict = await ReceiptVerifier(roots: roots).verify(
+                    read, ReceiptExpectations(app: judgement.appId, type: .receipt), at: judgement.instant)
+            } catch {
+                verdict = .refused(Refusal(reading: error))
+            }
+            let text = "\(verdict.text)\(receipt.map(\.listing) ?? "")  receipt  \(Base64.encode(bytes))\n"
+            try CommandIO.write(
+                judgement.format == .json
+                    ? verdict.json(receipt).adding("receipt", .string(Base64.encode(bytes))).rendered() + "\n" : text,
+                to: judgement.shared.output)
+            if case .accepted = verdict { return .clean }
+            return .findings
+        }
+    }
+}
+
+extension JSONValue {
+    /// An object with one more member at its end.
+    fileprivate func adding(_ name: String, _ value: JSONValue) -> JSONValue {
+        .object((members ?? []) + [.init(name, value)])
+    }
+}

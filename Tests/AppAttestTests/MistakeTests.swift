@@ -1,0 +1,170 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Crypto
+import DeviceSimulator
+import Findings
+import Foundation
+import Testing
+
+/// Each usual mistake is made with a simulated device, and named.
+@Suite struct MistakeTests {
+    private static func sha(_ bytes: some Sequence<UInt8>) -> [UInt8] { Array(SHA256.hash(data: Array(bytes))) }
+    private static func hex(_ bytes: [UInt8]) -> [UInt8] {
+        Array(bytes.map { String(format: "%02x", $0) }.joined().utf8)
+    }
+    private static func base64(_ bytes: [UInt8]) -> [UInt8] { Array(Data(bytes).base64EncodedString().utf8) }
+
+    /// What the app passed as clientDataHash, what the server took for the client data, and the mistake.
+    private static let cases: [(passed: [UInt8], clientData: [UInt8], mistake: String?)] = {
+        let challenge = Array("a challenge of the server".utf8)
+        return [
+            (challenge, challenge, "unhashed"),
+            (sha(sha(challenge)), challenge, "hashed-twice"),
+            (sha(hex(challenge)), challenge, "hex-hashed"),
+            (sha(hex(sha(challenge))), challenge, "hex-hashed"),
+            (sha(base64(challenge)), challenge, "base64-text-hashed"),
+            (sha(base64(sha(challenge))), challenge, "base64-text-hashed"),
+            (sha(challenge), base64(challenge), "base64-text-hashed"),
+            (sha(challenge), hex(challenge), "hex-hashed"),
+            (sha("another challenge".utf8), challenge, nil),
+        ]
+    }()
+
+    @Test(arguments: cases.indices) func ofAnAttestation(_ index: Int) async throws {
+        let (passed, clientData, mistake) = Self.cases[index]
+        let stage = try Stage()
+        let request = SimulatedAttestationRequest(
+            publicKey: stage.publicKey, app: stage.app, system: stage.system, clientDataHash: passed)
+        let object = try stage.authority.attest(request, at: stage.instant).object
+        let verifier = try stage.verifier()
+        let hash = ClientDataHash(hashing: clientData)
+        let verdict = await verifier.verify(
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: hash, at: stage.instant)
+        let refusal = verifier.explained(
+            try #require(verdict.refusal), of: object, clientDataHash: hash, clientData: clientData)
+        #expect(refusal.code == "attest.nonce.mismatch")
+        #expect(refusal.mistake?.name == mistake)
+        let compared = try #require(refusal.compared.first { $0.name == "clientDataHash" })
+        #expect(compared.expected == Data(hash.bytes).base64EncodedString())
+        #expect(compared.found == Data(passed).base64EncodedString())
+    }
+
+    /// With the hash alone, what follows from it is found all the same.
+    @Test func ofAnAttestationWhoseClientDataIsUnknown() async throws {
+        let stage = try Stage()
+        let challenge = Array("a challenge of the server".utf8)
+        for (passed, mistake) in [(challenge, "unhashed"), (Self.sha(Self.sha(challenge)), "hashed-twice")] {
+            let request = SimulatedAttestationRequest(
+                publicKey: stage.publicKey, app: stage.app, system: stage.system, clientDataHash: passed)
+            let object = try stage.authority.attest(request, at: stage.instant).object
+            let verifier = try stage.verifier()
+            let hash = ClientDataHash(hashing: challenge)
+            let verdict = await verifier.verify(
+                object, keyId: try stage.attestationKey.keyId, clientDataHash: hash, at: stage.instant)
+            let refusal = verifier.explained(try #require(verdict.refusal), of: object, clientDataHash: hash)
+            #expect(refusal.mistake?.name == mistake)
+        }
+    }
+
+    @Test(arguments: cases.indices) func ofAnAssertion(_ index: Int) throws {
+        let (passed, clientData, mistake) = Self.cases[index]
+        let stage = try Stage()
+        let object = try SimulatedAssertion.make(
+            key: stage.key, app: stage.app, system: stage.system, counter: 7, clientDataHash: passed)
+        #expect(try explained(object, stage, clientData)?.mistake?.name == mistake)
+    }
+
+    @Test func jsonThatWasWrittenAnewIsNamed() throws {
+        let stage = try Stage()
+        let signed = Array(#"{"url":"https:\/\/example.com\/","n":1}"#.utf8)
+        let object = try SimulatedAssertion.make(
+            key: stage.key, app: stage.app, system: stage.system, counter: 7, clientDataHash: Self.sha(signed))
+        for sent in [#"{"url":"https://example.com/","n":1}"#, #"{"url":"https:\/\/example.com\/","n":1}"# + "\n"] {
+            #expect(try explained(object, stage, Array(sent.utf8))?.mistake?.name == "json-rewritten")
+        }
+    }
+
+    /// A signer of its own: the nonce taken for the digest, and a signature of 64 bytes.
+    @Test func signersOfOnesOwnAreNamed() throws {
+        let stage = try Stage()
+        let clientData = Array("data".utf8)
+        let genuine = try SimulatedAssertion.make(
+            key: stage.key, app: stage.app, system: stage.system, counter: 7, clientDataHash: Self.sha(clientData))
+        let data = try #require(authenticatorData(genuine))
+        let nonce = SHA256.hash(data: data + Self.sha(clientData))
+        let single = try stage.key.signature(for: nonce).derRepresentation
+        #expect(try explained(assertion(single, data), stage, clientData)?.mistake?.name == "single-hash")
+        let raw = try stage.key.signature(for: Data(nonce)).rawRepresentation
+        #expect(try explained(assertion(raw, data), stage, clientData)?.mistake?.name == "raw-signature")
+    }
+
+    @Test(arguments: [
+        ("ZZZZZ12345.com.example.app", "app-id-prefix"), ("ABCDE12345.com.example.App", "app-id-case"),
+        ("ABCDE12345.com.example.other", nil),
+    ])
+    func theAppThatAnObjectNamesIsShown(_ expected: String, _ mistake: String?) async throws {
+        let stage = try Stage()
+        let object = try stage.authority.attest(stage.request, at: stage.instant).object
+        let verifier = AttestationVerifier(
+            apps: [try AppIdentity(expected)], environments: [stage.environment],
+            roots: try AttestationRoots(pem: stage.authority.attestationRootPEM), receiptRoots: nil)
+        let verdict = await verifier.verify(
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        let refusal = verifier.explained(try #require(verdict.refusal), of: object, clientDataHash: stage.hash)
+        #expect(refusal.code == "attest.app-id.mismatch")
+        let compared = try #require(refusal.compared.first { $0.name == "appId" })
+        #expect(compared.expected == expected)
+        #expect(compared.found == stage.app.applicationId)
+        #expect(refusal.mistake?.name == mistake)
+    }
+
+    /// Every refusal that compares values shows both, for each of the simulator's faults.
+    @Test func otherRefusalsShowBothValues() async throws {
+        let stage = try Stage()
+        let object = try stage.authority.attest(stage.request, at: stage.instant).object
+        let other = try #require(KeyIdentifier(bytes: [UInt8](repeating: 1, count: 32)))
+        let verifier = try stage.verifier()
+        let key = await verifier.verify(object, keyId: other, clientDataHash: stage.hash, at: stage.instant)
+        #expect(key.refusal?.compared.first?.expected == other.base64)
+        #expect(key.refusal?.compared.first?.found == (try stage.attestationKey.keyId.base64))
+        let late = await verifier.verify(
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash,
+            at: stage.instant.addingTimeInterval(86_400 * 3650))
+        #expect(late.refusal?.compared.first?.found?.hasPrefix("until ") == true)
+        let counter = try stage.assertionVerdict(try stage.assertion(counter: 6), previous: 6)
+        #expect(counter.refusal?.compared.first?.found == "6")
+        #expect(counter.refusal?.compared.first?.expected == "more than 6")
+    }
+
+    private func explained(_ object: [UInt8], _ stage: Stage, _ clientData: [UInt8]) throws -> Refusal? {
+        let verifier = AssertionVerifier(app: try stage.identity)
+        let hash = ClientDataHash(hashing: clientData)
+        let key = try stage.attestationKey
+        let verdict = verifier.verify(object, publicKey: key, clientDataHash: hash, previousCounter: 0)
+        #expect(verdict.code == "assert.signature.invalid")
+        return verdict.refusal.map {
+            verifier.explained($0, of: object, publicKey: key, clientDataHash: hash, clientData: clientData)
+        }
+    }
+
+    /// The 37 bytes and what follows behind `authenticatorData` in a simulated assertion.
+    private func authenticatorData(_ assertion: [UInt8]) -> [UInt8]? {
+        try? AssertionObject(decoding: assertion).authenticatorData.bytes.map { $0 }
+    }
+
+    private func assertion(_ signature: Data, _ data: [UInt8]) -> [UInt8] {
+        func text(_ text: String) -> [UInt8] { [0x60 + UInt8(text.utf8.count)] + Array(text.utf8) }
+        func bytes(_ bytes: [UInt8]) -> [UInt8] { [0x58, UInt8(bytes.count)] + bytes }
+        return [0xA2] + text("signature") + bytes(Array(signature)) + text("authenticatorData") + bytes(data)
+    }
+}
+
+extension AttestationVerdict {
+    fileprivate var refusal: Refusal? { if case .refused(let refusal) = self { refusal } else { nil } }
+}
+
+extension AssertionVerdict {
+    fileprivate var refusal: Refusal? { if case .refused(let refusal) = self { refusal } else { nil } }
+}
