@@ -153,10 +153,11 @@ package struct PastedBytes: Sendable, Equatable {
 
         /// The first reading of a text that gives what is wanted.
         mutating func find(_ text: ArraySlice<UInt8>, _ forms: [String], depth: Int) -> PastedBytes? {
+            let whole = text
             let text = text.trimmed
             guard depth < 4, budget > 0, !text.isEmpty else { return nil }
             budget -= 1
-            for (form, bytes) in PastedBytes.decoded(text) where !bytes.isEmpty {
+            for (form, bytes) in PastedBytes.decoded(text) + PastedBytes.blanksRestored(whole) where !bytes.isEmpty {
                 let read = PastedBytes(bytes, forms + [form])
                 if wanted.accepts(bytes) { return read }
                 if first == nil { first = read }
@@ -189,12 +190,15 @@ package struct PastedBytes: Sendable, Equatable {
             let padded = unpadded + [UInt8](repeating: UInt8(ascii: "="), count: (4 - unpadded.count % 4) % 4)
             if padded != letters, let bytes = Base64.decode(padded) { found.append(("base64 without padding", bytes)) }
         }
-        if text.contains(UInt8(ascii: " ")) {
-            let restored = text.map { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }.filter { !isSpace($0) }
-            if let bytes = Base64.decode(restored) { found.append(("base64 with blanks for +", bytes)) }
-        }
         if let bytes = word.hexadecimalBytes { found.append(("hexadecimal", bytes)) }
         return found
+    }
+
+    /// Base64 in which each `+` became a blank, as forms decode it: also at its ends.
+    private static func blanksRestored(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        guard text.contains(UInt8(ascii: " ")) else { return [] }
+        let restored = text.map { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }.filter { !isSpace($0) }
+        return Base64.decode(restored).map { [("base64 with blanks for +", $0)] } ?? []
     }
 
     /// What is around a text: quotes, JSON, a print of a language, PEM, a URI.
