@@ -24,6 +24,8 @@ final class ScriptedApple: AppleTransport, Sendable {
         /// What an answer says that is not 200.
         var refusal = ""
         var receipt: [UInt8]?
+        /// What a host answers instead, by a part of its name.
+        var hosts: [String: (status: Int, text: String)] = [:]
     }
 
     let state = NIOLockedValueBox(State())
@@ -31,6 +33,9 @@ final class ScriptedApple: AppleTransport, Sendable {
     func send(_ request: AppleRequest) async throws -> AppleAnswer {
         state.withLockedValue { state in
             state.requests.append(request)
+            if let other = state.hosts.first(where: { request.url.contains($0.key) })?.value {
+                return AppleAnswer(status: other.status, headers: [:], body: Array(other.text.utf8))
+            }
             if state.status != 200 {
                 return AppleAnswer(status: state.status, headers: [:], body: Array(state.refusal.utf8))
             }
@@ -108,6 +113,43 @@ final class PatientApple: AppleTransport, Sendable {
             let down = try await call("query")
             #expect(down.verdict == "503 apple.unavailable")
             #expect(down.headers["retry-after"] != nil)
+        }
+    }
+
+    /// A token of a development build is found out by Apple's 400 in production, never by a fault there.
+    @Test func tokensOfBothEnvironmentsAreAsked() async throws {
+        let apple = ScriptedApple()
+        try await RunningService.with(configuration(), transport: apple) {
+            (service: RunningService) async throws -> Void in
+            func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
+                let body = JSONValue.object(
+                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
+                return try await service.post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
+            }
+            func hosts() -> [Bool] {
+                apple.state.withLockedValue { state in
+                    defer { state.requests = [] }
+                    return state.requests.map { $0.url.contains("development") }
+                }
+            }
+            #expect(try await call("query")["environment"] == "production")
+            #expect(hosts() == [false])
+            apple.state.withLockedValue { $0.hosts = ["//api.devicecheck": (400, "Bad Device Token")] }
+            #expect(try await call("query")["environment"] == "development")
+            #expect(hosts() == [false, true])
+            // Both bits: the environment is found out by reading, so nothing is written to the wrong one.
+            let both = try await call("update", [.init("bits", ["banned": true, "welcome": true])])
+            #expect(both["environment"] == "development")
+            #expect(apple.state.withLockedValue { $0.requests.first?.url.hasSuffix("query_two_bits") } == true)
+            #expect(hosts() == [false, true, true, true])
+            #expect(try await call("query", [.init("environment", "production")]).verdict == "400 deviceToken.invalid")
+            #expect(hosts() == [false])
+            #expect(try await call("query", [.init("environment", "development")])["environment"] == "development")
+            #expect(hosts() == [true])
+            #expect(try await call("query", [.init("environment", "sandbox")]).verdict == "400 request.malformed")
+            apple.state.withLockedValue { $0.hosts = ["//api.devicecheck": (503, "")] }
+            #expect(try await call("query").verdict == "503 apple.unavailable")
+            #expect(hosts().allSatisfy { !$0 })
         }
     }
 

@@ -144,14 +144,15 @@ struct AppCheckHandler: Handler {
         let body = try AppCheckBody(call.body)
         let deviceToken = Base64.encode(try body.bytes(.init("deviceToken", "device_token")))
         let limitedUse = try body.limitedUse()
-        let client = try device.client(environment: served.app.deviceTokenEnvironment)
+        let environments = try device.environments(named: nil, of: served.app)
         return try await modes.counted(served.app, call, keyId: nil) {
-            do throws(DeviceCheckFault) {
-                try await client.validate(
-                    deviceToken: deviceToken, transactionId: Base64.encodeURL(sources.random(16)), at: call.now)
-            } catch {
-                guard error.code == .deviceTokenInvalid else { throw error }
-                throw ProofRefusal(.deviceTokenInvalid, evidence: error.reason)
+            do {
+                _ = try await device.first(environments) {
+                    try await $0.validate(
+                        deviceToken: deviceToken, transactionId: Base64.encodeURL(sources.random(16)), at: call.now)
+                }
+            } catch let fault as DeviceCheckFault where fault.code == .deviceTokenInvalid {
+                throw ProofRefusal(.deviceTokenInvalid, evidence: fault.reason)
             }
             return .json(try issue(.device, TrustTier.low.rawValue, limitedUse, served, call))
         }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import AppleServices
 import DeviceCheckBits
 import Findings
@@ -21,6 +22,35 @@ struct DeviceBits: Sendable {
             throw Problem(.appleUnavailable, retryAfterSeconds: 60, evidence: "no Apple account is configured")
         }
         return apple.deviceCheck(environment: environment)
+    }
+
+    /// The environments to ask in, in order: the one that was named, or production first and then development if the app has both.
+    ///
+    /// - Throws: ``Problem`` `policy.environment` for one that the app does not have, `request.malformed` for one that there is not.
+    func environments(named name: String?, of app: ServedApp) throws(Problem) -> [AttestationEnvironment] {
+        let all: [AttestationEnvironment] = [.production, .development].filter(app.settings.environments.contains)
+        guard let name else { return all }
+        guard let environment = AttestationEnvironment(rawValue: name) else {
+            throw Problem(.requestMalformed, evidence: "environment must be production or development")
+        }
+        guard all.contains(environment) else { throw Problem(.policyEnvironment) }
+        return [environment]
+    }
+
+    /// Asks in the first environment, and in the next one only after Apple's 400 for the token: a fault says nothing about the token.
+    func first<Value: Sendable>(
+        _ environments: [AttestationEnvironment], _ ask: (DeviceCheckClient) async throws -> Value
+    ) async throws -> (value: Value, client: DeviceCheckClient, environment: AttestationEnvironment) {
+        var refusal: DeviceCheckFault?
+        for environment in environments {
+            let client = try client(environment: environment.rawValue)
+            do {
+                return (try await ask(client), client, environment)
+            } catch let fault as DeviceCheckFault where fault.code == .deviceTokenInvalid && fault.status == 400 {
+                refusal = refusal ?? fault
+            }
+        }
+        throw refusal ?? DeviceCheckFault.tokenInvalid
     }
 
     func registry() throws(Problem) -> BitRegistry {

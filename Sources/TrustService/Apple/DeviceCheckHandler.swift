@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import AppleServices
 import DeviceCheckBits
 import Findings
@@ -20,13 +21,13 @@ struct DeviceCheckHandler: Handler {
         ]
     }
 
-    /// The client for an app of a body, and the registry of bits.
+    /// Where to ask for an app of a body, and the registry of bits.
     private func deviceCheck(
         _ body: RequestBody, _ call: Call
-    ) throws(Problem) -> (client: DeviceCheckClient, registry: BitRegistry, target: AuditTarget) {
+    ) throws(Problem) -> (environments: [AttestationEnvironment], registry: BitRegistry, target: AuditTarget) {
         let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
-        let client = try device.client(environment: app.deviceTokenEnvironment)
-        return (client, try device.registry(), .app(app.settings.id))
+        let environments = try device.environments(named: try body.optionalString("environment", limit: 16), of: app)
+        return (environments, try device.registry(), .app(app.settings.id))
     }
 
     /// `POST /v1/devicecheck/query`.
@@ -34,9 +35,11 @@ struct DeviceCheckHandler: Handler {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
-        let (client, registry, target) = try deviceCheck(body, call)
-        let state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
-        return .json(DeviceCheckHandler.document(state, registry, at: call.now)).about(target)
+        let (environments, registry, target) = try deviceCheck(body, call)
+        let (state, _, environment) = try await device.first(environments) {
+            try await $0.query(deviceToken: token, transactionId: transaction, at: call.now)
+        }
+        return .json(DeviceCheckHandler.document(state, environment, registry, at: call.now)).about(target)
     }
 
     /// `POST /v1/devicecheck/update`: named bits change, the other keeps the value that counts.
@@ -47,7 +50,7 @@ struct DeviceCheckHandler: Handler {
         guard let members = body.value("bits")?.members, !members.isEmpty else {
             throw Problem(.requestMalformed, evidence: "bits must be an object that is not empty")
         }
-        let (client, registry, target) = try deviceCheck(body, call)
+        let (environments, registry, target) = try deviceCheck(body, call)
         var changes: [String: Bool] = [:]
         for member in members {
             guard case .bool(let value) = member.value, let name = registry[member.name]?.name, changes[name] == nil
@@ -59,9 +62,11 @@ struct DeviceCheckHandler: Handler {
             changes[name] = value
         }
         let month = YearMonth(containing: call.now)
-        var state = DeviceBitState.neverSet
-        if changes.count < 2 {
-            state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
+        // Reads first also where both bits are written, if the token may be of either environment: a write is never tried to find that out.
+        let readsFirst = changes.count < 2 || environments.count > 1
+        var (state, client, environment) = try await device.first(environments) {
+            readsFirst
+                ? try await $0.query(deviceToken: token, transactionId: transaction, at: call.now) : .neverSet
         }
         for _ in 0..<DeviceBits.attempts {
             guard let bits = registry.bits(changing: changes, of: state, now: month) else {
@@ -72,8 +77,10 @@ struct DeviceCheckHandler: Handler {
             // Whoever read before this write and writes after it takes the bit back without knowing.
             state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
             if changes.allSatisfy({ name, value in registry[name].map { state.bits[$0.bit] == value } ?? false }) {
-                return .json(DeviceCheckHandler.document(.set(bits, lastUpdate: month), registry, at: call.now))
-                    .about(target)
+                return .json(
+                    DeviceCheckHandler.document(.set(bits, lastUpdate: month), environment, registry, at: call.now)
+                )
+                .about(target)
             }
         }
         throw DeviceBits.overwritten
@@ -84,16 +91,21 @@ struct DeviceCheckHandler: Handler {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
-        let (client, _, target) = try deviceCheck(body, call)
-        try await client.validate(deviceToken: token, transactionId: transaction, at: call.now)
+        let (environments, _, target) = try deviceCheck(body, call)
+        _ = try await device.first(environments) {
+            try await $0.validate(deviceToken: token, transactionId: transaction, at: call.now)
+        }
         return Answer.empty(204).about(target)
     }
 
-    private static func document(_ state: DeviceBitState, _ registry: BitRegistry, at now: Date) -> JSONValue {
+    private static func document(
+        _ state: DeviceBitState, _ environment: AttestationEnvironment, _ registry: BitRegistry, at now: Date
+    ) -> JSONValue {
         let bits = registry.named(state, now: YearMonth(containing: now))
         return [
             "bits": .object(bits.map { JSONValue.Member($0.name, .bool($0.value)) }),
             "lastUpdate": .optional(state.lastUpdate?.description), "set": .bool(state.isSet),
+            "environment": .string(environment.rawValue),
         ]
     }
 }

@@ -50,11 +50,12 @@ struct PromotionHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             // What can be known before the assertion is spent is asked before.
-            let (client, claim) = try await proofs.accept(presented, app, call) { judged in
-                let client = try device.client(environment: judged.key.environment)
-                return (client, try self.claim(rule, app, .key(judged.key.id), signed.transactionId))
+            let (environments, claim) = try await proofs.accept(presented, app, call) { judged in
+                let environments = [AttestationEnvironment(rawValue: judged.key.environment) ?? .production]
+                _ = try device.client(environment: judged.key.environment)
+                return (environments, try self.claim(rule, app, .key(judged.key.id), signed.transactionId))
             }
-            return try await decide(claim, rule, signed.tokens, client, call)
+            return try await decide(claim, rule, signed.tokens, environments, call)
         }
     }
 
@@ -66,8 +67,9 @@ struct PromotionHandler: Handler {
         let subject = try PromotionHandler.subject(body)
         let tokens = try DeviceTokens(body.value("deviceTokens"))
         let claim = try claim(rule, app, subject, try body.string("transactionId", limit: 128))
-        let client = try device.client(environment: app.deviceTokenEnvironment)
-        var answer = try await decide(claim, rule, tokens, client, call)
+        let environments = try device.environments(named: try body.optionalString("environment", limit: 16), of: app)
+        _ = try device.client(environment: app.deviceTokenEnvironment)
+        var answer = try await decide(claim, rule, tokens, environments, call)
         answer.target = .promotion(rule.meaning.name, app: app.settings.id)
         return answer
     }
@@ -117,12 +119,12 @@ struct PromotionHandler: Handler {
     ///
     /// The right is a claim too, of a promotion that no bit can have. If nobody learned what Apple did, it ends with its time.
     private func decide(
-        _ claim: PromotionClaim, _ rule: PromotionRule, _ tokens: DeviceTokens, _ client: DeviceCheckClient,
-        _ call: Call
+        _ claim: PromotionClaim, _ rule: PromotionRule, _ tokens: DeviceTokens,
+        _ environments: [AttestationEnvironment], _ call: Call
     ) async throws -> Answer {
         guard claim.subject.isLimited,
             let right = PromotionClaim(promotion: "*", app: claim.app, subject: claim.subject, transactionId: "bits")
-        else { return try await decideAlone(claim, rule, tokens, client, call) }
+        else { return try await decideAlone(claim, rule, tokens, environments, call) }
         let standing = try await store.reserve(
             right, tokens: PromotionTokens(reading: "", writing: ""), countingGrantsFrom: .distantFuture,
             for: PromotionHandler.bitsLease, at: call.now)
@@ -130,7 +132,7 @@ struct PromotionHandler: Handler {
         case .reserved(let reservation):
             let answer: Answer
             do {
-                answer = try await decideAlone(claim, rule, tokens, client, call)
+                answer = try await decideAlone(claim, rule, tokens, environments, call)
             } catch {
                 let isSettled =
                     (error as? DeviceCheckFault)?.isDefinite ?? ((error as? Problem)?.code == .promotionPending)
@@ -153,8 +155,8 @@ struct PromotionHandler: Handler {
 
     /// Decides a claim once: whoever asks again with the same transaction id gets the stored answer.
     private func decideAlone(
-        _ claim: PromotionClaim, _ rule: PromotionRule, _ tokens: DeviceTokens, _ client: DeviceCheckClient,
-        _ call: Call
+        _ claim: PromotionClaim, _ rule: PromotionRule, _ tokens: DeviceTokens,
+        _ environments: [AttestationEnvironment], _ call: Call
     ) async throws -> Answer {
         let standing = try await store.reserve(
             claim, tokens: PromotionTokens(reading: tokens.read, writing: tokens.write),
@@ -164,10 +166,10 @@ struct PromotionHandler: Handler {
         case .alreadyGranted(let instant): return alreadyGranted(at: instant)
         case .pending(let until): throw PromotionHandler.pending(until: until, call)
         case .reserved(let reservation):
-            let outcome = try await talk(reservation, rule, tokens, client, call)
+            let (outcome, environment) = try await talk(reservation, rule, tokens, environments, call)
             var isGranted = false
             if case .granted = outcome { isGranted = true }
-            let answer = PromotionAnswer(bytes: outcome.document, isGranted: isGranted)
+            let answer = PromotionAnswer(bytes: outcome.document(environment), isGranted: isGranted)
             switch try await store.answer(reservation, with: answer, at: now()) {
             case .alreadyGranted(let instant): return alreadyGranted(at: instant)
             case .answered(let standing):
@@ -179,19 +181,22 @@ struct PromotionHandler: Handler {
 
     /// Talks with Apple; gives the right to decide back if Apple refuses for good.
     private func talk(
-        _ reservation: PromotionReservation, _ rule: PromotionRule, _ tokens: DeviceTokens, _ client: DeviceCheckClient,
-        _ call: Call
-    ) async throws -> PromotionExchange.Outcome {
-        let exchange = PromotionExchange(
-            client: client, rule: rule, tokens: tokens, transactionId: reservation.claim.transactionId, now: call.now)
+        _ reservation: PromotionReservation, _ rule: PromotionRule, _ tokens: DeviceTokens,
+        _ environments: [AttestationEnvironment], _ call: Call
+    ) async throws -> (PromotionExchange.Outcome, AttestationEnvironment) {
         do {
             return try await withDeadline(PromotionHandler.claimTalk) {
-                try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
+                let (client, environment) = try await clientOfTheTokens(tokens, environments, reservation, call)
+                let exchange = PromotionExchange(
+                    client: client, rule: rule, tokens: tokens, transactionId: reservation.claim.transactionId,
+                    now: call.now)
+                let outcome = try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
                     guard try await store.note(note.text, on: reservation) else {
                         throw Problem(
                             .promotionPending, retryAfterSeconds: 1, evidence: "another request is deciding the claim")
                     }
                 }
+                return (outcome, environment)
             }
         } catch let fault as DeviceCheckFault where fault.isDefinite {
             // A note never outlives a definite refusal: what it announced did not happen.
@@ -208,6 +213,21 @@ struct PromotionHandler: Handler {
         }
     }
 
+    /// The client of the environment whose tokens these are: the one that is asked for, or the first that knows the token to read with.
+    private func clientOfTheTokens(
+        _ tokens: DeviceTokens, _ environments: [AttestationEnvironment], _ reservation: PromotionReservation,
+        _ call: Call
+    ) async throws -> (DeviceCheckClient, AttestationEnvironment) {
+        if environments.count == 1, let only = environments.first {
+            return (try device.client(environment: only.rawValue), only)
+        }
+        let (_, client, environment) = try await device.first(environments) {
+            try await $0.query(
+                deviceToken: tokens.read, transactionId: reservation.claim.transactionId, at: call.now)
+        }
+        return (client, environment)
+    }
+
     private func count(_ outcome: PromotionExchange.Outcome) {
         switch outcome {
         case .granted: observer.count("promotions.granted")
@@ -219,7 +239,7 @@ struct PromotionHandler: Handler {
         observer.count("promotions.refused", [("reason", "subject-had-it")])
         let month = YearMonth(containing: instant).description
         return PromotionHandler.promotionAnswer(
-            PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document)
+            PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document(nil))
     }
 
     private static func promotionAnswer(_ bytes: [UInt8]) -> Answer {
@@ -229,7 +249,9 @@ struct PromotionHandler: Handler {
 
 extension PromotionExchange.Outcome {
     /// What the caller is told, and every repeat of its claim.
-    var document: [UInt8] {
+    ///
+    /// - Parameter environment: whose bits were asked; nil if Apple was not asked.
+    func document(_ environment: AttestationEnvironment?) -> [UInt8] {
         let document: JSONValue =
             switch self {
             case .granted(let first, let lastUpdate):
@@ -237,7 +259,8 @@ extension PromotionExchange.Outcome {
             case .refused(_, let lastUpdate):
                 ["granted": false, "firstClaim": false, "lastUpdate": .optional(lastUpdate)]
             }
-        return Array(document.rendered(pretty: false).utf8)
+        let place = environment.map { [JSONValue.Member("environment", .string($0.rawValue))] } ?? []
+        return Array(document.adding(place).rendered(pretty: false).utf8)
     }
 }
 
