@@ -65,9 +65,8 @@ for kind in modern suite-static-aes128-gcm-sha256 expired refused redirect-http-
     document ats minimize "${server[@]}" --ca-file "$CA" --info-plist Exceptions.plist
 done
 document ats fetch http://a.example/
-for chain in $(grep -l 'BEGIN CERTIFICATE' "$(member folder < "$SERVERS")"/*.pem | awk 'NR % 3 == 1'); do
-    document ats certificate "$chain" --host api.example.com --ca-file "$CA"
-done
+mapfile -t chains < <(grep -l 'BEGIN CERTIFICATE' "$(member folder < "$SERVERS")"/*.pem | awk 'NR % 3 == 1')
+for chain in "${chains[@]}"; do document ats certificate "$chain" --host api.example.com --ca-file "$CA"; done
 document ats lint Info.plist Exceptions.plist net
 document ats lint Info.plist --against Exceptions.plist --minimum-os ios9
 document ats lint Info.plist broken.plist --justify
