@@ -104,17 +104,17 @@ check-exporter: bootstrap
 SOAK ?= 1200
 check-soak: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Scripts/soak $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward --seconds $(SOAK)
+	Benchmarks/tools/soak $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward --seconds $(SOAK)
 
 ## What an assertion costs on one of two nodes against a node alone, on one PostgreSQL.
 check-nodes: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Scripts/nodes $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+	Benchmarks/tools/nodes $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 ## How long two nodes need after the promotion of a standby, under load.
 check-failover: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Scripts/failover $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+	Benchmarks/tools/failover $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 ## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes continues after the last one.
 ## SEEDS=1, which is the default of fuzzing, stands for the whole. A release build of this one test target runs twenty times as many a second.
@@ -176,7 +176,7 @@ sbom:
 	@packaging/sbom $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 bench:
-	Scripts/bench
+	Benchmarks/tools/bench
 
 fuzz: check-fuzz check-bits
 
