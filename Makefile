@@ -25,7 +25,7 @@ TEST_PARTS := client service command-a-e command-f-l command-m-z
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-documents check-schemas check-requirements check-packages check-examples check-release check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-documents check-schemas check-mission check-packages check-examples check-release check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -88,10 +88,10 @@ check-console: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
 	Scripts/test --filter ConsoleChromiumTests
 
-## Every row of docs/requirements.md by its commands.
-check-requirements: bootstrap
+## Every row of the mission by its commands (Tests/Acceptance/mission.md); `make test` runs one test for each (mission.tsv).
+check-mission: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
-	Scripts/requirements $(PROGRAM)
+	Tests/Acceptance/mission $(PROGRAM)
 
 ## The exporter, its rules and its dashboard under a real Prometheus.
 check-exporter: bootstrap

@@ -73,7 +73,7 @@ public protocol AppleTransport: Sendable {
 ///
 /// Codes: `apple.unreachable`, `apple.untrusted`, `apple.answer.too-large`, `apple.timeout`.
 public struct AppleTransportFault: Error, Sendable, ComparedByCode, CustomStringConvertible {
-    /// The stable code, as in `docs/codes.md`.
+    /// The stable code, as in `docs/errors.md`.
     public let code: Code
     /// One sentence without a full stop.
     public let reason: String

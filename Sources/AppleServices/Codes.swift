@@ -3,7 +3,7 @@
 
 package import Findings
 
-/// The codes of this module that more than one file needs. `docs/codes.md` says what each means.
+/// The codes of this module that more than one file needs. `docs/errors.md` says what each means.
 extension Code {
     package static let appleAnswerTooLarge: Code = "apple.answer.too-large"
     package static let receiptRefreshUnauthorized: Code = "receipt.refresh.unauthorized"

@@ -21,7 +21,7 @@ public struct DeviceCheckFault: Error, Sendable, ComparedByCode, CustomStringCon
         case later(seconds: Int?)
     }
 
-    /// The stable code, as in `docs/codes.md`.
+    /// The stable code, as in `docs/errors.md`.
     public let code: Code
     /// One sentence without a full stop.
     public let reason: String

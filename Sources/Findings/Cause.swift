@@ -19,7 +19,7 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
         case ellipticCurve
     }
 
-    /// The stable code, as in `docs/codes.md`.
+    /// The stable code, as in `docs/errors.md`.
     public let code: Code
     /// One sentence: what was found, and against which requirement.
     public let message: String

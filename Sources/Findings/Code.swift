@@ -3,7 +3,7 @@
 
 /// A stable, dotted, lower-case name of a rule, a cause or a refusal, for example `ats.tls.version-too-low`.
 ///
-/// Codes are API: they are listed in `docs/codes.md`, never reused, and never carry a severity. Messages may change; codes may not.
+/// Codes are API: they are listed in `docs/errors.md`, never reused, and never carry a severity. Messages may change; codes may not.
 public struct Code: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
     public let rawValue: String
 

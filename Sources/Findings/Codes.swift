@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What every reader of bytes from outside can find. `docs/codes.md` says what each means.
+/// What every reader of bytes from outside can find. `docs/errors.md` says what each means.
 extension Code {
     package static let malformedBase64: Code = "malformed.base64"
     package static let malformedCertificate: Code = "malformed.certificate"
