@@ -10,24 +10,14 @@ PREFIX ?= /usr/local
 run:
 	Scripts/run $(CONFIGURATION) $(SWIFT_FLAGS)
 
-## Everything that CI runs: layout and layer checks, the whole build without warnings, all tests.
+## Everything that CI runs: layout and layer checks, the whole build without warnings, all tests, the package, README.md.
+PROGRAM = $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
 test: bootstrap
 	Scripts/check
 	swift build $(SWIFT_FLAGS) --build-tests
-	Scripts/api --check
-	Scripts/check-release
 	Scripts/test
-	packaging/check-deb $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	packaging/check-tarball $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	packaging/check-app-package
-	Scripts/check-commands $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward --check
-	Scripts/usage-messages $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward --check --within 2000
-	Scripts/check-schemas $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	Examples/token-checks/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	Examples/app-check/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	Examples/provider-key/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
-	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	packaging/check-deb $(PROGRAM)
+	Scripts/doc-commands --check --program $(PROGRAM) readme commands
 
 ## What takes longer. Each part is a target of its own and ends within 20 minutes on two cores; SECONDS= is how long each fuzz target runs,
 ## SEEDS= how many seeds each of them gets (and how many histories are simulated). A part that was run alone counts as much as in the whole.
@@ -35,7 +25,7 @@ TEST_PARTS := client service command-a-e command-f-l command-m-z
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-mission check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-documents check-schemas check-mission check-packages check-examples check-release check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -47,24 +37,50 @@ $(LONG_PARTS): check-long-%: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
 	SEALWARD_LONG=1 TEST_PART=$* Scripts/test
 
-## Every gateway of Examples/gateways, with what is missing installed; `make test` runs those that are installed.
+## The pages of the commands, and what each says to wrong usage, compared with the program.
+check-documents: bootstrap
+	swift build $(SWIFT_FLAGS) --product sealward
+	Scripts/doc-commands --check --program $(PROGRAM)
+
+## JSON documents of every kind, validated by docs/schemas.
+check-schemas: bootstrap
+	swift build $(SWIFT_FLAGS) --product sealward
+	Scripts/check-schemas $(PROGRAM)
+
+## The tarball, and the package for apps; `make test` checks the Debian package.
+check-packages: bootstrap
+	swift build $(SWIFT_FLAGS) --product sealward
+	packaging/check-tarball $(PROGRAM)
+	packaging/check-app-package
+
+## The examples that need no gateway and no server of other languages.
+check-examples: bootstrap
+	swift build $(SWIFT_FLAGS) --product sealward
+	Examples/token-checks/check $(PROGRAM)
+	Examples/app-check/check $(PROGRAM)
+
+## What only a release build refuses.
+check-release: libraries
+	swift build $(SWIFT_FLAGS) -c release
+
+## Every gateway of Examples/gateways, with what is missing installed.
 check-gateways: bootstrap
 	Examples/gateways/install
 	swift build $(SWIFT_FLAGS) --product sealward
-	Examples/gateways/check --program $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx haproxy apache caddy traefik envoy ext_authz
-	Examples/provider-key/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward nginx envoy
+	Examples/gateways/check --program $(PROGRAM) nginx haproxy apache caddy traefik envoy ext_authz
+	Examples/provider-key/check $(PROGRAM) nginx envoy
 
-## Every example server, with what is missing installed; `make test` runs those that are installed.
+## Every example server, with what is missing installed.
 check-servers: bootstrap
 	Examples/install-servers
 	swift build $(SWIFT_FLAGS) --product sealward
-	Examples/check-servers $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward fastapi express go
+	Examples/check-servers $(PROGRAM) fastapi express go
 
 ## From an empty folder to the first protected request, for the app's side, App Check and every gateway.
 check-adoption: bootstrap
 	Examples/gateways/install
 	swift build $(SWIFT_FLAGS) --product sealward
-	Scripts/adoption $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Scripts/adoption $(PROGRAM)
 
 ## The console in headless Chromium, which is installed if it is missing; `make test` checks it if Chromium is installed.
 check-console: bootstrap
@@ -75,30 +91,30 @@ check-console: bootstrap
 ## Every row of the mission by its commands (Tests/Acceptance/mission.md); `make test` runs one test for each (mission.tsv).
 check-mission: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
-	Tests/Acceptance/mission $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Tests/Acceptance/mission $(PROGRAM)
 
 ## The exporter, its rules and its dashboard under a real Prometheus.
 check-exporter: bootstrap
 	@command -v prometheus > /dev/null || echo "check-exporter: for the real Prometheus: apt-get install prometheus" >&2
 	swift build $(SWIFT_FLAGS) --product sealward
-	packaging/check-exporter $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	packaging/check-exporter $(PROGRAM)
 
 ## Twenty minutes of load on the service with both stores, the proxy and the exporter, whose memory and descriptors must not grow. SOAK= is
 ## another number of seconds.
 SOAK ?= 1200
 check-soak: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Scripts/soak $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward --seconds $(SOAK)
+	Benchmarks/tools/soak $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward --seconds $(SOAK)
 
 ## What an assertion costs on one of two nodes against a node alone, on one PostgreSQL.
 check-nodes: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Scripts/nodes $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+	Benchmarks/tools/nodes $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 ## How long two nodes need after the promotion of a standby, under load.
 check-failover: bootstrap
 	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Scripts/failover $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+	Benchmarks/tools/failover $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 ## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes continues after the last one.
 ## SEEDS=1, which is the default of fuzzing, stands for the whole. A release build of this one test target runs twenty times as many a second.
@@ -118,7 +134,7 @@ replay-history: bootstrap
 ## Published verifiers, checked with objects that must be accepted and refused.
 check-laboratory: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
-	Examples/verifier-tests/check $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
+	Examples/verifier-tests/check $(PROGRAM)
 
 check-fuzz-build: bootstrap
 	cd Fuzz && swift build -c release
@@ -160,7 +176,7 @@ sbom:
 	@packaging/sbom $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 bench:
-	Scripts/bench
+	Benchmarks/tools/bench
 
 fuzz: check-fuzz check-bits
 

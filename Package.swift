@@ -8,7 +8,7 @@ let testSettings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
     .treatAllWarnings(as: .error),
 ]
-/// The product's code also marks every use of raw memory; Scripts/check-unsafe asks for its reason.
+/// The product's code also marks every use of raw memory, with a reason above it.
 let settings = testSettings + [.strictMemorySafety()]
 
 /// Products of other packages, by the names that the code uses.

@@ -1,4 +1,4 @@
-"""What the program says of its own commands, for the pages that are made from it (Scripts/cli-pages, packaging/man-page)."""
+"""What the program says of its own commands, for the pages that are made from it (Scripts/doc-commands, packaging/man-page)."""
 import json
 import subprocess
 

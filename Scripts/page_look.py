@@ -9,7 +9,7 @@ import urllib.parse
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 try:
     from axe_playwright_python.sync_playwright import Axe
-    import playwright.sync_api
+    import playwright.sync_api  # noqa: F401
 except ImportError as error:
     print(f"{pathlib.Path(sys.argv[0]).name}: {error.name} is missing; pip install playwright axe-playwright-python", file=sys.stderr)
     sys.exit(77)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands need around them to do something real: servers with flaws, a simulated Apple and a service, on free ports of this machine.
 
-Tests/Acceptance/mission, Scripts/check-schemas and Scripts/cli-pages run their commands in it; Scripts/soak, Scripts/nodes and Scripts/failover start theirs with it.
+Tests/Acceptance/mission, Scripts/check-schemas and Scripts/doc-commands run their commands in it; Benchmarks/tools/soak, Benchmarks/tools/nodes and Benchmarks/tools/failover start theirs with it.
 """
 import contextlib, glob, json, os, pathlib, re, shutil, signal, socket, subprocess, sys, time, urllib.request
 

@@ -39,7 +39,7 @@ class Keys:
                 except (OSError, ValueError, jwt.PyJWTError):
                     if now - self.fetched > 3600:
                         self.asked = now - 59
-                        raise HTTPException(503, "the keys cannot be fetched", {"Retry-After": "5"})
+                        raise HTTPException(503, "the keys cannot be fetched", {"Retry-After": "5"}) from None
             return self.known.get(identifier)
 
 
@@ -54,10 +54,10 @@ def ask(request):
     except urllib.error.HTTPError as error:
         if error.code in (401, 403, 409, 429, 503):
             pause = error.headers.get("Retry-After")
-            raise HTTPException(error.code, json.loads(error.read(65536) or b"{}").get("code"), {"Retry-After": pause} if pause else None)
-        raise HTTPException(503, "the token cannot be checked", {"Retry-After": "5"})
+            raise HTTPException(error.code, json.loads(error.read(65536) or b"{}").get("code"), {"Retry-After": pause} if pause else None) from None
+        raise HTTPException(503, "the token cannot be checked", {"Retry-After": "5"}) from None
     except OSError:
-        raise HTTPException(503, "the token cannot be checked", {"Retry-After": "5"})
+        raise HTTPException(503, "the token cannot be checked", {"Retry-After": "5"}) from None
 
 
 def bearer(authorization: str = Header("")):
@@ -76,7 +76,7 @@ def signed(token, single_use):
         claims = jwt.decode(token, key, algorithms=["ES256"], issuer=ISSUER, audience=AUDIENCE,
                             options={"require": ["exp", "iat", "jti", "sub", "key", "tier", "env"]})
     except jwt.PyJWTError:
-        raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"})
+        raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"}) from None
     if claims["sub"] != APP:
         raise HTTPException(403, "policy.app")
     # Only the service can tell a single-use token from its copy; a reusable token is not a single-use token.

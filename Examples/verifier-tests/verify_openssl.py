@@ -24,7 +24,8 @@ def judge(q):
         raise Refused(ran.stderr.decode(errors="replace")[-200:])
     field, now = {int.from_bytes(n, "big"): v for n, _, v in map(items, items(next(items(ran.stdout))))}, datetime.datetime.now(datetime.timezone.utc)
     found = (field[2].decode(), x509.Certificate.load(field[3]).public_key["public_key"].native, field[7], TIME(field[12]) <= now <= TIME(field[21]))
-    if found != (q["appId"], q["publicKey"], b"production" if q["environment"] == "production" else b"sandbox", True) or (now - TIME(field[12])).total_seconds() > (q["maximumAgeSeconds"] or 1e12): raise Refused("not as expected")
+    if found != (q["appId"], q["publicKey"], b"production" if q["environment"] == "production" else b"sandbox", True) or (now - TIME(field[12])).total_seconds() > (q["maximumAgeSeconds"] or 1e12):
+        raise Refused("not as expected")
 
 
 serve(judge)

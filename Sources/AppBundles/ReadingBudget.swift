@@ -45,6 +45,7 @@ package final class ReadingBudget {
                 "is not linted: with it the lists of this run take more than \(ReadingLimits.keptBytes >> 20) MiB of memory; lint its folder alone"
             )
         }
+        // Safe: the guard above compared them.
         kept -= weight
     }
 
@@ -69,7 +70,10 @@ package final class ReadingBudget {
     var hasExpansions: Bool { expansions > 0 }
 
     /// Takes what a project has put together; a single text may go beyond the limit.
-    func expand(_ count: Int) { expansions -= min(expansions, max(0, count)) }
+    func expand(_ count: Int) {
+        // Safe: at most what is left is taken.
+        expansions -= min(expansions, max(0, count))
+    }
 
     /// What is said of a project that is left out.
     var projectsEnd: MalformedInput {
@@ -81,6 +85,7 @@ package final class ReadingBudget {
 
     private func take(_ count: Int, from rest: inout Int) -> Bool {
         guard count >= 0, count <= rest else { return false }
+        // Safe: the guard above compared them.
         rest -= count
         return true
     }
@@ -90,6 +95,7 @@ package final class ReadingBudget {
         var total = 4096 + document.source.count
         for oddity in document.oddities { total += 96 + oddity.keyPath.count * 16 }
         // Depth is bounded by the readers.
+        // Safe: the document is in memory.
         return total + weight(of: document.root)
     }
 

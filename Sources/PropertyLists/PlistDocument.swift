@@ -81,11 +81,15 @@ package struct LineIndex: Sendable {
         guard !source.isEmpty, offset >= 0 else { return nil }
         var low = 0
         var high = starts.count
+        // Safe: both are indices of `starts`.
         while high - low > 1 {
+            // Safe: both are indices of `starts`.
             let middle = (low + high) / 2
+            // Safe: an Int has more bits.
             if Int(starts[middle]) <= offset { low = middle } else { high = middle }
         }
         // A line of a hostile file may be megabytes long; past this many bytes the column stops growing.
+        // Safe: an Int has more bits.
         let start = Int(starts[low])
         let end = min(offset, source.count, start + 4096)
         let column = source[start..<max(start, end)].reduce(into: 1) { count, byte in

@@ -45,6 +45,7 @@ enum UTF16Text {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count / 2)
         let units = stride(from: 2, to: bytes.count, by: 2).lazy.map { index -> UInt16 in
+            // Safe: a byte fits.
             let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
             return bigEndian ? first << 8 | second : second << 8 | first
         }

@@ -34,10 +34,12 @@ enum PlistScalar {
             magnitude = UInt64(digits.dropFirst(2), radix: 16)
         } else {
             guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            // Safe: nil if it does not fit.
             magnitude = UInt64(digits)
         }
         guard let magnitude else { return nil }
         if let small = Int(exactly: magnitude) { return .integer(isNegative ? -small : small) }
+        // Safe: `Int.max` is a constant.
         if isNegative { return magnitude == UInt64(Int.max) + 1 ? .integer(Int.min) : nil }
         return .real(Double(magnitude))
     }
@@ -58,6 +60,7 @@ enum PlistScalar {
         guard bytes.count == 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A,
             bytes[16] == 0x3A, bytes[19] == 0x5A
         else { return nil }
+        // Safe: nil if it is no number.
         func number(_ range: Range<Int>) -> Int? { Int(String(decoding: bytes[range], as: UTF8.self)) }
         guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10), let hour = number(11..<13),
             let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month), (1...31).contains(day)

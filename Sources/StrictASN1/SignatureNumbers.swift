@@ -14,6 +14,7 @@ package enum SignatureNumbers {
             (try? members.end()) != nil, first.count <= width, second.count <= width
         else { return nil }
         var raw: [UInt8] = []
+        // Safe: the width is that of a curve.
         raw.reserveCapacity(2 * width)
         for number in [first, second] {
             raw.append(contentsOf: repeatElement(0, count: width - number.count))

@@ -25,6 +25,7 @@ package struct ServerHello: Sendable {
         }
         if let chosen = extensions[ExtensionType.supportedVersions] {
             guard chosen.count == 2 else { return nil }
+            // Safe: two bytes fit.
             version = TLSVersion(rawValue: chosen.reduce(0) { $0 << 8 | UInt16($1) })
         } else {
             version = TLSVersion(rawValue: legacy)

@@ -97,7 +97,7 @@ struct ChangingServerTests {
             for _ in 0..<40 { group.addTask { await client.load(url) } }
             for await report in group { #expect(report.because.first?.code == "ats.net.refused", "\(report.because)") }
         }
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
         #expect(client.openConnections == 0)
     }
 

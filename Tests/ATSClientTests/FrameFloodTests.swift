@@ -202,7 +202,7 @@ import Testing
                 ? .loaded(report.status ?? 0, report.bodyLength) : .failed(report.because.first?.code.rawValue ?? "")
             #expect(flood.outcomes.contains(found), "\(flood): \(report.because)")
             #expect(report.because.allSatisfy { $0.message.utf8.count < 1024 })
-            #expect(ContinuousClock.now - start < .seconds(18), "\(flood): only its time ended it")
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(18), "\(flood): only its time ended it")
             if flood.name.hasSuffix("rests") {
                 // The server's own flood ends the connection, long before it has rested for too long.
                 let deadline = ContinuousClock.now + .seconds(20)
@@ -233,7 +233,7 @@ import Testing
                 let code = (row["because"] as? [[String: Any]])?.first?["code"] as? String
                 #expect(run.status == 2 && row["result"] as? String == "UNDETERMINED", "\(name): \(run.errors)")
                 #expect(code == "ats.http.no-answer", "\(name)")
-                #expect((target["elapsedMilliseconds"] as? Int ?? .max) < 20_000, "\(name)")
+                #expect(Measuring.isOff || (target["elapsedMilliseconds"] as? Int ?? .max) < 20_000, "\(name)")
             }
         }
     }

@@ -223,7 +223,7 @@ struct HostileAnswerTests {
                     ? .loaded(report.status ?? 0, report.bodyLength)
                     : .failed(report.because.first?.code.rawValue ?? "")
                 #expect(found == answer.outcome, "\(answer): \(report.because)")
-                #expect(ContinuousClock.now - start < .seconds(8), "\(answer)")
+                #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(8), "\(answer)")
                 await client.shutDown(grace: .zero)
                 let deadline = ContinuousClock.now + .seconds(5)
                 while client.openConnections > 0, ContinuousClock.now < deadline { await Task.yield() }

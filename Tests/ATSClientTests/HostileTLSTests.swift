@@ -71,7 +71,7 @@ import Testing
                 #expect(report.result == .refused, "\(row.name): \(report.because.first?.description ?? "")")
             }
             // A timeout of the load, and what a machine with two busy cores adds.
-            #expect(elapsed < .seconds(12), "\(row.name)")
+            #expect(Measuring.isOff || elapsed < .seconds(12), "\(row.name)")
         }
         await client.shutDown(grace: .milliseconds(200))
         // Servers that answer no close_notify hold their connections for the five seconds that the TLS library waits for one.

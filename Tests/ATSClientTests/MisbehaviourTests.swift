@@ -38,7 +38,7 @@ struct MisbehaviourTests {
             #expect(report.result == .noAnswer)
             #expect(report.because.first?.code.rawValue == code, "\(report.because)")
             #expect(report.error?.code == number, "\(String(describing: report.error))")
-            #expect(ContinuousClock.now - start < .seconds(12))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(12))
             await client.shutDown(grace: .milliseconds(200))
             #expect(client.openConnections == 0)
         }

@@ -50,7 +50,7 @@ struct PrivateRedirectTests {
                 #expect(report.result != .loaded, "\(report)")
                 #expect(report.hops.count == 2)
                 // Nothing was even tried.
-                #expect(ContinuousClock.now - start < .milliseconds(1900))
+                #expect(Measuring.isOff || ContinuousClock.now - start < .milliseconds(1900))
                 #expect(log.withLockedValue { $0 }.isEmpty)
                 await client.shutDown(grace: .zero)
             }

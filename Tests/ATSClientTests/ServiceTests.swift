@@ -7,6 +7,7 @@ import Logging
 import NIOConcurrencyHelpers
 import ServiceLifecycle
 import TLSProbe
+import TestSupport
 import Testing
 
 /// The client as a service among others.
@@ -28,7 +29,7 @@ struct ServiceTests {
                 let start = ContinuousClock.now
                 await group.triggerGracefulShutdown()
                 try await tasks.waitForAll()
-                #expect(ContinuousClock.now - start < .seconds(5))
+                #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
                 let report = await slow
                 #expect(report.body == Array("slow".utf8), "\(report.because)")
             }

@@ -60,7 +60,7 @@ struct SlowJudgementTests {
                     port: running.port,
                     send: "GET http://127.0.0.1:\(plain.port)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 #expect(answer.hasSuffix("answer to GET /"), "\(answer)")
-                #expect(ContinuousClock.now - start < .seconds(5))
+                #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
                 fetcher.isReleased.withLockedValue { $0 = true }
                 for task in slow { #expect(try await task.value.hasPrefix("HTTP/1.1 403 ")) }
             }

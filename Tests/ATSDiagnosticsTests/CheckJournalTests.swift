@@ -246,7 +246,7 @@ import Testing
         let found = try Self.replayed(file, path)
         #expect(found.places == Array(repeating: 1, count: hasWholeOnes ? count : 0))
         // To hash each one to its end would be 20 GB and more.
-        #expect(ContinuousClock.now - start < .seconds(20))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(20))
     }
 
     @Test func onlyAFileIsOpened() throws {

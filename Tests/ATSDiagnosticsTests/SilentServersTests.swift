@@ -57,7 +57,7 @@ import Testing
         let chain = [Self.leaf(addresses)]
         let row = TLSMisbehaviour("leaf", .negotiated) { [.send($0.begin() + $0.honestRest(chain: chain)), .stall] }
         let (elapsed, report) = try await Self.elapsed([row], seconds: 1.5)
-        #expect(elapsed < .seconds(8), "\(elapsed)")
+        #expect(Measuring.isOff || elapsed < .seconds(8), "\(elapsed)")
         #expect(report.decisive?.because.first?.code == "ats.trust.missing-intermediate")
     }
 
@@ -65,7 +65,7 @@ import Testing
     func halfRecord() async throws {
         let (elapsed, _) = try await Self.elapsed(
             [TLSMisbehaviour("drip", .timeout, modern: false) { _ in [.send([22]), .stall] }], seconds: 1)
-        #expect(elapsed < .seconds(8), "\(elapsed)")
+        #expect(Measuring.isOff || elapsed < .seconds(8), "\(elapsed)")
     }
 
     @Test("Addresses that all stay silent share the time of the target")
@@ -80,7 +80,7 @@ import Testing
         let session = try CheckSession(configuration)
         let start = ContinuousClock.now
         let report = await session.check(try CheckTarget("\(HostileServer.host(0)):\(silent.port)"))
-        #expect(ContinuousClock.now - start < .seconds(8))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(8))
         #expect(report.decisive?.result == .undetermined)
     }
 
@@ -124,13 +124,13 @@ import Testing
                 let start = ContinuousClock.now
                 let target = try CheckTarget(text)
                 let report = await session.check(target)
-                #expect(ContinuousClock.now - start < .seconds(8), "\(text)")
+                #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(8), "\(text)")
                 // Cleartext is blocked, whatever answers.
                 #expect(report.decisive?.result == (target.url.isSecure ? .undetermined : .fail), "\(text)")
                 // Who asks when the time is over gets an answer at once.
                 let late = ContinuousClock.now
                 _ = await TargetDeadline.within(.zero) { await session.check(target) }
-                #expect(ContinuousClock.now - late < .seconds(5), "\(text)")
+                #expect(Measuring.isOff || ContinuousClock.now - late < .seconds(5), "\(text)")
             }
         }
     }
@@ -147,11 +147,11 @@ import Testing
                 reports += batch.map(\.report)
             }
             // Each by itself would take eight.
-            #expect(ContinuousClock.now - start < .seconds(7.5))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(7.5))
             #expect(reports.count == 8 && reports.allSatisfy { $0.decisive?.result == .undetermined })
             start = .now
             let expanded = try await list.expanded(concurrency: 8, session.addresses)
-            #expect(ContinuousClock.now - start < .seconds(12))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(12))
             #expect(try expanded.all() == list.all())
         }
     }
@@ -166,7 +166,7 @@ import Testing
             let fault = await TargetDeadline.within(.seconds(2)) {
                 await session.objection(to: servers, isPrivatePlace: false)
             }
-            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(10))
             #expect(fault?.reason == "the answer names h0.example, which was not found in time")
             #expect(fault?.isUndetermined == true)
             #expect(lookUps.count == servers.count)
@@ -203,6 +203,6 @@ import Testing
         for text in [TLSMisbehaviour.marks(1 << 20), "a:\u{301}" + TLSMisbehaviour.marks(8000), "https:\u{301}//x"] {
             #expect(throws: MalformedInput.self) { try CheckTarget(text) }
         }
-        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(2))
     }
 }

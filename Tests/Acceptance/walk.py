@@ -67,7 +67,7 @@ def main(program):
     }
     S = Service(program, base)
     call = S.call
-    check("startup warns of the simulator", any("simulat" in l.lower() for l in S.lines), S.lines)
+    check("startup warns of the simulator", any("simulat" in line.lower() for line in S.lines), S.lines)
 
     def challenge(purpose="attest", app="shop", headers={}, **more):
         s, d, _ = call("POST", f"/v1/apps/{app}/challenges", {"purpose": purpose, **more}, headers)
@@ -570,7 +570,7 @@ def main(program):
         )
         check(
             f"refused: {parts}",
-            r.returncode == 2 and all(any(l.startswith(p) and ": " in l for l in r.stderr.splitlines()) for p in parts),
+            r.returncode == 2 and all(any(line.startswith(p) and ": " in line for line in r.stderr.splitlines()) for p in parts),
             (r.returncode, r.stderr),
         )
 

@@ -49,7 +49,7 @@ import Testing
         #expect {
             try InfoPlistSearch.search(path)
         } throws: { ($0 as? MalformedInput)?.description.contains("larger than") == true }
-        #expect(ContinuousClock.now - started < .seconds(5))
+        #expect(Measuring.isOff || ContinuousClock.now - started < .seconds(5))
     }
 
     @Test func manySmallValuesEndAtTheLimit() {

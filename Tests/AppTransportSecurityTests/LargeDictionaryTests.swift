@@ -59,7 +59,7 @@ struct LargeDictionaryTests {
         }
     }
 
-    @Test func decisionsDoNotDependOnTheNumberOfEntries() throws {
+    @Test(Measuring.only) func decisionsDoNotDependOnTheNumberOfEntries() throws {
         func cost(_ count: Int) throws -> Double {
             let policy = ATSPolicy(dictionary: Self.pins((0..<count).map { ("h\($0).x", true) }), profile: .standard)
             let url = try LoadURL("https://h1.x/")
@@ -88,7 +88,7 @@ struct LargeDictionaryTests {
     }
 
     /// The place of a value is written for a fault alone: with long names around it took longer than all the rest.
-    @Test func deepNamesAreNotWrittenForEveryValue() throws {
+    @Test(Measuring.only) func deepNamesAreNotWrittenForEveryValue() throws {
         let name = String(repeating: "k", count: 1_000)
         func json(_ depth: Int) -> [UInt8] {
             let open = String(repeating: "{\"\(name)\":", count: depth)

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import TLSFacts
+import TestSupport
 import Testing
 
 @Suite("URLs, addresses and ranges")
@@ -65,7 +66,7 @@ struct LoadURLTests {
             let two = try LoadURL("https://a.example/?a\(marks)")
             #expect(Set([one, two, one]).count == 2)
         }
-        #expect(ContinuousClock.now - start < .seconds(3))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(3))
         #expect(try LoadURL("https://a.example/\u{E9}") != LoadURL("https://a.example/e\u{301}"))
     }
 

@@ -3,6 +3,7 @@
 
 import Foundation
 import TLSFacts
+import TestSupport
 import Testing
 
 @testable import AppTransportSecurity
@@ -44,7 +45,7 @@ import Testing
         let marks = String(repeating: "\u{301}\u{316}", count: 30_000)
         let start = ContinuousClock.now
         for _ in 0..<50 { #expect(!Self.matches([marks, "*." + marks, "a." + marks], "a.example")) }
-        #expect(ContinuousClock.now - start < .seconds(3))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(3))
     }
 }
 

@@ -3,6 +3,7 @@
 
 import AppleSimulator
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct SimulatedControlTests {
@@ -265,7 +266,7 @@ import Testing
         ] {
             let start = ContinuousClock.now
             let refused = await bench.ask("POST", path, body)
-            #expect(ContinuousClock.now - start < .seconds(1))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(1))
             #expect(refused.words.contains("has more than 64 bytes") != isAccepted, "\(path) \(refused.status)")
         }
     }

@@ -297,7 +297,7 @@ struct CheckTests {
         }
         process.interrupt()
         process.waitUntilExit()
-        #expect(Date().timeIntervalSince(started) < 55)
+        #expect(Measuring.isOff || Date().timeIntervalSince(started) < 55)
         #expect(process.terminationStatus == 2)
         let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
         #expect(text.contains("interrupted; 1 of 2 targets"), "\(text)")

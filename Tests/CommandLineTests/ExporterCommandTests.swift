@@ -135,7 +135,7 @@ import Testing
         while Self.value("sealward_exporter_checks_running", in: try await Self.get(exporter.address, "/metrics").text)
             != 1
         {
-            try #require(ContinuousClock.now - start < .seconds(3))
+            try #require(ContinuousClock.now - start < .seconds(30))
         }
         async let two = Self.get(exporter.address, path, waits)
         let busy = try await Self.get(exporter.address, "/probe?target=\(silent.url)other", waits)
@@ -144,7 +144,7 @@ import Testing
             #expect(answer.status == 200 && Self.value("probe_success", in: answer.text) == 0)
             #expect(Self.value("sealward_ats_verdict{verdict=\"undetermined\"}", in: answer.text) == 1)
         }
-        #expect(ContinuousClock.now - start < .seconds(10))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(10))
         let own = try await Self.get(exporter.address, "/metrics")
         #expect(Self.value("sealward_exporter_checks_shared_total", in: own.text) == 1, "\(own.text)")
         #expect(Self.value("sealward_exporter_checks_running", in: own.text) == 0)

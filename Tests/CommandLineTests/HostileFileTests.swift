@@ -103,7 +103,7 @@ import Testing
             #expect(outcome.peakMegabytes <= (outcome.input == "file" ? expected.file : expected.input), "\(what)")
             // A process that holds nothing was not measured.
             #expect(outcome.peakMegabytes > 5, "\(what)")
-            #expect(outcome.seconds < 20, "\(what)")
+            #expect(Measuring.isOff || outcome.seconds < 20, "\(what)")
         }
     }
 }

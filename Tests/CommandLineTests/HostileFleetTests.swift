@@ -90,12 +90,12 @@ import Testing
         for (place, verdict) in fleet.verdicts where place.hasSuffix(":\(honest.port)") {
             #expect(verdict == Verdict(result: "PASS", code: nil), "\(place)")
         }
-        #expect(fleet.elapsed < .seconds(60))
+        #expect(Measuring.isOff || fleet.elapsed < .seconds(60))
         if !BuiltProgram.isSanitized { #expect(fleet.peak < 512 << 20, "\(fleet.peak)") }
         print("hostile fleet: \(fleet.verdicts.count) targets in \(fleet.elapsed), at most \(fleet.peak >> 20) MiB")
     }
 
-    @Test("Names of 120 kB of combining marks cost what other certificates of that size cost")
+    @Test("Names of 120 kB of combining marks cost what other certificates of that size cost", Measuring.only)
     func marks() throws {
         let rows = TLSMisbehaviour.all
         let server = try HostileServer(rows)

@@ -184,7 +184,7 @@ struct LimboTests {
             ])
             let what = "\(test.id): \(measured.seconds) s, \(measured.peakMegabytes) MB"
             #expect(measured.status == 1 && measured.text.contains("\"fail\""), "\(what) \(measured.text)")
-            #expect(measured.seconds < 1 && measured.peakMegabytes < 64, "\(what)")
+            #expect((Measuring.isOff || measured.seconds < 1) && measured.peakMegabytes < 64, "\(what)")
             // A process that holds nothing was not measured.
             #expect(measured.peakMegabytes > 5, "\(what)")
         }

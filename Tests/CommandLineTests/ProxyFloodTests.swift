@@ -55,10 +55,12 @@ struct ProxyFloodTests {
             times.append(ContinuousClock.now - start)
         }
         // A busy machine may hold one answer up.
-        #expect(times.sorted()[17] < .seconds(1), "\(times)")
-        let before = ticks(process.processIdentifier)
-        usleep(1_000_000)
-        #expect(ticks(process.processIdentifier) - before < 50, "it works while nobody asks")
+        #expect(Measuring.isOff || times.sorted()[17] < .seconds(1), "\(times)")
+        if !Measuring.isOff {
+            let before = ticks(process.processIdentifier)
+            usleep(1_000_000)
+            #expect(ticks(process.processIdentifier) - before < 50, "it works while nobody asks")
+        }
         #expect(logged().split(separator: "\n").count { $0.hasPrefix("turned away") } <= 15, "\(logged())")
         withExtendedLifetime(held) {}
     }

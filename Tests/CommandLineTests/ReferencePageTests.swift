@@ -5,7 +5,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What somebody sees who types the name alone, and the pages of the commands.
+/// What the name alone prints, completions, and suggestions for misspelled words. `Scripts/doc-commands` compares the pages of the commands.
 @Suite struct ReferencePageTests {
     @Test func theNameAloneShowsThreeExamplesAndEveryCommand() throws {
         let run = try ProgramRun([])
@@ -17,14 +17,6 @@ import Testing
         let names = help.matches(of: #/(?m)^  ([a-z]+)/#).map { String($0.output.1) }
         #expect(names.count > 10)
         for name in names { #expect(run.output.contains(name), "\(name) is missing:\n\(run.output)") }
-    }
-
-    @Test(.enabled(if: LoopbackServers.isAvailable, "openssl and python3 are needed"))
-    func thePagesOfTheCommandsAreCurrentAndTheirExamplesRun() throws {
-        let run = try ProgramRun(
-            URL(fileURLWithPath: "/usr/bin/env"),
-            ["python3", LoopbackServers.repository + "/Scripts/cli-pages", BuiltProgram.url.path, "--check"])
-        #expect(run.status == 0, "\(run.errors)")
     }
 
     @Test(arguments: [("bash", "_sealward"), ("zsh", "#compdef sealward"), ("fish", "complete -c")])

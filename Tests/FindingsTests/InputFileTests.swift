@@ -122,7 +122,7 @@ struct MarkRunTests {
     }
 
     /// Four times the text of the worst runs that are let in costs about four times the work, not sixteen times.
-    @Test func textBelowTheLimitIsLinear() {
+    @Test(Measuring.only) func textBelowTheLimitIsLinear() {
         func cost(_ blocks: Int) -> Double {
             let marks = String(repeating: "a" + String(repeating: "\u{301}\u{316}", count: 15), count: blocks)
             return CPUTime.measure { for index in 0..<4 { _ = (marks + "\(index)").hashValue } }

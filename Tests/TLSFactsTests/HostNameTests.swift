@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TLSFacts
+import TestSupport
 import Testing
 
 /// One name, however it is written.
@@ -37,6 +38,6 @@ import Testing
                 _ = HostName.ascii("a" + String(repeating: "\u{301}\u{316}", count: count / 2) + ".example")
             }
         }
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
     }
 }

@@ -30,7 +30,7 @@ import Testing
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    @Test("A certificate whose names are 120 kB of marks costs about as much as any other of its size")
+    @Test("A certificate whose names are 120 kB of marks costs about as much as any other of its size", Measuring.only)
     func cost() async throws {
         let anchors = try Self.anchors()
         func build(_ text: String) async throws -> Double {

@@ -42,7 +42,7 @@ import Testing
             #expect(answer == .failed(.nameNotFound("the name is longer than 256 bytes")))
             #expect(throws: MalformedInput.self) { try AddressOverride(name + ":443:127.0.0.1") }
         }
-        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(2))
     }
 
     @Test func ofALongOrHostileLineTheStartIsShown() {
@@ -120,7 +120,7 @@ import Testing
             }
         }
         // A search through the list would take 200 million comparisons, which a debug build does not do in this time.
-        #expect(ContinuousClock.now - begun < .seconds(5))
+        #expect(Measuring.isOff || ContinuousClock.now - begun < .seconds(5))
     }
 
     /// Names that begin with `slow` hold their thread until the gate opens; all others are at 192.0.2.1.

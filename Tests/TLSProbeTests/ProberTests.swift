@@ -85,8 +85,8 @@ import Testing
                 durations.append(result.1)
             }
         }
-        #expect(durations.filter { $0 >= short && $0 < long }.count == 2, "\(durations)")
-        #expect(durations.filter { $0 >= long }.count == 2, "\(durations)")
+        #expect(Measuring.isOff || durations.filter { $0 >= short && $0 < long }.count == 2, "\(durations)")
+        #expect(Measuring.isOff || durations.filter { $0 >= long }.count == 2, "\(durations)")
     }
 
     @Test func aCancelledProbeEndsWhetherItIsConnectedOrNot() async throws {

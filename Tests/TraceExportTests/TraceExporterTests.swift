@@ -100,8 +100,8 @@ import Tracing
                 slowest = max(slowest, ContinuousClock.now - before)
             }
         }
-        #expect(slowest < .milliseconds(250))
-        #expect(ContinuousClock.now - start < .seconds(4))
+        #expect(Measuring.isOff || slowest < .milliseconds(250))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(4))
         let all = tallies.all
         #expect(all.sent == 0 && all.failed >= 100 && all.failed + all.dropped == 1000, "\(all)")
         #expect(!all.reason.isEmpty)

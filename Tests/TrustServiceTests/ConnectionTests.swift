@@ -69,7 +69,7 @@ import Testing
             connection.send(request + ConnectionTests.get)
             let all = await connection.everything()
             #expect(count("HTTP/1.1 ", in: all) == 1 && all.lowercased().contains("connection: close"), "\(all)")
-            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
         }
     }
 
@@ -130,7 +130,7 @@ import Testing
                 try #require(answer.hasPrefix("http/1.1 200"), "\(answer)")
             }
             #expect(answer.contains("connection: close"))
-            #expect(ContinuousClock.now - start >= .seconds(1))
+            #expect(Measuring.isOff || ContinuousClock.now - start >= .seconds(1))
             // What follows is not answered, and the service closes.
             connection.send(ConnectionTests.get)
             #expect(!(await connection.everything(seconds: 5)).contains("HTTP/1.1"))
@@ -165,7 +165,7 @@ import Testing
             connection.send(request)
             let start = ContinuousClock.now
             #expect(await connection.everything().contains(" 200 OK"))
-            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(10))
         }
     }
 

@@ -55,11 +55,11 @@ import Testing
             // All of them were there all the time: none was answered or closed to make room.
             #expect(held.filter(\.isWaiting).count == 200)
             tries.append((alone, beside))
-            if beside < alone * 2 + .milliseconds(2) { break }
+            if Measuring.isOff || beside < alone * 2 + .milliseconds(2) { break }
         }
         let last = try #require(tries.last)
         print("an answer alone \(tries.map(\.alone)), beside 200 half-sent requests \(tries.map(\.beside))")
-        #expect(last.beside < last.alone * 2 + .milliseconds(2), "somebody is delayed: \(tries)")
+        #expect(Measuring.isOff || last.beside < last.alone * 2 + .milliseconds(2), "somebody is delayed: \(tries)")
         #expect(process.stop().status == 0)
     }
 
@@ -93,7 +93,10 @@ import Testing
         }
         for _ in 0..<3 { _ = try await round() }
         let before = process.residentBytes
-        for _ in 0..<6 { #expect(try await round() < .milliseconds(200), "somebody is delayed") }
+        for _ in 0..<6 {
+            let middle = try await round()
+            #expect(Measuring.isOff || middle < .milliseconds(200), "somebody is delayed")
+        }
         let after = process.residentBytes
         #expect(before > 0)
         print("memory after 3 rounds of bad connections \(before >> 10) KiB, after 9 rounds \(after >> 10) KiB")
@@ -113,20 +116,20 @@ import Testing
         )
         let start = ContinuousClock.now
         while !slow.isRead {
-            try #require(ContinuousClock.now - start < .seconds(5), "the head of the request is not read")
+            try #require(ContinuousClock.now - start < .seconds(30), "the head of the request is not read")
             try await Task.sleep(for: .milliseconds(1))
         }
         process.signal(SIGTERM)
         // The service is stopping as soon as nobody can connect any more.
         while (try? LoopbackClient(port: try port(process))) != nil {
-            try #require(ContinuousClock.now - start < .seconds(5), "the listener stays open")
+            try #require(ContinuousClock.now - start < .seconds(30), "the listener stays open")
             try await Task.sleep(for: .milliseconds(10))
         }
         slow.send(String(body.dropFirst()))
         let answer = await slow.answer()
         #expect(answer.hasPrefix("HTTP/1.1 201"), "\(answer)")
         while process.isRunning {
-            try #require(ContinuousClock.now - start < .seconds(10), "the program does not end")
+            try #require(ContinuousClock.now - start < .seconds(30), "the program does not end")
             try await Task.sleep(for: .milliseconds(10))
         }
         #expect(process.status == 0)

@@ -54,7 +54,7 @@ import Testing
                     try await Task.sleep(for: .milliseconds(50))
                 }
                 // A busy machine may hold one answer up.
-                #expect(times.sorted()[17] < .seconds(1), "\(table): \(times)")
+                #expect(Measuring.isOff || times.sorted()[17] < .seconds(1), "\(table): \(times)")
                 try await group.waitForAll()
             }
             // The one connection that is open is the one that asks.

@@ -70,7 +70,7 @@ import TrustStores
     ]
 
     /// The claim of the bench, with room for a debug build on a busy machine: without the fix the first costs a hundredfold.
-    @Test func noBodyCostsMuchMoreThanAnOrdinaryOne() {
+    @Test(Measuring.only) func noBodyCostsMuchMoreThanAnOrdinaryOne() {
         func read(_ bytes: [UInt8]) {
             guard let body = try? RequestBody(bytes) else { return }
             _ = try? PresentedAssertion(body)
@@ -82,7 +82,7 @@ import TrustStores
         }
     }
 
-    @Test(.enabled(if: !BuiltProgram.isSanitized, "a sanitizer makes each of many small values dearer"))
+    @Test(Measuring.only, .enabled(if: !BuiltProgram.isSanitized, "a sanitizer makes each of many small values dearer"))
     func clientDataCostsNoMore() {
         let least = seconds { _ = try? ClientData.challenge(in: HostileTextTests.ordinary) }
         for (name, bytes) in HostileTextTests.worst {
@@ -90,7 +90,7 @@ import TrustStores
         }
     }
 
-    @Test func cborKeysCostNoMore() {
+    @Test(Measuring.only) func cborKeysCostNoMore() {
         func map(_ keys: [String]) -> [UInt8] {
             CBORItem.map(keys.map { CBOREntry(.text($0), .unsigned(0)) }).encoded
         }
@@ -106,7 +106,7 @@ import TrustStores
         }
     }
 
-    @Test func headersQueriesAndPathsCostNoMore() async throws {
+    @Test(Measuring.only) func headersQueriesAndPathsCostNoMore() async throws {
         let store = InMemoryTrustStore()
         let authority = try await TokenAuthority(.init(), store: store) { [UInt8](repeating: 5, count: $0) }
         let letters = String(repeating: "b", count: 14_000)

@@ -69,7 +69,7 @@ import Testing
         output.write(String(repeating: "x", count: 1 << 19) + "\n")
         let start = ContinuousClock.now
         try await onThread { output.finish(within: .milliseconds(300)) }
-        #expect((.milliseconds(300)..<(.seconds(5))).contains(ContinuousClock.now - start))
+        #expect(Measuring.isOff || (.milliseconds(300)..<(.seconds(5))).contains(ContinuousClock.now - start))
         // The thread that still writes ends here, before its descriptor does.
         let read = try await onThread { try pipe.fileHandleForReading.read(upToCount: (1 << 19) + 1)?.count }
         #expect(read == (1 << 19) + 1)
@@ -102,6 +102,6 @@ import Testing
         }
         #expect(waiting() <= 4096)
         let end = await Task.detached { process.stop() }.value
-        #expect(end.status == 0 && end.reason == .exit && end.seconds < 10)
+        #expect(end.status == 0 && end.reason == .exit && (Measuring.isOff || end.seconds < 10))
     }
 }

@@ -40,7 +40,7 @@ import Testing
         slow.send("POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         let end = process.stop(signal)
         #expect(end.status == 0 && end.reason == .exit)
-        #expect(end.seconds < 10.5)
+        #expect(Measuring.isOff || end.seconds < 10.5)
         withExtendedLifetime(slow) {}
     }
 
@@ -73,7 +73,7 @@ import Testing
         let end = process.stop()
         #expect(end.status == 0 && end.reason == .exit)
         // Ten seconds, and one in which a process with the thread sanitizer ends; without a limit it takes fourteen.
-        #expect(end.seconds < 11.5)
+        #expect(Measuring.isOff || end.seconds < 11.5)
         withExtendedLifetime(waiting) {}
         let deadline = ContinuousClock.now + .seconds(10)
         while !process.standardError.contains("Ended with work undone"), ContinuousClock.now < deadline {
@@ -94,7 +94,7 @@ import Testing
         #expect(try await process.service.get("/livez").status == 200)
         let end = process.stop()
         #expect(end.status == 0 && end.reason == .exit)
-        #expect(end.seconds < 8)
+        #expect(Measuring.isOff || end.seconds < 8)
         withExtendedLifetime(deaf) {}
     }
 
@@ -129,7 +129,7 @@ import Testing
             times.append(ContinuousClock.now - start)
         }
         // The attacker, the service and this test share the cores, so one answer may be late.
-        #expect(times.sorted()[17] < .seconds(1), "\(times)")
+        #expect(Measuring.isOff || times.sorted()[17] < .seconds(1), "\(times)")
         let metrics = String(decoding: try await process.service.get("/metrics").body, as: UTF8.self)
         #expect(metrics.contains("reason=\"address\"}"))
         #expect(process.standardError.contains("Connections were turned away."))

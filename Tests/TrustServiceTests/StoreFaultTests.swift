@@ -242,7 +242,9 @@ import TrustStores
             let start = ContinuousClock.now
             connection.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(await connection.everything(seconds: 10).isEmpty)
-            #expect((Duration.milliseconds(900)..<Duration.seconds(9)).contains(ContinuousClock.now - start))
+            #expect(
+                Measuring.isOff
+                    || (Duration.milliseconds(900)..<Duration.seconds(9)).contains(ContinuousClock.now - start))
             // On a busy machine an honest call can be as slow as that once.
             try await wait("an answer") { (try? await service.get("/livez"))?.status == 200 }
             let line = "\nsealward_http_connections_ended_total{state=\"answer\"} "

@@ -218,12 +218,12 @@ import TrustStoresSQLite
                 let answers = await connection.everything()
                 #expect(answers.components(separatedBy: "HTTP/1.1 200").count == 101)
             }
-            #expect(ContinuousClock.now - begin < .seconds(20))
+            #expect(Measuring.isOff || ContinuousClock.now - begin < .seconds(20))
             let text = String(decoding: try await service.get("/metrics").body, as: UTF8.self)
             #expect(text.contains("sealward_traces_dropped_total{reason=\"receiver\"}"))
             start = .now
         }
-        #expect(ContinuousClock.now - start < .seconds(8))
+        #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(8))
         let lost = lines.all.filter { $0.metadata["notTaken"] != nil }
         // Once a minute: the run may reach into a second one.
         #expect((1...2).contains(lost.count))

@@ -36,7 +36,7 @@ import TrustStoreContract
         return Double(counts.reduce(0, +)) / (Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18)
     }
 
-    @Test("64 waiting callers share flushes")
+    @Test("64 waiting callers share flushes", Measuring.only)
     func sharing() async throws {
         let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("group.sqlite"))
         // What the disk and the cores give changes from second to second where others use them: three tries.
@@ -80,7 +80,7 @@ import TrustStoreContract
         await engine.close()
     }
 
-    @Test("a fast disk is not kept waiting for more callers than a commit is worth")
+    @Test("a fast disk is not kept waiting for more callers than a commit is worth", Measuring.only)
     func enoughForAFastDisk() {
         let gathering = Gathering()
         gathering.ended(atWork: 128, spent: .milliseconds(1))
@@ -89,7 +89,7 @@ import TrustStoreContract
         #expect(shortest.map { $0 < .milliseconds(4) } ?? false, "\(String(describing: shortest))")
     }
 
-    @Test("a slow disk waits a moment for everybody")
+    @Test("a slow disk waits a moment for everybody", Measuring.only)
     func everybodyForASlowDisk() {
         let gathering = Gathering()
         gathering.ended(atWork: 128, spent: .milliseconds(5))

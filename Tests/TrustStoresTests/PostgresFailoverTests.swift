@@ -68,7 +68,7 @@ import TrustStoreContract
                 let start = ContinuousClock.now
                 await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
                 await #expect(throws: StoreFault.unavailable("")) { _ = try await store.key(Sample.keyId()) }
-                #expect(ContinuousClock.now - start < .seconds(20))
+                #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(20))
             }
             // What was begun holds its locks.
             let held = seen.count("locks-held")
@@ -81,7 +81,7 @@ import TrustStoreContract
             let start = ContinuousClock.now
             await store.close()
             _ = await stuck.value
-            #expect(ContinuousClock.now - start < .seconds(20))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(20))
         }
 
         @Test("one lost answer of a COMMIT is one fault; the server is not called down")
@@ -191,7 +191,7 @@ import TrustStoreContract
                     }
                     return await group.reduce(Duration.zero) { max($0, $1) }
                 }
-                #expect(slowest < .seconds(20))
+                #expect(Measuring.isOff || slowest < .seconds(20))
                 // What only reads goes on.
                 _ = try await store.key(Sample.keyId())
             }
@@ -204,7 +204,7 @@ import TrustStoreContract
             // Once all are set aside, nobody waits for another timeout.
             let start = ContinuousClock.now
             await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
-            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
             try standby.signal(SIGCONT)
             try await eventually("writing works again") { await works(store) }
             for _ in 0..<20 { _ = try await write(store) }
@@ -296,14 +296,14 @@ import TrustStoreContract
                 }
                 // Nobody waits any more: everyone is refused at once.
                 return seen.highest("set-aside") >= PostgresLink.mostConnections
-                    && ContinuousClock.now - before < .milliseconds(300)
+                    && (Measuring.isOff || ContinuousClock.now - before < .milliseconds(300))
             }
             try old.signal(SIGSTOP)
             defer { try? old.signal(SIGCONT) }
             try await onThread { try new.promote() }
             let promoted = ContinuousClock.now
             try await eventually("the promoted standby is used") { await accept(keys[0]) }
-            #expect(ContinuousClock.now - promoted < .seconds(5))
+            #expect(Measuring.isOff || ContinuousClock.now - promoted < .seconds(5))
             for key in keys { #expect(await accept(key)) }
             await store.close()
             try old.signal(SIGCONT)
@@ -346,13 +346,13 @@ import TrustStoreContract
             let promoted = ContinuousClock.now
             try await eventually("the promoted standby is used") { await works(store) }
             await onItsWay.value
-            #expect(ContinuousClock.now - promoted < .seconds(5))
+            #expect(Measuring.isOff || ContinuousClock.now - promoted < .seconds(5))
             let kept = try await store.secret(named: name, orElse: [2])
             #expect(kept == [1])
             // A process that starts now waits no longer for the silent one.
             let start = ContinuousClock.now
             let other = try await SQLTrustStore.postgres(url)
-            #expect(ContinuousClock.now - start < .seconds(4))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(4))
             await other.close()
             await store.close()
             try old.signal(SIGCONT)

@@ -70,7 +70,7 @@ import TrustStoreContract
             await #expect(throws: StoreFault.unavailable("")) {
                 _ = try await SQLTrustStore.postgres("postgres://nobody@127.0.0.1:1/nothing")
             }
-            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
         }
 
         @Test("a statement that takes too long is ended by the server, and the connection goes on")
@@ -103,7 +103,7 @@ import TrustStoreContract
                     return .commit(())
                 }
             }
-            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(10))
             return store
         }
 

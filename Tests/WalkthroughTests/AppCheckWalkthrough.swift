@@ -10,7 +10,9 @@ import Testing
     // walkthrough: App Check provider
     final class TrustProvider: NSObject, AppCheckProvider, AppCheckProviderFactory {
         func createProvider(with app: FirebaseApp) -> (any AppCheckProvider)? { self }
-        private let core = AppCheckCoreAppAttestProvider(serviceName: "trust", resourceName: "projects/shop-project/apps/1:1234567890:ios:321abc456def7890", baseURL: "https://trust.example.com/v1", apiKey: nil, keychainAccessGroup: nil, requestHooks: nil)
+        private let core = AppCheckCoreAppAttestProvider(
+            serviceName: "trust", resourceName: "projects/shop-project/apps/1:1234567890:ios:321abc456def7890",
+            baseURL: "https://trust.example.com/v1", apiKey: nil, keychainAccessGroup: nil, requestHooks: nil)
         func getToken() async throws -> AppCheckToken {
             let token = try await core.getToken()
             return AppCheckToken(token: token.token, expirationDate: token.expirationDate)

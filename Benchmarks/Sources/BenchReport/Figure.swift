@@ -9,7 +9,7 @@ public enum Bound: Sendable {
     case none
 }
 
-/// Prints one figure in the form that `Scripts/bench` collects into its table, and says whether it keeps to its bound.
+/// Prints one figure in the form that `Benchmarks/tools/bench` collects into its table, and says whether it keeps to its bound.
 @discardableResult
 public func figure(_ name: String, _ ratio: Double, _ bound: Bound) -> Bool {
     let (text, holds): (String, Bool) =

@@ -9,7 +9,7 @@ import TrustStores
 /// More assertions than a node can handle, from clients that do not wait for each other: the latency of what is accepted against that with
 /// little load, in the same run.
 ///
-/// The service has one core and the clients another one, if there are two, so that the clients take no time from it. `Scripts/open-loop` finds how
+/// The service has one core and the clients another one, if there are two, so that the clients take no time from it. `Benchmarks/tools/open-loop` finds how
 /// much the service can do, then sends 0.6 of that, three times as much (or another number of times), and 0.6 again.
 struct Overload {
     /// The most that the median may grow.
@@ -116,7 +116,7 @@ struct Overload {
 
     private func openLoop(_ server: ServedProgram, _ bodies: URL) throws -> Result {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Scripts/open-loop")
+            .deletingLastPathComponent().appendingPathComponent("tools/open-loop")
         let run = Process()
         run.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         run.arguments =
