@@ -43,12 +43,14 @@ struct PromotionExchange {
     /// Asks Apple.
     ///
     /// - Parameters:
+    ///   - read: what the first token's query answered. It also told the environment of the tokens.
     ///   - note: what an earlier holder of this very claim with these very tokens left behind.
     ///   - leave: leaves a note before the bit is set.
     /// - Throws: `DeviceCheckFault`; ``Problem`` if the claim is another holder's by now.
-    func run(after note: ClaimNote?, leaving leave: (ClaimNote) async throws -> Void) async throws -> Outcome {
+    func run(
+        _ read: DeviceBitState, after note: ClaimNote?, leaving leave: (ClaimNote) async throws -> Void
+    ) async throws -> Outcome {
         let month = YearMonth(containing: now)
-        let read = try await query(tokens.read)
         let write = try await query(tokens.write)
         let (readDecision, writeDecision) = (rule.decide(read, now: month), rule.decide(write, now: month))
         guard case .grant(_, let first) = readDecision else {

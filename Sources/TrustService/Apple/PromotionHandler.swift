@@ -186,11 +186,14 @@ struct PromotionHandler: Handler {
     ) async throws -> (PromotionExchange.Outcome, AttestationEnvironment) {
         do {
             return try await withDeadline(PromotionHandler.claimTalk) {
-                let (client, environment) = try await clientOfTheTokens(tokens, environments, reservation, call)
+                let (read, client, environment) = try await device.first(environments) {
+                    try await $0.query(
+                        deviceToken: tokens.read, transactionId: reservation.claim.transactionId, at: call.now)
+                }
                 let exchange = PromotionExchange(
                     client: client, rule: rule, tokens: tokens, transactionId: reservation.claim.transactionId,
                     now: call.now)
-                let outcome = try await exchange.run(after: reservation.note.flatMap(ClaimNote.init)) { note in
+                let outcome = try await exchange.run(read, after: reservation.note.flatMap(ClaimNote.init)) { note in
                     guard try await store.note(note.text, on: reservation) else {
                         throw Problem(
                             .promotionPending, retryAfterSeconds: 1, evidence: "another request is deciding the claim")
@@ -211,21 +214,6 @@ struct PromotionHandler: Handler {
             observer.count("promotions.undecided")
             throw error
         }
-    }
-
-    /// The client of the environment whose tokens these are: the one that is asked for, or the first that knows the token to read with.
-    private func clientOfTheTokens(
-        _ tokens: DeviceTokens, _ environments: [AttestationEnvironment], _ reservation: PromotionReservation,
-        _ call: Call
-    ) async throws -> (DeviceCheckClient, AttestationEnvironment) {
-        if environments.count == 1, let only = environments.first {
-            return (try device.client(environment: only.rawValue), only)
-        }
-        let (_, client, environment) = try await device.first(environments) {
-            try await $0.query(
-                deviceToken: tokens.read, transactionId: reservation.claim.transactionId, at: call.now)
-        }
-        return (client, environment)
     }
 
     private func count(_ outcome: PromotionExchange.Outcome) {
