@@ -57,6 +57,7 @@ struct DeviceCheckOptions: ParsableArguments {
 
     func client() async throws -> DeviceCheckClient {
         let pem = String(decoding: try CommandIO.readText(keyFile, limit: 64 << 10), as: UTF8.self)
+        SecretFiles.warn(keyFile)
         let authorization: AppleAuthorization
         do {
             authorization = try await AppleAuthorization(teamId: teamId, keyId: keyId, privateKeyPEM: pem)
