@@ -155,7 +155,7 @@ let package = Package(
                 "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSWire", "TLSProbe", "Findings", "Bounds",
                 .nioCore,
                 .nioPosix, .nioSSL,
-                .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle,
+                .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle, .crypto,
             ]
         ),
         library(
@@ -180,7 +180,7 @@ let package = Package(
         library(
             "TrustStoresPostgres",
             [
-                "TrustStores", "Findings",
+                "TrustStores", "Findings", "TLSFacts",
                 .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
             ],
             resources: [

@@ -174,7 +174,13 @@ package final class Admission: Sendable {
         guard let address = address?.unmapped, !limits.exempt.contains(where: { $0.contains(address) }) else {
             return nil
         }
+        return Admission.network(of: address)
+    }
+
+    /// What counts as one address: an IPv4 address, or an IPv6 network of 64 bits.
+    package static func network(of address: IPAddress) -> IPAddress {
+        let address = address.unmapped
         if address.isIPv4 { return address }
-        return IPAddress(bytes: Array(address.bytes.prefix(8)) + [UInt8](repeating: 0, count: 8))
+        return IPAddress(bytes: Array(address.bytes.prefix(8)) + [UInt8](repeating: 0, count: 8)) ?? address
     }
 }

@@ -51,7 +51,38 @@ package final class InputFile {
             _ = Foundation.close(descriptor)
             throw InputFault("is no longer a file")
         }
+        note(information)
         return InputFile(descriptor: descriptor, size: Int(clamping: information.st_size), isStream: false)
+    }
+
+    // MARK: What was read
+
+    private struct Identity: Hashable {
+        let device: dev_t
+        let number: ino_t
+    }
+
+    /// Files that this process has opened to read. Whole folders with more of them are not read by one command.
+    private static let readFiles = Mutex<Set<Identity>>([])
+    private static let mostNoted = 1 << 18
+
+    private static func note(_ status: stat) {
+        readFiles.withLock { read in
+            if read.count < mostNoted { read.insert(Identity(device: status.st_dev, number: status.st_ino)) }
+        }
+    }
+
+    /// Notes that a file is read by other means than this type.
+    package static func note(_ path: String) {
+        if let status = SystemFile.status(of: path, followingLinks: true) { note(status) }
+    }
+
+    /// Whether this process has read an open file, by whatever name, and would lose what is in it by writing.
+    package static func wasRead(_ descriptor: CInt) -> Bool {
+        guard let status = SystemFile.status(of: descriptor), status.st_size > 0 else { return false }
+        return readFiles.withLock {
+            $0.count >= mostNoted || $0.contains(Identity(device: status.st_dev, number: status.st_ino))
+        }
     }
 
     /// Standard input. A file that stands there from its first byte can be read at any place.
@@ -125,9 +156,13 @@ package final class InputFile {
     private static func stream(_ number: CInt) throws(InputFault) -> InputFile {
         let descriptor = fcntl(number, F_DUPFD_CLOEXEC, 3)
         guard descriptor >= 0 else { throw .missing }
-        guard let information = SystemFile.status(of: descriptor), information.st_mode & S_IFMT == S_IFREG,
-            lseek(descriptor, 0, SEEK_CUR) == 0
-        else { return InputFile(descriptor: descriptor, size: 0, isStream: true) }
+        guard let information = SystemFile.status(of: descriptor), information.st_mode & S_IFMT == S_IFREG else {
+            return InputFile(descriptor: descriptor, size: 0, isStream: true)
+        }
+        note(information)
+        guard lseek(descriptor, 0, SEEK_CUR) == 0 else {
+            return InputFile(descriptor: descriptor, size: 0, isStream: true)
+        }
         return InputFile(descriptor: descriptor, size: Int(clamping: information.st_size), isStream: false)
     }
 

@@ -50,6 +50,19 @@ package enum SystemFile {
         return found.st_dev == open.st_dev && found.st_ino == open.st_ino
     }
 
+    /// The primary group of a user; nil if the system does not know the user.
+    package static func primaryGroup(of user: uid_t) -> gid_t? {
+        // Safe: the system fills a value of its own type, and the texts that it names are in a buffer of the stated size; neither is kept.
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1 << 14) { buffer in
+            var entry = unsafe passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            guard let start = unsafe buffer.baseAddress,
+                unsafe getpwuid_r(user, &entry, start, buffer.count, &found) == 0, unsafe found != nil
+            else { return nil }
+            return unsafe entry.pw_gid
+        }
+    }
+
     /// The absolute path without links; nil if there is no such file.
     package static func resolved(_ path: String) -> String? {
         guard isWhole(path) else { return nil }

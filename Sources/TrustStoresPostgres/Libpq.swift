@@ -62,6 +62,9 @@
             return options
         }
 
+        /// Whether libpq can be asked which proofs of the password it accepts: since version 16.
+        static var knowsRequireAuth: Bool { PQlibVersion() >= 160_000 }
+
         // MARK: Its state
 
         var status: ConnStatusType { unsafe PQstatus(handle) }

@@ -5,6 +5,7 @@
     import CLibpq
     import Findings
     import Foundation
+    import TLSFacts
     import TrustStores
 
     /// A connection string, parsed once. It may contain a password, so nothing of it but hosts is ever shown.
@@ -17,14 +18,17 @@
         }
 
         /// Keyword and value, as libpq reads them, without the lists of hosts.
-        private let options: [(keyword: String, value: String)]
+        private var options: [(keyword: String, value: String)]
         /// What must not occur in any message.
         private let secrets: [String]
         let hosts: [Host]
         /// `connect_timeout` of the string or of the environment; nil if neither names one.
         let connectTimeout: Duration?
+        /// Whether every server is this machine, so that the password and the keys never cross a network.
+        private let isLocal: Bool
 
-        /// - Throws: `store.configuration` with a sentence that quotes nothing of the string.
+        /// - Throws: `store.configuration`, or `store.tls` if a server is beyond this machine and the string has no `sslmode`; with a sentence
+        ///   that quotes nothing of the string.
         init(_ text: String, environment: [String: String] = ProcessInfo.processInfo.environment) throws {
             guard !text.utf8.contains(0), !PostgresAddress.mixesUpParts(text),
                 let parsed = LibpqConnection.options(of: text)
@@ -32,6 +36,16 @@
             options = parsed.filter { !["host", "hostaddr", "port"].contains($0.keyword) }
             secrets = parsed.filter { ["password", "sslpassword"].contains($0.keyword) }.map(\.value)
             hosts = try PostgresAddress.hosts { keyword in parsed.first { $0.keyword == keyword }?.value }
+            let service = parsed.contains { $0.keyword == "service" } ? "its file" : environment["PGSERVICE"]
+            isLocal = hosts.allSatisfy { PostgresAddress.isLocal($0, service: service, environment) }
+            guard isLocal || parsed.contains(where: { $0.keyword == "sslmode" }) else {
+                throw StoreFault(code: .storeTLS, reason: PostgresAddress.missesTLS)
+            }
+            if !isLocal, LibpqConnection.knowsRequireAuth, environment["PGREQUIREAUTH"] == nil,
+                !parsed.contains(where: { $0.keyword == "require_auth" })
+            {
+                options.append(("require_auth", "scram-sha-256"))
+            }
             let limit = parsed.first { $0.keyword == "connect_timeout" }?.value ?? environment["PGCONNECT_TIMEOUT"]
             connectTimeout = try limit.flatMap { text in
                 guard let seconds = Int(text.trimmingCharacters(in: .whitespaces)) else {
@@ -62,6 +76,24 @@
                 .joined(separator: "; ")
             for secret in secrets where !secret.isEmpty { text = text.replacing(secret, with: "***") }
             return text.terminalSafe(limit: 300)
+        }
+
+        private static let missesTLS =
+            "store.tls: PostgreSQL on another machine needs sslmode in its URL: sslmode=verify-full, or sslmode=disable if clear text is meant"
+
+        /// Whether libpq connects to this machine for a host. It takes what the host leaves out from the environment, or from a service file.
+        private static func isLocal(_ host: Host, service: String?, _ environment: [String: String]) -> Bool {
+            func isHere(_ name: String) -> Bool {
+                name.isEmpty || name.hasPrefix("/") || name.hasPrefix("@") || AddressKind.isLoopback(host: name)
+            }
+            func areHere(_ variable: String) -> Bool {
+                (environment[variable] ?? "").split(separator: ",").allSatisfy { isHere(String($0)) }
+            }
+            if let address = host.address { return isHere(address) }
+            // The address of a name is always given; that of a socket and of nothing is not.
+            if let name = host.name, !name.hasPrefix("/"), !name.hasPrefix("@") { return isHere(name) }
+            guard service == nil, areHere("PGHOSTADDR") else { return false }
+            return host.name != nil || areHere("PGHOST")
         }
 
         private static let malformed = StoreFault.configuration(

@@ -187,6 +187,29 @@ struct ATSProxyTests {
         }
     }
 
+    @Test("A wrong password ends the connection, a missing one does not, and too many are not looked at")
+    func wrongPasswords() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers, change: { $0.credentials = ["me:secret"] }) { running in
+            func ask(_ fields: String) async throws -> String {
+                let request = "GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\n\(fields)\r\n"
+                // Two at once: what comes after a wrong one is not answered.
+                return try await RawConnection.exchange(port: running.port, send: request + request, limit: .seconds(2))
+            }
+            let (wrong, right) = ("bWU6d3Jvbmc=", "bWU6c2VjcmV0")
+            #expect(try await ask("").components(separatedBy: "HTTP/1.1 407 ").count == 3)
+            #expect(try await !ask("Proxy-Authorization: Basic \(right)\r\n").contains(" 407 "))
+            // One comes back each second, so a slow machine answers some more with 407.
+            var answers = ""
+            for _ in 0..<400 where !answers.contains(" 429 ") {
+                let answer = try await ask("Proxy-Authorization: Basic \(wrong)\r\n")
+                #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2, "\(answer)")
+                answers += answer
+            }
+            #expect(answers.contains("HTTP/1.1 429 "))
+        }
+    }
+
     @Test("What the policy itself blocks over TLS too is refused without a probe", arguments: [false, true])
     func blockedAddress(isMonitoring: Bool) async throws {
         let servers = try #require(LoopbackServers.shared)

@@ -34,7 +34,7 @@ import Testing
         _ = try journal.append(
             places.map {
                 ($0, $0 % 2 == 0 ? .pass : .fail, summary($0 % 2 == 0 ? nil : "ats.net.dns"), Array("r\n\($0)".utf8))
-            }
+            }, at: Date(timeIntervalSince1970: 1_790_000_000)
         )
     }
 
@@ -187,7 +187,7 @@ import Testing
             let journal = try Self.open(path).journal
             try Self.write([1], to: journal)
             // The second one differs from the others in all that is changed.
-            _ = try journal.append([(2, .pass, Self.summary(nil), Array("r\n22".utf8))])
+            _ = try journal.append([(2, .pass, Self.summary(nil), Array("r\n22".utf8))], at: Date())
             try Self.write([3, 5], to: journal)
         }
         let text = try String(contentsOfFile: path, encoding: .utf8)

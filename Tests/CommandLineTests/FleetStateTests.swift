@@ -66,10 +66,82 @@ import Testing
             ["ats", "check", "--state", folder.path("state"), "--format", format] + Self.targets(20, port: port.port)
         let (first, second) = (try ProgramRun(arguments), try ProgramRun(arguments))
         func comparable(_ run: ProgramRun) -> [Substring] {
-            run.output.split(separator: "\n").filter { !$0.contains("\"checked\"") }
+            run.output.split(separator: "\n").filter { !$0.contains("\"checked\"") && !$0.contains(" from --state, ") }
         }
         #expect(first.status == 2 && second.status == 2)
         #expect(comparable(first) == comparable(second) && comparable(first).count >= 20)
+    }
+
+    /// What was not asked for now says when it was, and what is too old is asked for again.
+    @Test func whatIsKeptHasAnAge() throws {
+        let server = try AskedServer()
+        let folder = try TemporaryDirectory()
+        let state = folder.path("state")
+        let check =
+            ["ats", "check", "--no-http", "--state", state, "--format", "json"] + Self.targets(3, port: server.port)
+        func ages(_ run: ProgramRun) -> [String] {
+            (run.json["targets"] as? [[String: Any]] ?? []).compactMap { $0["checked"] as? String }
+        }
+        let first = ages(try ProgramRun(check))
+        #expect(first.count == 3 && server.asked.count == 3)
+        server.forget()
+        let second = try ProgramRun(check + ["--max-age", "1h"])
+        #expect(ages(second) == first && server.asked.isEmpty)
+        #expect(second.errors.contains("3 of 3 targets were checked before, ") && second.errors.contains(first[0]))
+        // Two hours later.
+        func turnBack(_ hours: Int, of text: String) throws -> String {
+            let date = try #require(ISO8601DateFormatter().date(from: text))
+            return ISO8601DateFormatter().string(from: date.addingTimeInterval(-3600 * Double(hours)))
+        }
+        let old = try turnBack(2, of: first[0])
+        try Self.date(state, old)
+        #expect(try ProgramRun(check + ["--max-age", "3h"]).errors.contains("checked before, at \(old)."))
+        #expect(server.asked.isEmpty)
+        let third = try ProgramRun(check + ["--max-age", "90m"])
+        #expect(
+            ages(third).count == 3 && server.asked.count == 3 && !third.errors.contains("before"), "\(third.errors)")
+        // The newest result of a target counts, with and without a limit.
+        server.forget()
+        for more in [[], ["--max-age", "7d"], ["--max-age", "3600"]] {
+            #expect(try ProgramRun(check + more).errors.contains("3 of 3 targets were checked before, "))
+            #expect(try !ProgramRun(check + more).errors.contains(old))
+        }
+        #expect(server.asked.isEmpty)
+        // From the future, and of a time that is not said.
+        for date in ["2999-01-01T00:00:00Z", "nonsense"] {
+            try Self.date(state, date)
+            server.forget()
+            #expect(try ProgramRun(check + ["--max-age", "7d"]).status == 2)
+            #expect(server.asked.count == 3, "\(date)")
+        }
+        for wrong in ["", "s", "1w", "-1s", "1.5h", "99999999d", "1h30m"] {
+            #expect(try ProgramRun(check + ["--max-age", wrong]).status == 64, "\(wrong)")
+        }
+        #expect(try ProgramRun(["ats", "check", "127.0.0.1:9", "--max-age", "1h"]).status == 64)
+        let text = ["ats", "check", "--no-http", "--state", folder.path("text"), "127.0.0.1:9"]
+        #expect(try !ProgramRun(text).output.contains("from --state"))
+        #expect(try ProgramRun(text).output.contains("1 result is from --state, at "))
+    }
+
+    /// Gives every record of a state file another time, as somebody with its format can.
+    private static func date(_ path: String, _ date: String) throws {
+        let script = """
+            import hashlib,re,sys
+            data=open(sys.argv[1],'rb').read()
+            out=data[:data.index(b'\\n')+1]
+            at=len(out)
+            while at<len(data):
+                end=data.index(b'\\n',at)
+                line=data[at:end]
+                count=int(re.search(rb'"bytes":([0-9]+)',line).group(1))
+                piece=data[end+1:end+1+count]
+                start=re.sub(rb'"written":"[^"]*"',b'"written":"'+sys.argv[2].encode()+b'"',line[:line.rindex(b',"sha256"')])
+                out+=start+b',"sha256":"'+hashlib.sha256(start+piece).hexdigest().encode()+b'"}\\n'+piece+b'\\n'
+                at=end+1+count+1
+            open(sys.argv[1],'wb').write(out)
+            """
+        let run = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", script, path, date])
+        #expect(run.status == 0, "\(run.errors)")
     }
 
     /// The run that is taken up again may print to a file what the first one found on a terminal.

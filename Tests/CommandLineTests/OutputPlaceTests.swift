@@ -44,6 +44,38 @@ import Testing
         #expect(!text.isEmpty && !text.contains("xxxx"))
     }
 
+    @Test("What a command reads is never overwritten by what it prints, by whatever name")
+    func inputs() throws {
+        let folder = try TemporaryDirectory()
+        let list = folder.path("Info.plist")
+        let plist =
+            #"<?xml version="1.0"?><plist version="1.0"><dict><key>NSAppTransportSecurity</key><dict/></dict></plist>"#
+        let jobs = folder.path("jobs")
+        try plist.write(toFile: list, atomically: true, encoding: .utf8)
+        try "{}\n".write(toFile: jobs, atomically: true, encoding: .utf8)
+        try FileManager.default.createSymbolicLink(atPath: folder.path("link"), withDestinationPath: list)
+        try FileManager.default.linkItem(atPath: list, toPath: folder.path("hard"))
+        for output in ["Info.plist", "link", "hard"] {
+            for words in [
+                ["ats", "lint", list], ["ats", "lint", folder.path("")],
+                ["ats", "explain", "--info-plist", list, "a.example"],
+                ["ats", "log", list], ["ats", "check", "127.0.0.1:9", "--no-http", "--info-plist", list],
+                ["receipt", "inspect", list],
+                ["ats", "fetch", "http://127.0.0.1:9/", "--format", "json", "--info-plist", list],
+            ] {
+                let run = try ProgramRun(words + ["--output", folder.path(output)])
+                #expect(run.status == 2, "\(words) \(run.errors)")
+                #expect(try String(contentsOfFile: list, encoding: .utf8) == plist, "\(words) \(output)")
+            }
+        }
+        let run = try ProgramRun(["ats", "certificate", "--jobs", jobs, "--output", jobs])
+        #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(run.errors)")
+        // A baseline is written anew when that is asked for.
+        let baseline = ["ats", "lint", list, "--baseline", folder.path("baseline"), "--update-baseline"]
+        #expect(try ProgramRun(baseline).errors.contains("written"))
+        #expect(try ProgramRun(baseline).status == 0)
+    }
+
     @Test("The name of a file cannot steer the terminal of whoever reads the error")
     func names() throws {
         let name = "/none/\u{1B}]0;x\u{7}\u{202E}\nsealward: fine.plist"

@@ -185,6 +185,33 @@ import TrustStores
         #expect(issues(#"{"serverTokenFile": "t"}"#, files: ["t": text]) == ["serverTokenFile"])
     }
 
+    /// A gateway's token must not be an operator's, whichever of the files is read first.
+    @Test func noTokenHasTwoRoles() {
+        let (one, two) = (String(repeating: "a", count: 32), String(repeating: "b", count: 32))
+        let both = #"{"serverTokenFile": "s", "adminTokenFile": "a"}"#
+        #expect(issues(both, files: ["s": "\(one)\n\(two)\n", "a": two]) == ["serverTokenFile"])
+        #expect(issues(both, files: ["s": one, "a": two]).isEmpty)
+        let digest = Credentials.digest(of: one).map { String(format: "%02x", $0) }.joined()
+        let entry = #"[{"name": "ci", "sha256": "\#(digest)", "scopes": ["audit"]}]"#
+        for role in ["serverTokenFile", "adminTokenFile"] {
+            let named = #"{"\#(role)": "t", "tokensFile": "n"}"#
+            #expect(issues(named, files: ["t": one, "n": entry]) == ["tokensFile"])
+            #expect(issues(named, files: ["t": two, "n": entry]).isEmpty)
+        }
+    }
+
+    /// A credential goes in clear to this machine only.
+    @Test(arguments: [
+        ("http://collector:4318", false), ("http://10.1.2.3:4318", false), ("http://otel.local:4318", false),
+        ("https://collector.example:4318", true), ("http://127.0.0.1:4318", true), ("http://[::1]:4318", true),
+    ])
+    func aCredentialForTracesNeedsTLS(_ endpoint: String, _ isAllowed: Bool) {
+        let files = ["h": "Authorization: Bearer abc"]
+        let given = issues(#"{"tracing": {"endpoint": "\#(endpoint)", "headersFile": "h"}}"#, files: files)
+        #expect(given == (isAllowed ? [] : ["tracing.endpoint"]))
+        #expect(issues(#"{"tracing": {"endpoint": "\#(endpoint)"}}"#, files: files).isEmpty)
+    }
+
     /// The same in a variable, where only white space around the token is left out.
     @Test(arguments: [
         "-----BEGIN PRIVATE KEY-----", String(repeating: "two words ", count: 4), String(repeating: "ö", count: 32),

@@ -9,6 +9,16 @@ import Testing
 @testable import TrustService
 
 @Suite struct HTTPLayerTests {
+    /// Two refusals say nothing about what was asked between them.
+    @Test func correlationIdsCountNothing() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            var ids: [String] = []
+            for _ in 0..<20 { ids.append(try await service.get("/nothing")["correlationId"]?.text ?? "") }
+            #expect(Set(ids).count == 20 && ids.allSatisfy { $0.utf8.count == 12 }, "\(ids)")
+            #expect(Set(ids.map { $0.prefix(6) }).count == 20, "\(ids)")
+        }
+    }
+
     @Test func everyErrorIsAProblemDocument() async throws {
         try await RunningService.with { (service: RunningService) async throws -> Void in
             func expect(_ reply: Reply, _ verdict: String) {

@@ -107,6 +107,72 @@ import Testing
         #expect(end.status == 2 && end.error.contains("everybody may write to it"), "\(end.error)")
     }
 
+    /// Who can write the configuration, or replace it, decides who is trusted: so do all files that it names.
+    @Test(arguments: ["sealward.json", "server", "admin"]) func whatOthersMayWriteIsRefused(_ name: String) throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let file = folder.appendingPathComponent(name).path
+        func check() throws -> (status: Int32, error: String) {
+            let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+            return (end.status, end.error)
+        }
+        func refused(_ words: String) throws {
+            let end = try check()
+            #expect(end.status == 2 && end.error.contains(words), "\(end.error)")
+        }
+        chmod(file, 0o666)
+        try refused("everybody may write to it")
+        // Root's group, and the owner's own.
+        chmod(file, 0o660)
+        #expect(try check().status == 0)
+        chmod(folder.path, 0o777)
+        try refused("everybody may replace it in the folder")
+        // As in /tmp, only its owner replaces the file.
+        chmod(folder.path, 0o1777)
+        #expect(try check().status == 0)
+        guard getuid() == 0 else { return }
+        chown(file, 0, 65534)
+        try refused("the group 65534 may write to it")
+        chmod(file, 0o640)
+        #expect(try check().status == 0)
+        chmod(folder.path, 0o770)
+        chown(folder.path, 0, 65534)
+        try refused("the group 65534 may replace it in the folder")
+    }
+
+    /// A safe file below a folder that others may write, reached through a link in a safe one; and a link that others may replace.
+    @Test func foldersAboveAndLinksCount() throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let open = folder.appendingPathComponent("open").path
+        try FileManager.default.createDirectory(atPath: open + "/in", withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: config, toPath: open + "/in/c.json")
+        let (safe, unsafe) = (folder.appendingPathComponent("link.json").path, open + "/link.json")
+        try FileManager.default.createSymbolicLink(atPath: safe, withDestinationPath: open + "/in/c.json")
+        try FileManager.default.createSymbolicLink(atPath: unsafe, withDestinationPath: config)
+        for path in [safe, unsafe] {
+            chmod(open, 0o755)
+            #expect(try ServeProcess.run(["serve", "--config", path, "--check-config"]).status == 0)
+            chmod(open, 0o777)
+            let end = try ServeProcess.run(["serve", "--config", path, "--check-config"])
+            #expect(end.status == 2 && end.error.contains("may replace it in the folder"), "\(end.error)")
+        }
+    }
+
+    #if Postgres
+        @Test func aStoreOnAnotherMachineNeedsAWordAboutTLS() throws {
+            let folder = try ServeProcess.folder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            for (url, status) in [("10.9.8.7/db", Int32(2)), ("10.9.8.7/db?sslmode=disable", 0), ("127.0.0.1/db", 0)] {
+                let config = try write(folder, store: "postgres://u@" + url)
+                let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+                #expect(end.status == status && end.error.contains("store.tls") == (status == 2), "\(end.error)")
+            }
+        }
+    #endif
+
     // MARK: As another user
 
     /// A folder for `nobody`, with the configuration and its files.

@@ -159,9 +159,41 @@ import Testing
             #expect(last("sslmode") == "require" && last("password") == "p@ss" && last("client_encoding") == "UTF8")
             #expect(address.connectTimeout == nil)
             #expect(
-                try PostgresAddress("postgres://h/d", environment: ["PGCONNECT_TIMEOUT": "9"]).connectTimeout
+                try PostgresAddress("postgres://h/d?sslmode=disable", environment: ["PGCONNECT_TIMEOUT": "9"])
+                    .connectTimeout
                     == .seconds(9))
             #expect(address.safe("wrong p@ss\nfor\u{1B}[31m u") == "wrong ***; for\\u{1b}[31m u")
+        }
+
+        @Test(
+            "Beyond this machine the URL says whether there is TLS: of several servers each counts",
+            arguments: [
+                ("h/d", [:], false), ("127.0.0.1/d", [:], true), ("localhost,[::1]:5433/d", [:], true),
+                ("127.0.0.1,h/d", [:], false), ("/d?host=/run/postgresql", [:], true), ("/d", [:], true),
+                ("/d", ["PGHOST": "h"], false), ("/d", ["PGHOST": "/run,127.0.0.1"], true),
+                ("/d", ["PGHOSTADDR": "192.0.2.1"], false), ("/d?host=/run", ["PGHOSTADDR": "192.0.2.1"], false),
+                ("/d", ["PGSERVICE": "s"], false), ("/d?service=s", [:], false),
+                ("localhost/d?hostaddr=192.0.2.1", [:], false), ("h/d?hostaddr=127.0.0.1", [:], true),
+                ("/d?host=@h", [:], true), ("127.0.0.1,/d", ["PGHOST": "h"], false),
+                ("h/d", ["PGSSLMODE": "require"], false),
+            ] as [(String, [String: String], Bool)])
+        func saysTLS(_ text: String, _ environment: [String: String], _ isLocal: Bool) throws {
+            let url = "postgres://" + text
+            do {
+                _ = try PostgresAddress(url, environment: environment)
+                #expect(isLocal)
+            } catch let fault as StoreFault {
+                #expect(!isLocal && fault.code == "store.tls" && fault.reason.contains("sslmode=verify-full"))
+            }
+            for (more, wanted) in [
+                ("sslmode=disable", "scram-sha-256"), ("sslmode=verify-full&require_auth=md5", "md5"),
+            ] where LibpqConnection.knowsRequireAuth {
+                let address = try PostgresAddress(
+                    url + (url.contains("?") ? "&" : "?") + more, environment: environment)
+                let parameters = address.parameters(try #require(address.hosts.first), hostaddr: nil)
+                let given = parameters.filter { $0.0 == "require_auth" }.map(\.1)
+                #expect(given == (isLocal && wanted != "md5" ? [] : [wanted]))
+            }
         }
 
         // MARK: Timelines

@@ -74,10 +74,13 @@ public final class ATSProxy: Service {
     private let onEvent: @Sendable (Event) -> Void
     private let onListening: @Sendable (_ address: String, _ port: Int) -> Void
     let admission: Admission
+    /// Nil if no password is asked for.
+    let passwords: ProxyPasswords?
 
     /// - Parameters:
     ///   - onListening: called once, with the address and port that the proxy listens on.
     ///   - onTurnedAway: called at most once a second with the connections that were closed at once since the last call.
+    ///   - onWrongPasswords: called at most once a second with how many passwords were wrong since the last call, and the last address.
     ///   - onEvent: called for every request after its decision.
     /// - Throws: ``Misconfiguration`` if it would listen beyond loopback without credentials.
     public init(
@@ -85,6 +88,7 @@ public final class ATSProxy: Service {
         configuration: Configuration = Configuration(),
         onListening: @escaping @Sendable (_ address: String, _ port: Int) -> Void = { _, _ in },
         onTurnedAway: @escaping @Sendable (TurnedAway) -> Void = { _ in },
+        onWrongPasswords: @escaping @Sendable (_ count: Int, _ address: String) -> Void = { _, _ in },
         onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) throws {
         guard let address = IPAddress(configuration.listenAddress) else {
@@ -100,6 +104,7 @@ public final class ATSProxy: Service {
         self.onListening = onListening
         self.onEvent = onEvent
         admission = Admission(limits: configuration.admission) { onTurnedAway(TurnedAway($0)) }
+        passwords = configuration.credentials.map { ProxyPasswords($0, onWrong: onWrongPasswords) }
         let guardian = AddressGuardian()
         judge = ProxyJudge(
             policy: policy, chains: ChainBuilder(anchors: trust, fetcher: fetcher), configuration: configuration,

@@ -6,6 +6,8 @@ import Findings
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import TLSFacts
+import TLSProbe
 
 /// The side of a proxied connection that faces the client: reads requests, has them decided, and answers or becomes a tunnel.
 ///
@@ -195,8 +197,16 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let leavesHTTP = head.method == .CONNECT || head.headers.contains(name: "upgrade")
         keepsAlive = head.isKeepAlive && head.version == .http1_1 && !leavesHTTP
         let body = ProxyForward.Body(head)
-        guard isAuthorized(head) else {
+        switch isAuthorized(head) {
+        case .right: break
+        case .missing:
             return refuse(body, .proxyAuthenticationRequired, "The proxy requires a user name and a password.")
+        case .wrong:
+            keepsAlive = false
+            return refuse(body, .proxyAuthenticationRequired, "The user name or the password is wrong.")
+        case .tooMany:
+            keepsAlive = false
+            return refuse(body, .tooManyRequests, "Too many wrong passwords came from this address; wait ten seconds.")
         }
         // RFC 9112 section 3.2. A CONNECT names its host itself and reaches nobody as text, so simple clients may leave the field out.
         let hosts = head.headers["host"].count
@@ -245,14 +255,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         startTimer(proxy.configuration.requestTimeout)
     }
 
-    /// Basic credentials (RFC 7617), compared without telling by the time where they differ.
-    private func isAuthorized(_ head: HTTPRequestHead) -> Bool {
-        guard let allowed = proxy.configuration.credentials else { return true }
-        let scheme = "basic "
-        guard let field = head.headers.first(name: "proxy-authorization"), field.hasPrefixIgnoringCase(scheme),
-            let given = BasicCredentials.decode(field.utf8.dropFirst(scheme.utf8.count))
-        else { return false }
-        return allowed.reduce(false) { BasicCredentials.equal(Array($1.utf8), given) || $0 }
+    private func isAuthorized(_ head: HTTPRequestHead) -> ProxyPasswords.Verdict {
+        guard let passwords = proxy.passwords else { return .right }
+        let address = context?.channel.remoteAddress.flatMap { IPAddress($0) }
+        return passwords.judge(head.headers.first(name: "proxy-authorization"), from: address, at: .now)
     }
 
     // MARK: Answers of the proxy itself

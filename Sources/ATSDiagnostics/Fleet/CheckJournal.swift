@@ -30,6 +30,8 @@ package final class CheckJournal {
         package let place: Int
         package let verdict: TargetSummary.Verdict
         package let summary: TargetSummary
+        /// When it was written, to the second; nil if the file does not say.
+        package let written: Date?
         /// Where its rendered result is.
         package let piece: PieceFile.Place
     }
@@ -155,11 +157,13 @@ package final class CheckJournal {
         return limit
     }
 
-    /// Writes the results of some targets and waits until they are on the disk.
+    /// Writes the results of some targets and waits until they are on the disk. A place that has one already gets a newer one.
     ///
+    /// - Parameter instant: now.
     /// - Returns: where each result is.
     package func append(
-        _ results: [(place: Int, verdict: TargetSummary.Verdict, summary: TargetSummary, piece: [UInt8])]
+        _ results: [(place: Int, verdict: TargetSummary.Verdict, summary: TargetSummary, piece: [UInt8])],
+        at instant: Date
     ) throws(InputFault) -> [PieceFile.Place] {
         guard isRead else { throw InputFault("was not read yet") }
         var bytes: [UInt8] = []
@@ -168,6 +172,7 @@ package final class CheckJournal {
             let line = JSONValue.object([
                 .init("place", .integer(result.place)), .init("verdict", .string(result.verdict.rawValue)),
                 .init("summary", result.summary.json), .init("bytes", .integer(result.piece.count)),
+                .init("written", .string(RFC3339.text(instant))),
             ])
             let start = line.encoded(pretty: false).dropLast()
             var hash = SHA256()
@@ -276,7 +281,10 @@ package final class CheckJournal {
             let summary = TargetSummary(json: document.member("summary")),
             case .integer(let count)? = document.member("bytes"), (0...pieceLimit).contains(count)
         else { return nil }
-        return Record(place: place, verdict: verdict, summary: summary, piece: .init(offset: start, count: count))
+        let written = document.member("written")?.text.flatMap { RFC3339.date($0.utf8) }
+        return Record(
+            place: place, verdict: verdict, summary: summary, written: written,
+            piece: .init(offset: start, count: count))
     }
 
     /// The longest result of one target: with the names of hostile certificates in it some hundred kilobytes.

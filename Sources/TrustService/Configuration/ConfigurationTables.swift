@@ -65,6 +65,7 @@ extension Configuration {
         if let inside = configuration.internalListen, inside.overlaps(configuration.listen) {
             place.member("internalListen").wrong("is the address of listen; choose another port")
         }
+        Credentials.judge(configuration, at: place)
         let known = Set(configuration.apps.map { UTF8Key($0.id) })
         for (id, app) in configuration.appCheck?.apps.sorted(by: { $0.key < $1.key }) ?? []
         where !known.contains(UTF8Key(app)) {
@@ -286,6 +287,12 @@ extension Configuration.Traces {
             .means(
                 "Whose `traceparent` is continued: that of `trustedProxies`, or everyone's. Every other request begins a trace."
             )
+    } finish: { traces, place in
+        guard let endpoint = traces.endpoint, !traces.headers.isEmpty, !endpoint.hasPrefix("https://"),
+            AppleEndpoint(endpoint) == nil
+        else { return }
+        place.member("endpoint").wrong(
+            "must be an https URL, or an http URL on this machine, because headersFile names a credential")
     }
 }
 

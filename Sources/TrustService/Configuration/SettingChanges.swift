@@ -29,6 +29,24 @@ package enum SettingChanges {
             sentence:
                 "gateways: /v1/authorize lets only production pass unless env= says otherwise, and refuses unknown parameters"
         ),
+        Change(
+            schema: 4,
+            sentence:
+                "store: a PostgreSQL beyond this machine needs sslmode in the URL, and SCRAM; sslmode=prefer&require_auth= is as before"
+        ),
+        Change(
+            schema: 4,
+            sentence:
+                "configuration, token, key and root files that others may write, or replace in a folder, are refused; chmod go-w on what is named"
+        ),
+        Change(
+            schema: 4,
+            sentence:
+                "serverTokenFile, adminTokenFile, tokensFile: one token in two roles is refused; give each its own"),
+        Change(
+            schema: 4,
+            sentence: "tracing.headersFile: needs an endpoint with https, or on this machine, for example a local agent"
+        ),
     ]
 
     /// What changed since a schema, one sentence each without a full stop, the setting first.

@@ -2,20 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
-import Synchronization
 
-/// Names of requests: unique on this node and different on every other, without a draw of randomness for each.
-final class CorrelationIds: Sendable {
-    private let prefix: String
-    private let counter = Mutex<UInt64>(0)
+/// Names of requests: random, so that nobody can count from them the requests of others.
+struct CorrelationIds: Sendable {
+    /// Random bytes; nine of them make twelve characters, and two equal names among a million are less likely than one in a billion.
+    let random: @Sendable (Int) -> [UInt8]
 
-    init(random: [UInt8]) { prefix = Base64.encodeURL(random) }
-
-    func next() -> String {
-        let number = counter.withLock { counter -> UInt64 in
-            counter &+= 1
-            return counter
-        }
-        return "\(prefix)-\(String(number, radix: 36))"
-    }
+    func next() -> String { Base64.encodeURL(random(9)) }
 }

@@ -28,6 +28,19 @@ package struct Credentials: Sendable {
             server: configuration.serverTokens, admin: configuration.adminTokens, named: configuration.namedCredentials)
     }
 
+    /// Notes tokens that are in two roles: which of them counted would depend on the order of the files.
+    static func judge(_ configuration: Configuration, at place: ConfigurationPlace) {
+        let admin = Set((configuration.adminTokens?.tokens ?? []).map(digest))
+        let server = Set((configuration.serverTokens?.tokens ?? []).map(digest))
+        if !admin.isDisjoint(with: server) {
+            place.member("serverTokenFile").wrong("has a token of adminTokenFile; give each role its own")
+        }
+        for entry in configuration.namedCredentials where admin.union(server).contains(entry.digest) {
+            let other = admin.contains(entry.digest) ? "adminTokenFile" : "serverTokenFile"
+            place.member("tokensFile").wrong("\(entry.name) has a token of \(other); give each role its own")
+        }
+    }
+
     /// Whether any token opens the routes of a role.
     package func opens(_ role: Authority.Role) -> Bool { entries.contains { $0.authority.has(role) } }
 

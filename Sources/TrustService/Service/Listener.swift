@@ -66,7 +66,7 @@ package struct Listener: Service {
         let sources = SystemSources.live
         self.init(
             setting: setting, address: address, responder: responder, limits: ConnectionLimits(),
-            watcher: ConnectionWatcher(observer, CorrelationIds(random: sources.random(6)), uptime: sources.uptime),
+            watcher: ConnectionWatcher(observer, CorrelationIds(random: sources.random), uptime: sources.uptime),
             gate: nil,
             admission: ConnectionDoors.admission(DescriptorLimit.current().limits(total: nil), "public", observer, log),
             log: log, announce: announce)

@@ -144,7 +144,7 @@ public struct TrustServer: Service {
         announce: @escaping @Sendable (String) -> Void
     ) -> any Service {
         let configuration = parts.configuration
-        let correlationIds = CorrelationIds(random: parts.sources.random(6))
+        let correlationIds = CorrelationIds(random: parts.sources.random)
         let responder = ServiceResponder(
             table: isInternal ? table : table.withoutConsole, isInternal: isInternal, isLoopback: address.isLoopback,
             live: parts.live, trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,

@@ -18,4 +18,5 @@ extension Code {
     package static let receiptOlder: Code = "receipt.older"
     package static let storeConfiguration: Code = "store.configuration"
     package static let storeDamaged: Code = "store.damaged"
+    package static let storeTLS: Code = "store.tls"
 }

@@ -14,6 +14,9 @@ extension StoreFault {
         .init(
             .storeConfiguration, "the configured store cannot be used: a malformed URL, or a file of the wrong kind",
             .operator, "correct `store` in the configuration"),
+        .init(
+            .storeTLS, "a PostgreSQL on another machine, and a URL that does not say whether TLS is used", .operator,
+            "add sslmode=verify-full to the URL in `store`, or sslmode=disable if the network itself is protected"),
         .init(.receiptOlder, "a receipt older than the stored one", .nobody, "nothing: the stored one stays"),
     ]
 }

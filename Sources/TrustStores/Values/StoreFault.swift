@@ -7,8 +7,8 @@ public import Findings
 ///
 /// A fault says nothing about whether the verb took effect: the answer may have been lost after the commit. Every verb may be asked again.
 public struct StoreFault: Error, Sendable, ComparedByCode, CustomStringConvertible {
-    /// `store.unavailable` (ask again), `store.newer` (this program is older than the file), `store.damaged` or `store.configuration`
-    /// (the store cannot be used as it is named).
+    /// `store.unavailable` (ask again), `store.newer` (this program is older than the file), `store.damaged`, `store.configuration`
+    /// (the store cannot be used as it is named) or `store.tls` (a PostgreSQL on another machine, without `sslmode`).
     public let code: Code
     /// One sentence for the operator; never shown to an app.
     public let reason: String

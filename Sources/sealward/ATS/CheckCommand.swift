@@ -155,10 +155,11 @@ struct CheckCommand: AsyncParsableCommand {
             session: session, list: list,
             places: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
             concurrency: network.width, statePath: fleet.state, journal: journal, gate: PoliteGate(fleet.limits),
-            history: historyRun)
-        let known = try run.replay { try output.add($1, at: $0.place, verdict: $0.verdict) }
+            history: historyRun, maximumAge: fleet.maxAge.map { TimeInterval($0.seconds) })
+        let known = try run.replay { try output.add($0) }
         if !known.isEmpty, !shared.quiet {
-            CommandIO.say("sealward: \(known.count) of \(places.count) targets were checked before.")
+            CommandIO.say(
+                "sealward: \(known.count) of \(places.count) targets were checked before, \(output.kept.times).")
         }
         let isComplete: Bool
         do {

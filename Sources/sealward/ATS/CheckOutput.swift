@@ -52,6 +52,8 @@ struct CheckOutput {
     private var turn = 0
     private var written = 0
     private var summary = CheckSummary()
+    /// Results that were not asked for now.
+    private(set) var kept = KeptResults()
     private(set) var finished = 0
 
     /// - Parameters:
@@ -132,6 +134,12 @@ struct CheckOutput {
         try take(.bytes(rendered), verdict, at: place)
     }
 
+    /// Takes what the journal has of an earlier time.
+    mutating func add(_ record: CheckJournal.Record) throws {
+        kept.add(record.written)
+        try take(.elsewhere(record.piece), record.verdict, at: record.place)
+    }
+
     /// Takes what was rendered for a target and is in the journal.
     mutating func add(_ kept: PieceFile.Place, at place: Int, verdict: TargetSummary.Verdict) throws {
         try take(.elsewhere(kept), verdict, at: place)
@@ -209,6 +217,10 @@ struct CheckOutput {
                 judgedAt: CheckDocuments.seconds(options.instant))
             try stream.write(page.html())
         case .text:
+            if kept.count > 0 {
+                let results = "\(kept.count) result\(kept.count == 1 ? " is" : "s are")"
+                try stream.write("\(results) from --state, \(kept.times)\n")
+            }
             if places.count > 1 {
                 try stream.write(
                     "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(words)\n"
@@ -267,11 +279,38 @@ struct CheckOutput {
     }
 
     private func document(_ report: TargetReport, _ place: Int) -> JSONValue {
-        guard let shard else { return report.json }
+        var json = report.json
+        // What is kept may be shown much later.
+        if journal != nil, let members = json.members {
+            json = .object(members + [.init("checked", .string(RFC3339.text(Date())))])
+        }
+        guard let shard else { return json }
         let mark = ShardMark(
             shard: shard, place: place, targets: targets.count, list: digest, os: profile.id,
             sdk: profile.sdk?.description)
-        return mark.added(to: report.json)
+        return mark.added(to: json)
+    }
+}
+
+/// How many results are of an earlier time, and of which.
+struct KeptResults {
+    private(set) var count = 0
+    private var first: Date?
+    private var last: Date?
+    private var isUnknown = false
+
+    mutating func add(_ written: Date?) {
+        count += 1
+        guard let written else { return isUnknown = true }
+        first = min(first ?? written, written)
+        last = max(last ?? written, written)
+    }
+
+    /// When they were checked, as the end of a sentence.
+    var times: String {
+        guard let first, let last else { return "at an unknown time" }
+        let known = first == last ? "at \(RFC3339.text(first))" : "from \(RFC3339.text(first)) to \(RFC3339.text(last))"
+        return isUnknown ? "\(known), some at an unknown time" : known
     }
 }
 

@@ -16,22 +16,29 @@ struct CheckRun {
     let journal: CheckJournal?
     let gate: PoliteGate?
     let history: CheckHistoryRun?
+    /// Results of the journal that were written longer ago are asked for again; nil for none.
+    let maximumAge: TimeInterval?
 
     /// How many results are written, and waited for, together.
     private static let batch = 256
 
     /// Takes from the journal what is in it.
     ///
-    /// - Parameter show: takes each result, with the place of its bytes in the journal.
+    /// - Parameter show: takes each result.
     /// - Returns: the places of the list that are done.
-    func replay(_ show: (CheckJournal.Record, PieceFile.Place) throws -> Void) throws -> Set<Int> {
+    func replay(_ show: (CheckJournal.Record) throws -> Void) throws -> Set<Int> {
         guard let journal else { return [] }
         var known: Set<Int> = []
+        let now = Date()
+        // Of several results for a place the newest counts: where each is in the file.
+        var newest = [Int](repeating: -1, count: list.count)
         var batch: [(target: String, summary: TargetSummary)] = []
         do {
-            let found = try journal.replay(count: list.count) { record in
-                guard known.insert(record.place).inserted else { return }
-                try show(record, record.piece)
+            let found = try journal.replay(count: list.count) { newest[$0.place] = $0.piece.offset }
+            try journal.replay(count: list.count) { record in
+                guard newest[record.place] == record.piece.offset, isFresh(record, at: now) else { return }
+                known.insert(record.place)
+                try show(record)
                 if history == nil { return }
                 batch.append((try list.name(at: record.place), record.summary))
                 if batch.count == CheckRun.batch {
@@ -40,7 +47,7 @@ struct CheckRun {
                 }
             }
             // What was damaged may have been asked for again in a run before this one.
-            let damaged = min(found, places.count - known.count)
+            let damaged = min(found, places.count - newest.count { $0 >= 0 })
             if damaged > 0 {
                 CommandIO.say(
                     "sealward: \((statePath ?? "").terminalSafe): \(damaged) result\(damaged == 1 ? " is" : "s are") damaged and asked for again."
@@ -51,6 +58,12 @@ struct CheckRun {
         }
         history?.append(batch)
         return known
+    }
+
+    private func isFresh(_ record: CheckJournal.Record, at now: Date) -> Bool {
+        guard let maximumAge else { return true }
+        // A result from the future says nothing about its age.
+        return record.written.map { -60...maximumAge ~= now.timeIntervalSince($0) } ?? false
     }
 
     /// Checks every place that is not in `known`, in the order of ``places``.
@@ -79,7 +92,7 @@ struct CheckRun {
         guard let journal else { return results }
         let records = results.map { ($0.place, $0.verdict, $0.summary, $0.bytes) }
         do throws(InputFault) {
-            return zip(results, try journal.append(records)).map { $0.kept(at: $1) }
+            return zip(results, try journal.append(records, at: Date())).map { $0.kept(at: $1) }
         } catch {
             throw CommandFault("\((statePath ?? "").terminalSafe): \(error.reason); start again with the same --state.")
         }

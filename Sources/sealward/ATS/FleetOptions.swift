@@ -16,6 +16,12 @@ struct FleetOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "With --state: results that are older are asked for again; seconds, or 90s, 15m, 24h, 7d.",
+            valueName: "DURATION"))
+    var maxAge: DurationOption?
+
+    @Option(
+        help: ArgumentHelp(
             "Check part I of N of the list, chosen by the bytes of each target; 'ats merge' combines the parts.",
             valueName: "I/N"))
     var shard: Shard?
@@ -48,6 +54,7 @@ struct FleetOptions: ParsableArguments {
             throw ValidationError("--per-address and --per-network must be at least 1.")
         }
         guard keep == nil || history != nil else { throw ValidationError("--keep requires --history FILE.") }
+        guard maxAge == nil || state != nil else { throw ValidationError("--max-age requires --state FILE.") }
         try HistoryCommand.validate(keep: keep)
     }
 

@@ -34,7 +34,7 @@ enum LintBaselines {
         }
         let (new, healed, tightened) = baseline.compare(results)
         if update, healed > 0 {
-            try CommandIO.write(tightened.json().rendered() + "\n", to: path)
+            try CommandIO.write(tightened.json().rendered() + "\n", to: path, replacesInput: true)
             if !quiet { CommandIO.say("\(path): \(healed) fixed findings were dropped.") }
         } else if healed > 0, !quiet {
             CommandIO.say("\(path): \(healed) findings are fixed; --update-baseline drops them.")

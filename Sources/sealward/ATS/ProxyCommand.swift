@@ -94,6 +94,9 @@ struct ProxyCommand: AsyncParsableCommand {
                     onTurnedAway: { turnedAway in
                         CommandIO.say(ProxyReport.line(turnedAway))
                     },
+                    onWrongPasswords: { count, address in
+                        CommandIO.say("\(count) wrong password\(count == 1 ? "" : "s"), the last from \(address)")
+                    },
                     onEvent: { event in
                         if !isQuiet { CommandIO.say(ProxyReport.line(event)) }
                     }
@@ -145,6 +148,7 @@ struct ProxyCommand: AsyncParsableCommand {
             found.insert(line)
         }
         if found.isEmpty { throw CommandFault("\(CommandIO.name(of: path)): contains no user:password.") }
+        SecretFiles.warn(path, isSecret: true)
         return found
     }
 }

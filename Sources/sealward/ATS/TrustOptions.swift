@@ -39,6 +39,7 @@ struct TrustOptions: ParsableArguments {
     {
         do {
             try anchors.add(input: path, kind: kind)
+            SecretFiles.warn(path)
         } catch {
             throw CommandFault("\(CommandIO.name(of: path)): \(error.reason); name a PEM file with \(option).")
         }

@@ -13,7 +13,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
         abstract: "Verify a receipt: signature, chain, app, age, key.",
         discussion: """
             Example:
-              sealward receipt verify receipt.b64 --app-id ABCDE12345.com.example.app --max-age 300
+              sealward receipt verify receipt.b64 --app-id ABCDE12345.com.example.app --max-age 5m
             """
     )
 
@@ -30,8 +30,10 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
         name: .long, help: ArgumentHelp("The environment that the receipt must belong to.", valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
-    @Option(name: .long, help: ArgumentHelp("The maximum age of the receipt, in seconds.", valueName: "SECONDS"))
-    var maxAge: UInt32?
+    @Option(
+        name: .long,
+        help: ArgumentHelp("The maximum age of the receipt: seconds, or 90s, 15m, 24h, 7d.", valueName: "DURATION"))
+    var maxAge: DurationOption?
 
     @Option(
         name: .long,
@@ -65,7 +67,7 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     private var expectations: ReceiptExpectations {
         ReceiptExpectations(
             app: judgement.appId, publicKey: publicKey, environment: environment,
-            maximumAge: maxAge.map(TimeInterval.init))
+            maximumAge: maxAge.map { TimeInterval($0.seconds) })
     }
 }
 

@@ -41,6 +41,7 @@ struct AppleAccountOptions: ParsableArguments {
 
     func authorization() async throws -> AppleAuthorization {
         let pem = String(decoding: try CommandIO.readText(keyFile, limit: 64 << 10), as: UTF8.self)
+        SecretFiles.warn(keyFile)
         do {
             return try await AppleAuthorization(teamId: teamId, keyId: keyId, privateKeyPEM: pem)
         } catch {

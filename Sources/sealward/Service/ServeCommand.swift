@@ -87,8 +87,10 @@ struct ServeCommand: AsyncParsableCommand {
 
     /// Reads the configuration and every file that it names.
     private static func outcome(_ config: String?, _ secrets: SecretFiles) throws -> ConfigurationReader.Outcome {
-        ConfigurationReader.read(
-            file: try config.map { try CommandIO.readText($0, limit: 4 << 20) },
+        let file = try config.map { try CommandIO.readText($0, limit: 4 << 20) }
+        if let config, let writers = SecretFiles.writers(of: config) { throw CommandFault("\(config): \(writers).") }
+        return ConfigurationReader.read(
+            file: file,
             environment: ProcessInfo.processInfo.environment, readFile: secrets.read)
     }
 

@@ -64,16 +64,18 @@ enum CommandIO {
     static let lastWords = Duration.seconds(2)
 
     /// Writes data to `path`, or to standard output where no path is given.
-    static func write(_ text: String, to path: String?) throws {
-        try write(Data(text.utf8), to: path)
+    ///
+    /// - Parameter replacesInput: the file may be one that the command has read, and is written anew.
+    static func write(_ text: String, to path: String?, replacesInput: Bool = false) throws {
+        try write(Data(text.utf8), to: path, replacesInput: replacesInput)
     }
 
     /// Writes bytes as they are to `path`, or to standard output where no path is given.
     static func write(_ bytes: [UInt8], to path: String?) throws { try write(Data(bytes), to: path) }
 
-    private static func write(_ data: Data, to path: String?) throws {
+    private static func write(_ data: Data, to path: String?, replacesInput: Bool = false) throws {
         guard let path else { return try write(data, to: FileHandle.standardOutput, named: nil) }
-        let file = try open(path)
+        let file = try open(path, replacesInput: replacesInput)
         do {
             try write(data, to: file, named: path)
             try file.close()
@@ -89,8 +91,14 @@ enum CommandIO {
     /// What is there stays what it is, as with `>` of a shell: a link, a named pipe or a device is written to and never replaced by a file
     /// of its name. Nobody waits for a reader of a named pipe that has none.
     ///
-    /// - Parameter others: files that the command reads or keeps: to overwrite one of them is refused, whatever name or link leads to it.
-    static func open(_ path: String?, sparing others: [String] = []) throws -> FileHandle {
+    /// What the command has read is never overwritten, whatever name or link leads to it.
+    ///
+    /// - Parameters:
+    ///   - others: files that the command is going to read, or keeps: they are not overwritten either.
+    ///   - replacesInput: the file may be one that the command has read.
+    static func open(
+        _ path: String?, sparing others: [String] = [], replacesInput: Bool = false
+    ) throws -> FileHandle {
         guard let path else { return FileHandle.standardOutput }
         // Cut only once it is known to be no other file.
         let flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
@@ -102,7 +110,9 @@ enum CommandIO {
         _ = fcntl(descriptor, F_SETFL, 0)
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         guard SystemFile.isRegular(descriptor) else { return file }
-        if others.contains(where: { SystemFile.leads($0, to: descriptor) }) {
+        if !replacesInput && InputFile.wasRead(descriptor)
+            || others.contains(where: { SystemFile.leads($0, to: descriptor) })
+        {
             throw CommandFault("\(path): is a file that this command uses itself; choose another one with --output.")
         }
         guard ftruncate(descriptor, 0) == 0 else {
@@ -198,6 +208,7 @@ enum CommandIO {
     static func token(_ path: String, kind: String) throws(CommandFault) -> String {
         let name = name(of: path)
         let bytes = try readText(path, limit: 64 << 10)
+        SecretFiles.warn(path)
         let token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard !token.isEmpty else { throw CommandFault("\(name): is empty; write the \(kind) there.") }
         guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {

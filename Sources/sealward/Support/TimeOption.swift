@@ -29,6 +29,23 @@ struct DayOrInstant: ExpressibleByArgument {
     }
 }
 
+/// A length of time given on the command line: `90s`, `15m`, `24h`, `7d`, or seconds as a plain number.
+struct DurationOption: ExpressibleByArgument {
+    let seconds: UInt32
+
+    init?(argument: String) {
+        var digits = Array(argument.utf8)[...]
+        let units: [UInt8: UInt32] = [0x73: 1, 0x6D: 60, 0x68: 3600, 0x64: 86_400]
+        let unit = digits.last.flatMap { units[$0] }
+        if unit != nil { digits.removeLast() }
+        guard digits.allSatisfy({ 0x30...0x39 ~= $0 }), let number = UInt32(String(decoding: digits, as: UTF8.self))
+        else { return nil }
+        let (seconds, isTooLong) = number.multipliedReportingOverflow(by: unit ?? 1)
+        if isTooLong { return nil }
+        self.seconds = seconds
+    }
+}
+
 /// The options that every command has.
 struct SharedOptions: ParsableArguments {
     @Option(
