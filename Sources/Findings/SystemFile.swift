@@ -56,7 +56,7 @@ package enum SystemFile {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1 << 14) { buffer in
             var entry = unsafe passwd()
             var found: UnsafeMutablePointer<passwd>?
-            guard let start = unsafe buffer.baseAddress,
+            guard let start = buffer.baseAddress,
                 unsafe getpwuid_r(user, &entry, start, buffer.count, &found) == 0, unsafe found != nil
             else { return nil }
             return unsafe entry.pw_gid
