@@ -20,7 +20,7 @@ import Testing
     @Test func pagesOfOtherSitesGetNothingOnAnyPath() async throws {
         try await SimulatorOnAPort.with { (_, port) async throws -> Void in
             let here = "Host: 127.0.0.1:\(port)"
-            for path in ["/control/state", "/openapi.yaml", "/roots"] {
+            for path in ["/control/state", "/openapi.yaml", "/roots/receipt.pem"] {
                 for (headers, status) in [
                     ([here], "200"), (["Host: localhost:\(port)"], "200"),
                     // A name that somebody lets point here.

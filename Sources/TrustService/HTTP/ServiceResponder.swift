@@ -8,7 +8,7 @@ import HTTPTypes
 package import Hummingbird
 import Logging
 import Metrics
-package import NIOCore
+import NIOCore
 import TLSFacts
 import TraceExport
 
