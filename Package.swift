@@ -148,7 +148,7 @@ let package = Package(
                 .cryptoExtras,
             ]
         ),
-        library("ConnectionAdmission", ["TLSFacts", "TLSProbe", .nioCore, .logging]),
+        library("ConnectionAdmission", ["TLSFacts", "TLSProbe", .httpTypes, .nioCore, .logging]),
         library(
             "ATSClient",
             [
@@ -224,9 +224,8 @@ let package = Package(
         library(
             "CheckExporter",
             [
-                "ATSDiagnostics", "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", "TrustService",
-                .hummingbird,
-                .httpTypes, .lifecycle, .logging, .metrics, .nioCore,
+                "ATSDiagnostics", "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSProbe", "Findings",
+                "TrustService", .hummingbird, .httpTypes, .lifecycle, .logging, .metrics, .nioCore,
             ]
         ),
         library("DeviceSimulator", [.asn1, .crypto]),
@@ -296,7 +295,7 @@ let package = Package(
         tests(of: "CompactTokens", ["StrictJSON", "Findings", .crypto]),
         tests(of: "AppBundles", ["AppTransportSecurity", "PropertyLists", "Findings"]),
         tests(of: "TLSProbe", ["TLSFacts", "TLSWire", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
-        tests(of: "ConnectionAdmission", ["TLSFacts", .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
+        tests(of: "ConnectionAdmission", ["TLSFacts", .httpTypes, .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
         tests(
             of: "ATSClient",
             [
@@ -338,7 +337,7 @@ let package = Package(
         tests(
             of: "SealwardHummingbird", ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]),
         tests(of: "CheckHistory", ["ATSDiagnostics"]),
-        tests(of: "CheckExporter", ["ATSDiagnostics", "AppTransportSecurity", .httpTypes]),
+        tests(of: "CheckExporter", ["ATSDiagnostics", "AppTransportSecurity", "Findings", "TrustService", .httpTypes]),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",

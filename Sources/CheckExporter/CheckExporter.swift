@@ -26,7 +26,11 @@ package struct CheckExporter: Service {
         package var listen: ListenAddress
         /// The targets that may be asked for; empty allows every one.
         package var allowed: [AllowedTarget] = []
-        /// The most checks at the same time.
+        /// The names that it answers to, without ports, besides loopback names, addresses and the name in ``listen``.
+        package var hosts: [String] = []
+        /// Whether checks load the URL. If not, targets that differ in path and query only have one result.
+        package var loadsHTTP = true
+        /// The most checks at the same time. One client, or one server, gets half of them, and one client for one server a quarter.
         package var concurrency = 16
         /// The most time for one check; a scrape that names a shorter one gets that, less ``margin``.
         package var timeout: Duration = .seconds(30)
@@ -137,10 +141,26 @@ final class MinuteSessions: Sendable {
     }
 }
 
-/// Checks that are under way: one for each target and system, and only so many.
+/// Checks that are under way: one for each target and system, and only so many, of which no client and no server gets more than its share.
 actor SharedChecks {
+    /// Who asked for a check of which server.
+    struct Asker: Sendable {
+        /// The address or network that asks.
+        let client: String
+        /// Host and port that are checked.
+        let server: String
+    }
+
+    private enum Share: Hashable {
+        case client(String)
+        case server(String)
+        case both(String, String)
+    }
+
     private let limit: Int
     private let observer: RequestObserver
+    /// How many checks count for each share; only those above zero.
+    private var taken: [Share: Int] = [:]
     /// Those that can be shared, and when each ends at the latest.
     private var shared: [UTF8Key: (task: Task<TargetReport, Never>, end: ContinuousClock.Instant)] = [:]
     private var running = 0
@@ -157,6 +177,8 @@ actor SharedChecks {
         case report(TargetReport)
         /// Too many checks are under way.
         case busy
+        /// This client, or the checks of this server, have their share.
+        case shareTaken
         /// Another scrape, which waits longer, began the check, and it has not ended in the time of this one.
         case late
     }
@@ -165,7 +187,7 @@ actor SharedChecks {
     ///
     /// - Parameter time: how long the scrape waits; a check of its own ends by itself before that.
     func report(
-        _ name: UTF8Key, within time: Duration, _ check: @escaping @Sendable () async -> TargetReport
+        _ name: UTF8Key, for asker: Asker, within time: Duration, _ check: @escaping @Sendable () async -> TargetReport
     ) async -> Answer {
         // One that ends before this scrape's time is over would say less than a check of its own.
         if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {
@@ -173,6 +195,19 @@ actor SharedChecks {
             return await SharedChecks.answer(of: task, within: time)
         }
         guard running < limit else { return .busy }
+        let half = (limit + 1) / 2
+        let shares: [(Share, Int)] = [
+            (.client(asker.client), half), (.server(asker.server), half),
+            (.both(asker.client, asker.server), max(1, limit / 4)),
+        ]
+        guard shares.allSatisfy({ taken[$0, default: 0] < $1 }) else { return .shareTaken }
+        for (share, _) in shares { taken[share, default: 0] += 1 }
+        defer {
+            for (share, _) in shares {
+                let count = taken[share, default: 0]
+                taken[share] = count > 1 ? count - 1 : nil
+            }
+        }
         let task = Task { await check() }
         shared[name] = (task, .now + time)
         running += 1

@@ -3,6 +3,7 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
+import ConnectionAdmission
 import Findings
 import Foundation
 import HTTPTypes
@@ -20,6 +21,7 @@ struct ExporterResponder: HTTPResponder {
     let checks: SharedChecks
     let sessions: MinuteSessions
     let log: Logger
+    private let browsers: BrowserGate
     private let sampler = LineSampler(1, every: 60)
 
     /// Why a scrape gets no report.
@@ -27,6 +29,12 @@ struct ExporterResponder: HTTPResponder {
         case malformed
         case notAllowed = "not-allowed"
         case busy
+        /// The client, or the server that is asked for, has its share of the checks.
+        case share
+        /// `Host` is no name of the exporter.
+        case host
+        /// A page of another site asks.
+        case origin
         /// A file of roots cannot be read.
         case roots
     }
@@ -41,17 +49,26 @@ struct ExporterResponder: HTTPResponder {
         self.checks = checks
         self.sessions = sessions
         self.log = log
+        browsers = BrowserGate(listener: configuration.listen.host, names: configuration.hosts)
         // Prometheus sees no increase in a series that begins with its first event.
         for reason in Refusal.allCases { count(reason, by: 0) }
     }
 
-    func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+    func respond(to request: Request, context: ServiceRequestContext) async throws -> Response {
+        switch browsers.judge(request.head) {
+        case .admitted: break
+        case .otherHost:
+            return refuse(
+                .host, .misdirectedRequest, "The exporter does not answer to the name in Host; --host NAME adds it.")
+        case .otherOrigin:
+            return refuse(.origin, .forbidden, "A web page of another site may not ask this; use a program.")
+        }
         guard request.method == .get || request.method == .head else {
             return ExporterResponder.text(
                 .methodNotAllowed, "Only GET and HEAD are supported here.", [.allow: "GET, HEAD"])
         }
         switch request.uri.path {
-        case "/probe": return await probe(request)
+        case "/probe": return await probe(request, from: CallerAddress.bucket(of: context.peer))
         case "/metrics": return ExporterResponder.metrics(registry.render())
         case "/":
             return ExporterResponder.text(.ok, "/probe?target=URL[&os=ID] checks a server; /metrics counts the checks.")
@@ -59,7 +76,7 @@ struct ExporterResponder: HTTPResponder {
         }
     }
 
-    private func probe(_ request: Request) async -> Response {
+    private func probe(_ request: Request, from client: String) async -> Response {
         let start = ContinuousClock.now
         let target: CheckTarget
         let profile: OSProfile
@@ -71,6 +88,8 @@ struct ExporterResponder: HTTPResponder {
         guard configuration.allowed.isEmpty || configuration.allowed.contains(where: { $0.allows(target) }) else {
             return refuse(.notAllowed, .forbidden, "This target is not allowed by --allow.")
         }
+        // Nothing that a check finds is in the head of an answer.
+        if request.method == .head { return ExporterResponder.metrics("") }
         let session: CheckSession
         do throws(MalformedInput) {
             session = try sessions.session(for: profile)
@@ -78,8 +97,10 @@ struct ExporterResponder: HTTPResponder {
             return withoutRoots(error)
         }
         let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
-        let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(target.url.text)")
-        let answer = await checks.report(name, within: limit) {
+        let server = "\(target.url.host) \(target.url.effectivePort)"
+        let load = configuration.loadsHTTP ? target.url.text : "\(target.url.isSecure) \(server)"
+        let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(load)")
+        let answer = await checks.report(name, for: .init(client: client, server: server), within: limit) {
             await TargetDeadline.within(limit) { await session.check(target) }
         }
         let report: TargetReport
@@ -92,6 +113,11 @@ struct ExporterResponder: HTTPResponder {
                 .busy, .serviceUnavailable,
                 "\(configuration.concurrency) checks are running; raise --concurrency or scrape less often.",
                 [.retryAfter: "1"])
+        case .shareTaken:
+            return refuse(
+                .share, .serviceUnavailable,
+                "One client, or one server, gets half of the \(configuration.concurrency) checks at once, and one client for one server "
+                    + "a quarter; raise --concurrency or scrape less often.", [.retryAfter: "1"])
         }
         let summary = TargetSummary(report)
         observer.count("exporter.checks", [("verdict", summary.verdict.rawValue.lowercased())])

@@ -34,13 +34,17 @@ package final class AcceptGate: ChannelDuplexHandler, RemovableChannelHandler {
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let child = unwrapInboundIn(data)
         let address = child.remoteAddress.flatMap { IPAddress($0) }
-        let verdict = admission.admit(address)
+        let (verdict, replaced) = admission.admit(address, child)
+        if let replaced {
+            replaced.close(promise: nil)
+            admission.noteReplaced(on: context.eventLoop)
+        }
         guard verdict == .admitted else {
             child.close(promise: nil)
             return admission.refuse(verdict, on: context.eventLoop)
         }
-        let admission = admission
-        child.closeFuture.whenComplete { _ in admission.release(address) }
+        let (admission, identifier) = (admission, ObjectIdentifier(child))
+        child.closeFuture.whenComplete { _ in admission.release(address, identifier) }
         context.fireChannelRead(data)
     }
 

@@ -11,7 +11,7 @@ extension Admission {
                 "Connections were turned away.",
                 metadata: [
                     "full": "\(refusals.full)", "addressFull": "\(refusals.addressFull)",
-                    "noDescriptors": "\(refusals.exhausted)",
+                    "noDescriptors": "\(refusals.exhausted)", "replaced": "\(refusals.replaced)",
                 ]
             )
         }

@@ -9,8 +9,9 @@ import TLSProbe
 /// Decides which connections a server keeps: a cap on all, and one on those of one address.
 ///
 /// What is over a cap is closed before anything is read from it. An address is an IPv4 address or an IPv6 network of 64 bits, because a
-/// network of that size is given to one customer (RFC 6177). The table has at most one entry for each open connection. Several listeners
-/// can share one admission; each gets a ``gate()`` of its own.
+/// network of that size is given to one customer (RFC 6177). While all places are taken, a newcomer gets that of the connection which has
+/// waited longest for a request, among those of the address with most (``Place``). The tables have at most one entry for each open connection.
+/// Several listeners can share one admission; each gets a ``gate()`` of its own.
 package final class Admission: Sendable {
     /// How many connections may be open at a time.
     package struct Limits: Sendable, Equatable {
@@ -38,6 +39,20 @@ package final class Admission: Sendable {
         case addressFull
     }
 
+    /// A connection that can lose its place to another one while it waits for a request.
+    package final class Place: Sendable {
+        fileprivate let channel: any Channel
+        /// Since when it waits, in nanoseconds of `NIODeadline`; 0 while it does not.
+        fileprivate let waitingSince = Atomic<UInt64>(0)
+
+        fileprivate init(_ channel: any Channel) { self.channel = channel }
+
+        /// Notes that the connection waits for a request from now on, or does so no more.
+        package func isWaiting(_ isWaiting: Bool) {
+            waitingSince.store(isWaiting ? NIODeadline.now().uptimeNanoseconds : 0, ordering: .relaxed)
+        }
+    }
+
     /// How often connections were turned away, and why.
     package struct Refusals: Sendable, Equatable {
         /// Closed because there were ``Limits/total``.
@@ -47,6 +62,8 @@ package final class Admission: Sendable {
         /// The system had no descriptor or memory for another connection (EMFILE, ENFILE, ENOBUFS, ENOMEM), so that none was accepted for
         /// ``AcceptGate/pause``.
         package var exhausted = 0
+        /// Closed while they waited for a request, because another connection needed the place.
+        package var replaced = 0
 
         package init() {}
 
@@ -71,9 +88,36 @@ package final class Admission: Sendable {
     private struct State {
         var open = 0
         var addresses: [IPAddress: Int] = [:]
+        var places: [IPAddress: [ObjectIdentifier: Place]] = [:]
         var refused = Refusals()
         var unreported = Refusals()
         var isReporting = false
+
+        mutating func forget(_ key: IPAddress?, _ channel: ObjectIdentifier?) {
+            if let key {
+                if let channel {
+                    guard places[key]?.removeValue(forKey: channel) != nil else { return }
+                    if places[key]?.isEmpty == true { places[key] = nil }
+                }
+                if let count = addresses[key] { addresses[key] = count > 1 ? count - 1 : nil }
+            }
+            open = max(0, open - 1)
+        }
+
+        /// Forgets the connection that has waited longest, of the addresses with most connections; nil if none of theirs waits.
+        mutating func takeLongestWaiting() -> (any Channel)? {
+            let most = addresses.values.max()
+            var found: (key: IPAddress, place: Place, since: UInt64)?
+            for (key, places) in places where addresses[key] == most {
+                for place in places.values {
+                    let since = place.waitingSince.load(ordering: .relaxed)
+                    if since > 0, since < found?.since ?? .max { found = (key, place, since) }
+                }
+            }
+            guard let found else { return nil }
+            forget(found.key, ObjectIdentifier(found.place.channel))
+            return found.place.channel
+        }
     }
 
     /// - Parameters:
@@ -102,28 +146,49 @@ package final class Admission: Sendable {
     package func gate() -> AcceptGate { AcceptGate(self) }
 
     /// Counts a new connection, if there is room. `address` is nil for a socket of the file system, which has no cap of its own.
-    package func admit(_ address: IPAddress?) -> Verdict {
+    package func admit(_ address: IPAddress?) -> Verdict { admit(address, nil).verdict }
+
+    /// Counts a new connection, if there is room or another one can be closed for it.
+    ///
+    /// - Parameter channel: the connection, which from then on has a ``Place``.
+    /// - Returns: also the connection that lost its place, which the caller closes.
+    func admit(_ address: IPAddress?, _ channel: (any Channel)?) -> (verdict: Verdict, replaced: (any Channel)?) {
         let key = key(of: address)
-        let (verdict, open) = state.withLock { state in
-            if state.open >= limits.total { return (Verdict.full, state.open) }
+        let (verdict, replaced, open) = state.withLock { state -> (Verdict, (any Channel)?, Int) in
+            let isFull = state.open >= limits.total
+            if let key, state.addresses[key, default: 0] >= limits.perAddress {
+                return (isFull ? .full : .addressFull, nil, state.open)
+            }
+            var replaced: (any Channel)?
+            if isFull {
+                replaced = state.takeLongestWaiting()
+                if replaced == nil { return (.full, nil, state.open) }
+            }
             if let key {
-                let count = state.addresses[key, default: 0]
-                if count >= limits.perAddress { return (.addressFull, state.open) }
-                state.addresses[key] = count + 1
+                state.addresses[key, default: 0] += 1
+                if let channel { state.places[key, default: [:]][ObjectIdentifier(channel)] = Place(channel) }
             }
             state.open += 1
-            return (.admitted, state.open)
+            return (.admitted, replaced, state.open)
         }
         if verdict == .admitted { onOpen(open) }
-        return verdict
+        return (verdict, replaced)
+    }
+
+    /// The place of a connection that a ``gate()`` let in; nil for one without a cap of its address.
+    package func place(of channel: any Channel) -> Place? {
+        guard let key = key(of: channel.remoteAddress.flatMap { IPAddress($0) }) else { return nil }
+        return state.withLock { $0.places[key]?[ObjectIdentifier(channel)] }
     }
 
     /// Forgets a connection that ``admit(_:)`` counted.
-    package func release(_ address: IPAddress?) {
+    package func release(_ address: IPAddress?) { release(address, nil) }
+
+    /// - Parameter channel: as it was admitted with. If it lost its place it is forgotten already.
+    func release(_ address: IPAddress?, _ channel: ObjectIdentifier?) {
         let key = key(of: address)
         let open = state.withLock { state in
-            state.open = max(0, state.open - 1)
-            if let key, let count = state.addresses[key] { state.addresses[key] = count > 1 ? count - 1 : nil }
+            state.forget(key, channel)
             return state.open
         }
         onOpen(open)
@@ -132,6 +197,11 @@ package final class Admission: Sendable {
     /// Counts a connection that was closed, or not made, for want of room; the loop is for the report.
     package func refuse(_ verdict: Verdict, on loop: any EventLoop) {
         note(on: loop) { $0.add(verdict) }
+    }
+
+    /// Counts a connection that lost its place.
+    func noteReplaced(on loop: any EventLoop) {
+        note(on: loop) { $0.replaced += 1 }
     }
 
     /// Counts that the system had no room for another connection.

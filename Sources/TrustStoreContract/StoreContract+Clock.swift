@@ -10,6 +10,7 @@ extension StoreContract {
         Case("one node's fast clock stops nobody and removes nothing, and that node is told") {
             try await fastClock($0)
         },
+        Case("the hour of a count is not taken for the time when the store was begun") { try await countedHour($0) },
         Case("a store with a clock of its own says how far a node is off") { try await offset($0) },
     ]
 
@@ -38,6 +39,21 @@ extension StoreContract {
         try expect(try await wrong.sweep(at: fixture.clock.now + ahead, keeping: Retention()).clockFault != nil)
         try expect(try await wrong.inspect(at: fixture.clock.now + ahead).clockFault != nil)
         try expect(try await right.inspect(at: fixture.clock.now).clockFault, is: nil)
+    }
+
+    /// A first attestation in the last minute of an hour, then the first sweep.
+    static func countedHour(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let store = fixture.store
+        try await store.add([SignalTally(app: "a", hour: Sample.now - 3597, kind: "attested")])
+        try expect(try await store.spend(Sample.challenge(), at: Sample.now), is: .spent)
+        try await store.record(StoreEvent(at: Sample.now, app: "a", kind: "k"))
+        for _ in 0..<3 {
+            fixture.clock.advance(.seconds(60))
+            try expect(try await store.inspect(at: fixture.clock.now).clockFault, is: nil)
+            try expect(try await store.sweep(at: fixture.clock.now, keeping: Retention()).clockFault, is: nil)
+        }
+        try expect(try await store.check().sweptUntil, is: fixture.clock.now - 3600)
     }
 
     static func offset(_ backend: Backend) async throws {

@@ -12,11 +12,12 @@ import Testing
 /// A simulator on a free port of this machine.
 enum SimulatorOnAPort {
     static func with(
-        _ limits: Admission.Limits? = nil, _ body: (_ base: String, _ port: Int) async throws -> Void
+        _ limits: Admission.Limits? = nil, hosts: [String] = [],
+        _ body: (_ base: String, _ port: Int) async throws -> Void
     ) async throws {
         let (ports, continuation) = AsyncStream<Int>.makeStream()
         var server = AppleSimulatorServer(
-            try AppleSimulator(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            try AppleSimulator(), hosts: hosts, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         ) { continuation.yield($0) }
         if let limits { server.limits = limits }
         let running = Task { [server] in try await server.run() }

@@ -10,24 +10,35 @@ import Testing
 
 /// What a web page in a browser of the same machine gets.
 @Suite struct WebPagesTests {
-    @Test(
-        arguments: [
-            ("/control/teams", nil, "127.0.0.1:8900", false),
-            ("/control/teams", "https://evil.example", "127.0.0.1:8900", true),
-            ("/device/v1/devices", "null", "127.0.0.1:8900", true),
-            // A name that somebody lets point here.
-            ("/control/teams", "http://evil.example:8900", "evil.example:8900", true),
-            ("/control/teams", "http://127.0.0.1:8900", "127.0.0.1:8900", false),
-            ("/control/teams", "http://localhost:8900", "localhost:8900", false),
-            ("/control/teams", "http://[::1]:8900", "[::1]:8900", false),
-            ("/control/teams", "http://127.0.0.1:3000", "127.0.0.1:8900", true),
-            ("/control/teams", "http://a", nil, true),
-            // Nothing is to be had or changed here.
-            ("/openapi.yaml", "https://evil.example", "127.0.0.1:8900", false),
-        ] as [(String, String?, String?, Bool)]
-    )
-    func pagesOfOtherHostsAreKeptOut(_ path: String, _ origin: String?, _ host: String?, _ isOut: Bool) {
-        #expect(WebPages.mustNotAsk(path, origin: origin, host: host) == isOut)
+    /// The status of a GET with these headers.
+    private static func status(_ path: String, port: Int, _ headers: [String]) throws -> String {
+        let client = try LoopbackClient(port: port, limit: 10)
+        client.send((["GET \(path) HTTP/1.1", "Connection: close"] + headers).joined(separator: "\r\n") + "\r\n\r\n")
+        return String(client.readAll().split(separator: " ").dropFirst().first ?? "")
+    }
+
+    @Test func pagesOfOtherSitesGetNothingOnAnyPath() async throws {
+        try await SimulatorOnAPort.with { (_, port) async throws -> Void in
+            let here = "Host: 127.0.0.1:\(port)"
+            for path in ["/control/state", "/openapi.yaml", "/roots/receipt.pem"] {
+                for (headers, status) in [
+                    ([here], "200"), (["Host: localhost:\(port)"], "200"),
+                    // A name that somebody lets point here.
+                    (["Host: evil.example:\(port)"], "421"), ([here, "Origin: https://evil.example"], "403"),
+                    ([here, "Sec-Fetch-Site: cross-site"], "403"), ([here, "Sec-Fetch-Site: same-site"], "403"),
+                    ([here, "Origin: http://127.0.0.1:\(port)"], "200"),
+                ] {
+                    #expect(try Self.status(path, port: port, headers) == status, "\(path) \(headers)")
+                }
+            }
+        }
+    }
+
+    @Test func aConfiguredNameIsAnswered() async throws {
+        try await SimulatorOnAPort.with(hosts: ["simulator"]) { (_, port) async throws -> Void in
+            #expect(try Self.status("/control/state", port: port, ["Host: simulator:\(port)"]) == "200")
+            #expect(try Self.status("/control/state", port: port, ["Host: other:\(port)"]) == "421")
+        }
     }
 
     @Test func theServerAnswers403AndRegistersNothing() async throws {

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
+import Findings
 import Foundation
 import HTTPTypes
+import Logging
 import Testing
 
 @testable import CheckExporter
+@testable import TrustService
 
 @Suite struct CheckExporterTests {
     @Test(arguments: [
@@ -28,6 +31,41 @@ import Testing
         let rule = try #require(
             rules.components(separatedBy: "- alert: ").first { $0.hasPrefix("SealwardVerdictChanged\n") })
         for word in ["passes", "fails", "undetermined"] { #expect(rule.contains(word), "\(rule)") }
+    }
+
+    /// Slow paths of one server, and slow servers of one client, leave room for others.
+    @Test func nobodyGetsMoreThanHisShare() async throws {
+        let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let checks = SharedChecks(limit: 16, observer: RequestObserver(registry: PrometheusRegistry(), log: log))
+        let report = try await CheckSession(.init()).check(CheckTarget("https://127.0.0.1:9"))
+        let gate = Task { try? await Task.sleep(for: .seconds(600)) }
+        /// Begins a check that ends with the gate, once it has its place or is refused.
+        func begin(_ client: String, _ server: String, _ path: Int) async -> Bool {
+            let (places, place) = AsyncStream<Bool>.makeStream()
+            Task {
+                let answer = await checks.report(
+                    UTF8Key("\(server)/\(path) \(client)"), for: .init(client: client, server: server),
+                    within: .seconds(60)
+                ) {
+                    place.yield(true)
+                    _ = await gate.value
+                    return report
+                }
+                if case .shareTaken = answer { place.yield(false) }
+                if case .busy = answer { place.yield(false) }
+            }
+            for await isBegun in places { return isBegun }
+            return false
+        }
+        var begun = 0
+        for path in 0..<16 { begun += await begin("stranger", "slow", path) ? 1 : 0 }
+        #expect(begun == 4)
+        // The same server is checked for somebody else, and another server for the same client.
+        #expect(await begin("prometheus", "slow", 0))
+        for server in 0..<16 { begun += await begin("stranger", "slow\(server)", 0) ? 1 : 0 }
+        #expect(begun == 8)
+        #expect(await begin("prometheus", "other", 0))
+        gate.cancel()
     }
 
     @Test(arguments: [

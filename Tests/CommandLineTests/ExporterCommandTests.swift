@@ -64,7 +64,11 @@ import Testing
     @Test func whatCannotBeAskedForIsSaid() async throws {
         let folder = try TemporaryDirectory()
         let exporter = try await ListeningProgram(
-            ["ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "a.example:443", "--allow", "[::1]", "--quiet"],
+            [
+                "ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "a.example:443", "--allow", "[::1]", "--host",
+                "metrics.example",
+                "--quiet",
+            ],
             in: folder)
         for (path, status, words) in [
             ("/probe", 400, "names no target"), ("/probe?target=https://a.example&os=ios99", 400, "iOS 99"),
@@ -77,7 +81,28 @@ import Testing
             #expect(answer.status == status && answer.text.contains(words), "\(path): \(answer)")
         }
         #expect(try await Self.get(exporter.address, "/metrics", method: "POST").status == 405)
+        // The head of an answer needs no check: nothing listens there, and none is counted.
+        let head = try await Self.get(exporter.address, "/probe?target=https://[::1]:9", method: "HEAD")
+        #expect(head.status == 200 && head.text.isEmpty)
+        for path in ["/metrics", "/probe?target=https://[::1]:9"] {
+            for (name, value, status) in [
+                ("Origin", "http://evil.example", 403), ("Sec-Fetch-Site", "cross-site", 403),
+            ] {
+                #expect(try await Self.get(exporter.address, path, [name: value]).status == status)
+            }
+            let port = try #require(exporter.address.split(separator: ":").last.flatMap { Int($0) })
+            for (host, status) in [("evil.example", "421"), ("metrics.example", path == "/metrics" ? "200" : "")] {
+                if status.isEmpty { continue }
+                let client = try LoopbackClient(port: port, limit: 10)
+                client.send("GET \(path) HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n\r\n")
+                #expect(client.readAll().hasPrefix("HTTP/1.1 \(status) "))
+            }
+        }
         let own = try await Self.get(exporter.address, "/metrics")
+        #expect(Self.value("sealward_exporter_checks_total{verdict=\"undetermined\"}", in: own.text) == nil)
+        for (reason, count) in [("host", 2.0), ("origin", 4), ("share", 0)] {
+            #expect(Self.value("sealward_exporter_refused_total{reason=\"\(reason)\"}", in: own.text) == count)
+        }
         #expect(Self.value("sealward_exporter_refused_total{reason=\"malformed\"}", in: own.text) == 5, "\(own.text)")
         #expect(Self.value("sealward_exporter_refused_total{reason=\"not-allowed\"}", in: own.text) == 2)
         #expect(exporter.stop() == 0)
@@ -137,8 +162,9 @@ import Testing
         {
             try #require(ContinuousClock.now - start < .seconds(30))
         }
-        async let two = Self.get(exporter.address, path, waits)
-        let busy = try await Self.get(exporter.address, "/probe?target=\(silent.url)other", waits)
+        // Without a load, another path has the same result.
+        async let two = Self.get(exporter.address, path + "other", waits)
+        let busy = try await Self.get(exporter.address, "/probe?target=https://127.0.0.1:9", waits)
         #expect(busy.status == 503 && busy.text.contains("--concurrency"))
         for answer in [try await one, try await two] {
             #expect(answer.status == 200 && Self.value("probe_success", in: answer.text) == 0)

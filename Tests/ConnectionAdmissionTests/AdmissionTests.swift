@@ -63,6 +63,57 @@ struct AdmissionTests {
         #expect(admission.open == 0)
     }
 
+    /// A connection of an address, as a gate has let it in.
+    private func connection(_ admission: Admission, _ address: String, waits: Bool) throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel()
+        channel.remoteAddress = try SocketAddress(ipAddress: address, port: 1)
+        #expect(admission.admit(IPAddress(address), channel).verdict == .admitted)
+        try #require(admission.place(of: channel)).isWaiting(waits)
+        return channel
+    }
+
+    @Test("While all places are taken, the longest waiting connection of the address with most makes room")
+    func room() throws {
+        let admission = admission(5, 5)
+        let busy = try connection(admission, "192.0.2.1", waits: false)
+        let first = try connection(admission, "192.0.2.1", waits: true)
+        let second = try connection(admission, "192.0.2.1", waits: true)
+        let other = try connection(admission, "192.0.2.2", waits: true)
+        _ = try connection(admission, "192.0.2.2", waits: true)
+        for expected in [first, second] {
+            let newcomer = EmbeddedChannel()
+            let (verdict, replaced) = admission.admit(IPAddress("192.0.2.\(expected === first ? 3 : 4)"), newcomer)
+            #expect(verdict == .admitted && admission.open == 5)
+            // The address with most has three connections, then two as another one has: the longest waiting of both.
+            #expect(replaced === expected)
+        }
+        // What lost its place is not forgotten twice.
+        admission.release(IPAddress("192.0.2.1"), ObjectIdentifier(first))
+        admission.release(IPAddress("192.0.2.1"), ObjectIdentifier(second))
+        #expect(admission.open == 5)
+        // One that works keeps its place, whatever waits at an address with fewer.
+        let working = self.admission(3, 3)
+        _ = try connection(working, "192.0.2.1", waits: false)
+        _ = try connection(working, "192.0.2.1", waits: false)
+        _ = try connection(working, "192.0.2.2", waits: true)
+        #expect(working.admit(IPAddress("192.0.2.3"), EmbeddedChannel()).verdict == .full)
+        for (channel, address) in [(busy, "192.0.2.1"), (other, "192.0.2.2")] {
+            admission.release(IPAddress(address), ObjectIdentifier(channel))
+        }
+        #expect(admission.open == 3)
+    }
+
+    @Test("An exempt connection loses its place to nobody, and an address at its own cap gets none")
+    func exemptPlaces() throws {
+        let admission = admission(2, 1, exempt: [try #require(AddressRange("10.0.0.0/8"))])
+        let proxy = EmbeddedChannel()
+        proxy.remoteAddress = try SocketAddress(ipAddress: "10.1.2.3", port: 1)
+        #expect(admission.admit(IPAddress("10.1.2.3"), proxy).verdict == .admitted && admission.place(of: proxy) == nil)
+        let own = try connection(admission, "192.0.2.1", waits: true)
+        #expect(admission.admit(IPAddress("192.0.2.1"), EmbeddedChannel()).verdict == .full)
+        #expect(admission.admit(IPAddress("192.0.2.2"), EmbeddedChannel()).replaced === own)
+    }
+
     @Test("Refusals are reported at once after a quiet second, then once a second, and none is lost")
     func reports() throws {
         let loop = EmbeddedEventLoop()

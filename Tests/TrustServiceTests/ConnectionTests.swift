@@ -222,8 +222,10 @@ import Testing
             return ConnectionDoors(RunningService.configuration(change), observer, log.logger, descriptors: limit)
         }
         let small = doors(256).outside.limits
-        #expect((100..<256).contains(small.total) && small.perAddress == small.total / 2)
-        #expect(doors(1024).outside.limits.perAddress >= 256)
+        #expect((100..<256).contains(small.total) && small.perAddress == 64)
+        #expect(doors(1024).outside.limits.perAddress == 64)
+        let large = doors(65_536).outside.limits
+        #expect(large.perAddress == large.total / 16)
         #expect(doors(1024) { $0.limits.connections = 50 }.outside.limits.total == 50)
         #expect(doors(1024) { $0.limits.connectionsPerAddress = 3 }.outside.limits.perAddress == 3)
         #expect(log.all.isEmpty)
@@ -232,6 +234,28 @@ import Testing
         let split = doors(256) { $0.internalListen = ListenAddress(host: "127.0.0.1", port: 0) }
         #expect(split.outside.limits.total + split.inside.limits.total == small.total)
         #expect(split.inside.limits.total >= 4)
+    }
+
+    /// Every place is taken by idle connections of one address, and another one is served.
+    @Test func anIdleConnectionMakesRoomForANewcomer() async throws {
+        let configuration = RunningService.configuration { $0.limits.connections = 8 }
+        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+            let port = try port(service)
+            let held = try (0..<8).map { _ in try LoopbackClient(from: 2, port: port) }
+            for connection in held {
+                connection.send(ConnectionTests.get)
+                #expect(await connection.answer().hasPrefix("HTTP/1.1 200"))
+            }
+            let honest = try LoopbackClient(from: 3, port: port)
+            honest.send(ConnectionTests.get)
+            #expect(await honest.answer().hasPrefix("HTTP/1.1 200"))
+            // It is the one that has waited longest.
+            #expect(await held[0].everything(seconds: 5).isEmpty)
+            let metrics = String(decoding: try await service.get("/metrics").body, as: UTF8.self)
+            let replaced = "sealward_http_connections_refused_total{listener=\"public\",reason=\"replaced\"} "
+            #expect(metrics.contains(replaced) && !metrics.contains(replaced + "0\n"))
+            withExtendedLifetime(held) {}
+        }
     }
 
     @Test func connectionsOverTheCapAreClosedCountedAndLogged() async throws {

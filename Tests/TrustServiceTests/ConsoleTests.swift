@@ -9,6 +9,7 @@ import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import StrictJSON
+import TestSupport
 import Testing
 import TrustStores
 
@@ -91,10 +92,20 @@ import TrustStores
             let plain = try browser.signIn(RunningService.adminToken).fields("set-cookie").first ?? ""
             #expect(
                 plain.hasPrefix("sealward_console=") && plain.contains("; Path=/console; HttpOnly; SameSite=Strict"))
-            #expect(!plain.contains("Secure"))
+            #expect(!plain.contains("Secure") && form.body.contains("came without TLS"))
             let secure = try ConsoleBrowser(service.internalBase, headers: ["X-Forwarded-Proto: https"])
+            #expect(try !secure.get("/console/sign-in").body.contains("came without TLS"))
             let cookies = try secure.signIn(RunningService.adminToken).fields("set-cookie")
-            #expect(cookies.count == 2 && cookies.allSatisfy { $0.hasSuffix("; Secure") }, "\(cookies)")
+            #expect(
+                cookies.count == 2
+                    && cookies.allSatisfy {
+                        $0.hasPrefix("__Host-sealward_console") && $0.contains("; Path=/; ") && $0.hasSuffix("; Secure")
+                    }, "\(cookies)")
+            #expect(try secure.get("/console/").status == 200)
+            // What was set without TLS opens nothing behind it.
+            let old = secure.cookies.withLockedValue { $0["__Host-sealward_console"] } ?? ""
+            secure.cookies.withLockedValue { $0 = ["sealward_console": old] }
+            #expect(try secure.get("/console/").status == 303)
         }
     }
 
@@ -157,6 +168,63 @@ import TrustStores
             let fields = [("csrf", form), ("token", RunningService.adminToken)]
             #expect(try fresh.post("/console/sign-in", fields, from: ["Origin: https://evil.example"]).status == 403)
             #expect(try fresh.post("/console/sign-in", [("token", RunningService.adminToken)]).status == 403)
+        }
+    }
+
+    /// Cookies know no ports, and any program of the host can set one.
+    @Test func ofTwoCookiesTheOneOfASessionCounts() async throws {
+        try await Self.with { service in
+            let browser = try ConsoleBrowser(service.internalBase)
+            let form = try browser.get("/console/sign-in").formToken ?? ""
+            let strange = Base64.encodeURL([UInt8](repeating: 7, count: 32))
+            let planted = ["Cookie: sealward_console=\(strange)", "Cookie: sealward_console_signin=\(strange)"]
+            let signedIn = try browser.post(
+                "/console/sign-in", [("csrf", form), ("token", RunningService.adminToken)],
+                from: ["Sec-Fetch-Site: same-origin"] + planted)
+            #expect(signedIn.status == 303 && signedIn.fields("location") == ["/console/"])
+            for extra in [planted, ["Cookie: sealward_console=x"], Array(repeating: planted[0], count: 20)] {
+                let page = try browser.send("GET", "/console/", extra)
+                #expect(page.status == 200, "\(extra)")
+            }
+            let keyId = try await Phone(service).attested()
+            let page = try browser.send("GET", path(keyId) + "/revoke", planted)
+            let done = try browser.post(
+                path(keyId) + "/revoke", [("csrf", page.formToken ?? ""), ("code", "stolen")],
+                from: ["Sec-Fetch-Site: same-origin"] + planted)
+            #expect(done.status == 303)
+        }
+    }
+
+    /// A page whose name leads here, and pages of other sites, get nothing from the console; routes with tokens know no such rule.
+    @Test func otherHostsAndOtherSitesGetNothing() async throws {
+        var configuration = Self.configuration()
+        configuration.hosts = ["console.example.com"]
+        try await Self.with(configuration) { service in
+            let browser = try ConsoleBrowser(service.internalBase)
+            func get(_ path: String, _ headers: [String]) throws -> ConsoleBrowser.Page {
+                let client = try LoopbackClient(port: browser.port, limit: 10)
+                client.send(
+                    (["GET \(path) HTTP/1.1", "Connection: close"] + headers).joined(separator: "\r\n") + "\r\n\r\n")
+                let text = client.readAll()
+                return .init(
+                    status: Int(text.split(separator: " ").dropFirst().first ?? "") ?? 0, head: text, body: text)
+            }
+            let here = "Host: 127.0.0.1:\(browser.port)"
+            for path in ["/console/sign-in", "/console/console.js"] {
+                let other = try get(path, ["Host: evil.example", "Sec-Fetch-Site: same-origin"])
+                #expect(other.status == 421 && other.body.contains("request.other-host"))
+                for header in [
+                    "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Origin: http://evil.example",
+                ] {
+                    let page = try get(path, [here, header])
+                    #expect(page.status == 403 && page.body.contains("request.other-origin"), "\(header)")
+                }
+                #expect(try get(path, ["Host: console.example.com"]).status == 200)
+                #expect(try get(path, ["Host: localhost:\(browser.port)"]).status == 200)
+            }
+            let token = "Authorization: Bearer \(RunningService.adminToken)"
+            #expect(try get("/v1/keys?user=a", ["Host: evil.example", token]).status == 200)
+            #expect(try get("/readyz", ["Host: evil.example", "Origin: http://evil.example"]).status == 200)
         }
     }
 

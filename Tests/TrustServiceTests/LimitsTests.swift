@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
+import Foundation
+import Logging
 import TLSFacts
 import Testing
+import TrustStores
 
 @testable import TrustService
 
@@ -75,6 +78,44 @@ import Testing
         #expect(CallerAddress.bucket(of: "1.2.3.4") == "1.2.3.4")
         #expect(CallerAddress.bucket(of: "::ffff:1.2.3.4") == "1.2.3.4")
         #expect(CallerAddress.bucket(of: "fe80::1%eth0") == CallerAddress.bucket(of: "fe80::2"))
+    }
+
+    /// Whoever has a network has all its addresses, and is one voice in the operators' picture.
+    @Test func signalsWeighByNetwork() async throws {
+        let store = InMemoryTrustStore()
+        let book = SignalBook(store: store, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        for index in 0..<200 {
+            for address in ["2001:db8:1:\(String(index, radix: 16))::1", "192.0.2.\(index)", "::ffff:192.0.2.\(index)"]
+            {
+                await book.countOnce("shop", kind: "unsupported", address: address, at: now)
+            }
+        }
+        for address in ["2001:db8:2::1", "192.0.3.1"] {
+            await book.countOnce("shop", kind: "unsupported", address: address, at: now)
+        }
+        await book.flush()
+        let tallies = try await store.tallies(app: "shop", from: now - 3600, to: now + 3600)
+        #expect(tallies.map(\.count) == [4])
+    }
+
+    /// A proxy on this machine asks for clients everywhere.
+    @Test(
+        arguments: [
+            (false, nil, 200), (false, "8.8.8.8", 401), (true, nil, 200), (true, "8.8.8.8", 401),
+            (true, "127.0.0.2", 200),
+        ] as [(Bool, String?, Int)])
+    func metricsGoByTheClientsAddress(_ isTrusted: Bool, _ client: String?, _ status: Int) async throws {
+        let proxy = try #require(AddressRange("127.0.0.1/32"))
+        let configuration = RunningService.configuration { $0.trustedProxies = isTrusted ? [proxy] : [] }
+        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+            let headers = client.map { ["X-Forwarded-For": $0] } ?? [:]
+            let reply = try await RunningService.call("GET", service.base + "/metrics", headers: headers)
+            #expect(reply.status == status)
+            let known = try await RunningService.call(
+                "GET", service.base + "/metrics", token: RunningService.adminToken, headers: headers)
+            #expect(known.status == 200)
+        }
     }
 
     @Test func prometheusTextHoldsWhatWasCounted() {

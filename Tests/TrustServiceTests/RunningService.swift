@@ -112,13 +112,20 @@ struct RunningService {
 
 /// A clock that tests set. It starts now, because devices' certificates are made for now.
 final class TestClock: Sendable {
-    private let box = NIOLockedValueBox(Date())
-    var now: Date { box.withLockedValue { $0 } }
-    func advance(_ seconds: TimeInterval) { box.withLockedValue { $0 += seconds } }
+    private let box = NIOLockedValueBox((now: Date(), step: 0.0))
+    var now: Date { box.withLockedValue { $0.now } }
+    func advance(_ seconds: TimeInterval) { box.withLockedValue { $0.now += seconds } }
+
+    /// Sets the clock, as an operator or a wrong time server does: no time passes.
+    func step(_ seconds: TimeInterval) {
+        box.withLockedValue { $0 = ($0.now + seconds, $0.step + seconds) }
+    }
 
     /// The live ones with this clock.
     var sources: SystemSources {
-        SystemSources(now: { self.now }, random: SystemSources.live.random, uptime: SystemSources.live.uptime)
+        SystemSources(
+            now: { self.now }, random: SystemSources.live.random, uptime: SystemSources.live.uptime,
+            clockStep: { self.box.withLockedValue { $0.step } })
     }
 }
 

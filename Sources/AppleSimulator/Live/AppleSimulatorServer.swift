@@ -14,6 +14,7 @@ public struct AppleSimulatorServer: Service {
     private let simulator: AppleSimulator
     private let host: String
     private let port: Int
+    private let browsers: BrowserGate
     private let logger: Logger
     private let onListening: @Sendable (_ port: Int) -> Void
     /// How many connections there may be.
@@ -21,14 +22,16 @@ public struct AppleSimulatorServer: Service {
 
     /// - Parameters:
     ///   - port: 0 takes a free one.
+    ///   - hosts: The names that it answers to, without ports, besides loopback names, addresses and `host`.
     ///   - onListening: Called once with the port that was bound.
     public init(
-        _ simulator: AppleSimulator, host: String = "127.0.0.1", port: Int = 0, logger: Logger,
+        _ simulator: AppleSimulator, host: String = "127.0.0.1", port: Int = 0, hosts: [String] = [], logger: Logger,
         onListening: @escaping @Sendable (_ port: Int) -> Void = { _ in }
     ) {
         self.simulator = simulator
         self.host = host
         self.port = port
+        browsers = BrowserGate(listener: host, names: hosts)
         self.logger = logger
         self.onListening = onListening
     }
@@ -38,7 +41,7 @@ public struct AppleSimulatorServer: Service {
         let onListening = self.onListening
         let admission = Admission(limits: limits, onRefusals: Admission.logger(logger))
         let application = Application(
-            responder: SimulatorResponder(simulator: simulator),
+            responder: SimulatorResponder(simulator: simulator, browsers: browsers),
             // An idle connection keeps a place for as long as a slow client needs, and no longer.
             server: .http1(configuration: .init(idleTimeout: .seconds(30))),
             configuration: ApplicationConfiguration(
@@ -58,14 +61,19 @@ public struct AppleSimulatorServer: Service {
 
 private struct SimulatorResponder: HTTPResponder {
     let simulator: AppleSimulator
+    let browsers: BrowserGate
 
     /// The largest body that is read: the receipts of Apple have about 4 KiB.
     private let bodyLimit = 64 << 10
 
     func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
-        if WebPages.mustNotAsk(request.uri.path, origin: request.headers[.origin], host: request.head.authority) {
-            return response(
-                SimulatorAnswer(403, json: AppleSimulator.Problem(error: "origin", detail: WebPages.sentence)))
+        switch browsers.judge(request.head) {
+        case .admitted: break
+        case .otherHost:
+            return refusal(421, "host", "the simulator does not answer to the name in Host; --host NAME adds it")
+        case .otherOrigin:
+            return refusal(
+                403, "origin", "a web page may not ask this: the request has the Origin of another host; use a program")
         }
         var bytes: [UInt8] = []
         for try await part in request.body {
@@ -78,6 +86,10 @@ private struct SimulatorResponder: HTTPResponder {
                 body: bytes), wall: Date())
         if answer.delay > .zero { try await Task.sleep(for: answer.delay) }
         return response(answer)
+    }
+
+    private func refusal(_ status: Int, _ error: String, _ sentence: String) -> Response {
+        response(SimulatorAnswer(status, json: AppleSimulator.Problem(error: error, detail: sentence)))
     }
 
     private func response(_ answer: SimulatorAnswer) -> Response {

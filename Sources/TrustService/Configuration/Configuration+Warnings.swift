@@ -13,14 +13,6 @@ extension Configuration {
                 """
             )
         }
-        if listen.isLoopback, !trustedProxies.isEmpty, internalListen == nil {
-            warnings.append(
-                """
-                /metrics needs no token on a loopback listener, and a proxy is in front of it: set internalListen, or keep the proxy from \
-                forwarding /metrics.
-                """
-            )
-        }
         if let appCheck, !appCheck.debugTokens.isEmpty {
             warnings.append(
                 "App Check debug tokens are accepted (\(appCheck.debugTokens.count)): anyone who knows one gets tokens without a device."

@@ -25,6 +25,8 @@ extension TrustServer {
         public var internalListen: ListenAddress?
         /// The proxies whose `X-Forwarded-For` names the client.
         public var trustedProxies: [AddressRange] = []
+        /// The names under which browsers reach the console, without ports, besides loopback names, addresses and the name in ``internalListen``.
+        public var hosts: [String] = []
         /// Where the state lives, for the program that opens the store.
         package var store = StoreLocation.sqlite(path: "sealward.sqlite")
         /// The bearer tokens of backends and gateways; nil turns their routes off, unless ``namedCredentials`` opens them.
@@ -260,7 +262,8 @@ extension TrustServer.Configuration {
         public var bodyBytes = 65536
         /// The maximum number of open connections; nil for what the process's file descriptors allow, which is never exceeded.
         public var connections: Int?
-        /// The maximum number of open connections from one IPv4 address or IPv6 /64 network; nil for half of all. Trusted proxies are exempt.
+        /// The maximum number of open connections from one IPv4 address or IPv6 /64 network; nil for a sixteenth of all, at least 64. Trusted proxies
+        /// are exempt.
         public var connectionsPerAddress: Int?
 
         package init() {}

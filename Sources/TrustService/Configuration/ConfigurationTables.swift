@@ -20,6 +20,10 @@ extension Configuration {
             .means("A second address, which then serves the routes of servers and operators and `/metrics`.")
         Key("trustedProxies", .array(of: .addressRange), \.trustedProxies).otherwise("none")
             .means("The proxies whose `X-Forwarded-For` names the client.")
+        Key("hosts", .array(of: .hostName), \.hosts).otherwise("none")
+            .means(
+                "The names under which browsers reach the console, besides loopback names, addresses and the name in `internalListen`; another `Host` gets 421."
+            )
         Key("store", .store, \.store)
             .means("Where keys, receipts and events are stored.")
         Key("serverTokenFile", .tokens, \.serverTokens, secret: .token("SEALWARD_SERVER_TOKEN"))
@@ -167,10 +171,10 @@ extension Configuration.Limits {
         Key("connections", .integer(8...1_000_000), \.connections).otherwise("what RLIMIT_NOFILE allows")
             .means("The maximum number of open connections.")
         Key("connectionsPerAddress", .integer(1...1_000_000), \.connectionsPerAddress).otherwise(
-            "half of all, at least 256 with 1,024 descriptors"
+            "a sixteenth of all, at least 64"
         )
         .means(
-            "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt."
+            "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt. While `connections` are open, the longest idle one of the address with most makes room for the next."
         )
     }
 }

@@ -3,6 +3,7 @@
 
 import AppAttest
 import AppleServices
+import ConnectionAdmission
 import Crypto
 import Findings
 import Foundation
@@ -77,6 +78,11 @@ extension ConfigurationForm<String> {
             text.utf8.count <= TokenSettings.longestClaim && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
                 ? text : nil
         }
+    }
+
+    static var hostName: Self {
+        let meaning = "host name without a port"
+        return .text(meaning, "must be a \(meaning)", BrowserGate.name)
     }
 
     static var credentialName: Self {

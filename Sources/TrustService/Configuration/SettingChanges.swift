@@ -47,6 +47,21 @@ package enum SettingChanges {
             schema: 4,
             sentence: "tracing.headersFile: needs an endpoint with https, or on this machine, for example a local agent"
         ),
+        Change(
+            schema: 4,
+            sentence:
+                "limits.connectionsPerAddress: the default is a sixteenth of limits.connections, at least 64; half of limits.connections is the value as before"
+        ),
+        Change(
+            schema: 4,
+            sentence:
+                "hosts: /console answers only to loopback names, addresses, the name in internalListen and the names listed here; list the others under which it was opened before"
+        ),
+        Change(
+            schema: 4,
+            sentence:
+                "trustedProxies: /metrics of a loopback listener is open to clients on this machine only; give clients of the proxy a token, or set internalListen"
+        ),
     ]
 
     /// What changed since a schema, one sentence each without a full stop, the setting first.

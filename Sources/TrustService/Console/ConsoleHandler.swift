@@ -93,30 +93,23 @@ struct ConsoleHandler: Handler {
         _ handler: @escaping @Sendable (Call, ConsoleVisitor, StrictQuery) async throws -> Answer
     ) -> Route {
         route(operation, "POST", template) { call in
-            guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie),
-                let visitor = visitor(call)
-            else { return .redirect(to: "/console/sign-in") }
-            let values = try ConsoleHandler.form(call, fields, of: secret)
+            guard let visitor = visitor(call) else { return .redirect(to: "/console/sign-in") }
+            let values = try ConsoleHandler.form(call, fields, of: [visitor.secret])
             return .answer(try await handler(call, visitor, values))
         }
     }
 
-    /// The fields of a form that a page of ours sent.
+    /// The fields of a form that a page of ours sent, with the token of one of the secrets.
     ///
-    /// - Throws: ``Problem`` `request.other-origin` for one that did not come from here, `request.malformed`.
+    /// - Throws: ``Problem`` `request.other-origin` for one without such a token, `request.malformed`.
     private static func form(
-        _ call: Call, _ fields: Set<UTF8Key>, of secret: ConsoleSecret
+        _ call: Call, _ fields: Set<UTF8Key>, of secrets: [ConsoleSecret]
     ) throws(Problem) -> StrictQuery {
-        guard ConsoleRequest.isFromHere(call.headers, host: call.host) else {
-            throw Problem(
-                .requestOtherOrigin,
-                evidence: "the form comes from another origin, or the browser does not say from where")
-        }
         guard let text = String(validating: call.body, as: UTF8.self) else {
             throw Problem(.requestMalformed, evidence: "the form is not UTF-8")
         }
         let values = try StrictQuery(text, known: fields.union(["csrf"]), blank: .absent)
-        guard secret.made(formToken: values["csrf"]) else {
+        guard secrets.contains(where: { $0.made(formToken: values["csrf"]) }) else {
             throw Problem(.requestOtherOrigin, evidence: "the form does not have the token of its session")
         }
         return values
@@ -124,15 +117,19 @@ struct ConsoleHandler: Handler {
 
     /// Who sent a request; nil if nobody is signed in, or the credential opens nothing any more.
     private func visitor(_ call: Call, extends: Bool = true) -> ConsoleVisitor? {
-        guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie),
-            let digest = sessions.credential(of: secret, extends: extends, at: call.now)
-        else { return nil }
-        let caller = live.current.credentials.caller(digest: digest, at: call.now)
-        guard ConsoleHandler.opens(caller) else {
+        for secret in ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
+            guard let digest = sessions.credential(of: secret, extends: extends, at: call.now) else { continue }
+            let caller = live.current.credentials.caller(digest: digest, at: call.now)
+            if ConsoleHandler.opens(caller) { return ConsoleVisitor(caller: caller, secret: secret) }
             sessions.end(secret, because: .credential)
-            return nil
         }
-        return ConsoleVisitor(caller: caller, formToken: secret.formToken)
+        return nil
+    }
+
+    private func endSessions(of call: Call) {
+        for secret in ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
+            sessions.end(secret, because: .signedOut)
+        }
     }
 
     private static func opens(_ caller: Authority) -> Bool { caller.has(.admin) || caller.has(.audit) }
@@ -142,9 +139,18 @@ struct ConsoleHandler: Handler {
     private func signInPage(_ call: Call, failed: String? = nil, status: Int = 200) -> ConsoleReply {
         let isSecure = ConsoleRequest.isSecure(call.headers)
         let secret =
-            ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.signInCookie)
+            ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.signInCookie).first
             ?? ConsoleSecret(random: sources.random(ConsoleSecret.length))
         let note: HTML = failed.map { "<p class=\"note bad\" role=\"alert\">\($0)</p>" } ?? ""
+        let plain: HTML =
+            isSecure
+            ? ""
+            : """
+            <p class="dim">This page came without TLS, so the cookie of the session is neither <code>__Host-</code> nor <code>Secure</code>: \
+            other programs that answer to this host name, on any port, can read and replace it. A proxy with TLS in front must set \
+            <code>X-Forwarded-Proto: https</code>.</p>
+
+            """
         let page = ConsolePage(
             title: "Sign in",
             body: """
@@ -153,7 +159,8 @@ struct ConsoleHandler: Handler {
                 <label for="token">Operator token</label>
                 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
                 <p class="dim">A token with the scope <code>admin</code> or <code>audit</code>. What you do here is recorded under its name.</p>
-                <button>Sign in</button></form></section>
+                <button>Sign in</button></form>
+                \(plain)</section>
 
                 """
         )
@@ -170,11 +177,12 @@ struct ConsoleHandler: Handler {
             observer.count("console.signins", [("outcome", "limited")])
             throw Problem(.limitAddress, retryAfterSeconds: Int(min(max(1, wait.rounded(.up)), 3600)))
         }
-        guard let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.signInCookie) else {
+        let secrets = ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.signInCookie)
+        guard !secrets.isEmpty else {
             return signInPage(
                 call, failed: "Please try again; the browser must accept cookies from this page.", status: 403)
         }
-        let values = try ConsoleHandler.form(call, ["token"], of: secret)
+        let values = try ConsoleHandler.form(call, ["token"], of: secrets)
         let digest = Credentials.digest(of: values["token"] ?? "")
         let caller = live.current.credentials.caller(digest: digest, at: call.now)
         guard ConsoleHandler.opens(caller) else {
@@ -189,9 +197,7 @@ struct ConsoleHandler: Handler {
             return .answer(answer)
         }
         observer.count("console.signins", [("outcome", "accepted")])
-        if let old = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
-            sessions.end(old, because: .signedOut)
-        }
+        endSessions(of: call)
         let session = ConsoleSecret(random: sources.random(ConsoleSecret.length))
         sessions.open(credential: digest, secret: session, at: call.now)
         await record.record(call, by: caller, about: .app(nil))
@@ -207,9 +213,7 @@ struct ConsoleHandler: Handler {
     }
 
     @Sendable private func signOut(_ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery) async -> Answer {
-        if let secret = ConsoleRequest.secret(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
-            sessions.end(secret, because: .signedOut)
-        }
+        endSessions(of: call)
         await record.record(call, by: visitor.caller, about: .app(nil))
         var answer = ConsolePage.redirect(to: "/console/sign-in")
         let isSecure = ConsoleRequest.isSecure(call.headers)

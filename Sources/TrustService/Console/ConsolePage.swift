@@ -10,8 +10,8 @@ import Reporting
 struct ConsoleVisitor: Sendable {
     /// What the credential behind the session permits now.
     let caller: Authority
-    /// What every form of this session carries.
-    let formToken: String
+    /// The secret of the session.
+    let secret: ConsoleSecret
 
     /// Whether the overview and the keys of some app may be seen.
     var seesApps: Bool { caller.has(.admin) }
@@ -19,7 +19,7 @@ struct ConsoleVisitor: Sendable {
     var seesAudit: Bool { caller.has(.audit) }
 
     /// The hidden input that each form has.
-    var input: HTML { "<input type=\"hidden\" name=\"csrf\" value=\"\(formToken)\">" }
+    var input: HTML { "<input type=\"hidden\" name=\"csrf\" value=\"\(secret.formToken)\">" }
 }
 
 /// The frame of each page: markup of ours around what is shown, with the headers that keep a browser from doing anything else with it.

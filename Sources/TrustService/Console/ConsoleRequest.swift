@@ -12,25 +12,34 @@ enum ConsoleRequest {
     /// The cookie of the page on which one signs in, before there is a session.
     static let signInCookie = "sealward_console_signin"
 
-    /// The secret in a cookie; nil if there is none, or more than one of the name.
-    static func secret(in headers: HTTPFields, cookie name: String) -> ConsoleSecret? {
-        var found: [ConsoleSecret?] = []
+    /// The most cookies of one name that are looked at.
+    private static let cookieLimit = 64
+
+    /// The name of a cookie in the browser. Behind TLS it has the prefix with which nothing but this host can set it, over TLS.
+    private static func fullName(_ name: String, isSecure: Bool) -> String { isSecure ? "__Host-\(name)" : name }
+
+    /// The secrets in the cookies of a name. Another program on the same host, on any port, can have set more of them; the one that names a
+    /// session counts.
+    static func secrets(in headers: HTTPFields, cookie name: String) -> [ConsoleSecret] {
+        let name = fullName(name, isSecure: isSecure(headers))
+        var found: [ConsoleSecret] = []
         for header in headers[values: .cookie] {
             for pair in header.utf8.split(separator: UInt8(ascii: ";")) {
                 let pair = pair.drop { $0 == 0x20 }
                 guard let sign = pair.firstIndex(of: UInt8(ascii: "=")), pair[..<sign].elementsEqual(name.utf8) else {
                     continue
                 }
-                found.append(ConsoleSecret(cookie: String(Substring(pair.suffix(from: sign).dropFirst()))))
+                let value = String(Substring(pair.suffix(from: sign).dropFirst()))
+                if found.count < cookieLimit, let secret = ConsoleSecret(cookie: value) { found.append(secret) }
             }
         }
-        guard found.count == 1, let secret = found.first else { return nil }
-        return secret
+        return found
     }
 
     /// `Set-Cookie`, so that scripts and other sites do not have it. Behind TLS it is never sent without it.
     static func cookie(_ name: String, _ value: String, isSecure: Bool, seconds: Int) -> String {
-        "\(name)=\(value); Path=/console; HttpOnly; SameSite=Strict; Max-Age=\(seconds)\(isSecure ? "; Secure" : "")"
+        "\(fullName(name, isSecure: isSecure))=\(value); Path=\(isSecure ? "/" : "/console"); HttpOnly; SameSite=Strict; "
+            + "Max-Age=\(seconds)\(isSecure ? "; Secure" : "")"
     }
 
     /// Whether the browser came by TLS, as the proxy in front says. Who says so without a proxy gets a cookie that his own browser keeps
@@ -38,15 +47,5 @@ enum ConsoleRequest {
     static func isSecure(_ headers: HTTPFields) -> Bool {
         let values = headers[values: .xForwardedProto]
         return values.count == 1 && values.first?.utf8.equalsIgnoringASCIICase("https") == true
-    }
-
-    /// Whether a form was sent by a page of this very origin: as `Sec-Fetch-Site` says, which only the browser can set; from a browser that
-    /// does not send it, as the host in `Origin` says against `Host`. From one that sends neither nothing is taken.
-    static func isFromHere(_ headers: HTTPFields, host: String?) -> Bool {
-        let sites = headers[values: .secFetchSite]
-        let origins = headers[values: .origin]
-        if let site = sites.first { return sites.count == 1 && site.utf8.elementsEqual("same-origin".utf8) }
-        guard origins.count == 1, let origin = origins.first, let host else { return false }
-        return ["http://", "https://"].contains { origin.utf8.elementsEqual("\($0)\(host)".utf8) }
     }
 }

@@ -57,8 +57,6 @@ package struct Call: Sendable {
     package let correlationId: String
     package let caller: Caller
     package let now: Date
-    /// The host and port that the request names; nil if it names none.
-    package var host: String?
 
     /// The most bytes of a query parameter's value: 256 characters of any alphabet.
     private static let valueLimit = 1024

@@ -24,6 +24,7 @@ extension Code {
     package static let promotionPending: Code = "promotion.pending"
     package static let promotionUnknown: Code = "promotion.unknown"
     package static let requestMalformed: Code = "request.malformed"
+    package static let requestOtherHost: Code = "request.other-host"
     package static let requestOtherOrigin: Code = "request.other-origin"
     package static let storeClockOff: Code = "store.clock-off"
     package static let tokenInvalid: Code = "token.invalid"

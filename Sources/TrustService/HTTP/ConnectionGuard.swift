@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
 import Findings
 import NIOCore
 import NIOHTTP1
@@ -42,6 +43,8 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private let limits: ConnectionLimits
     private let watcher: ConnectionWatcher
     private let gate: RequestGate?
+    private let admission: Admission?
+    private var place: Admission.Place?
     private var slots: RequestSlots?
     private var phase = Phase.first
     private var born = NIODeadline.now()
@@ -71,8 +74,11 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the service stops.
     private var isStopping = false
 
-    /// - Parameter gate: nil if no request is refused because of the load.
-    init(limits: ConnectionLimits, watcher: ConnectionWatcher, gate: RequestGate?) {
+    /// - Parameters:
+    ///   - gate: nil if no request is refused because of the load.
+    ///   - admission: is told when the connection waits for a request.
+    init(limits: ConnectionLimits, watcher: ConnectionWatcher, gate: RequestGate?, admission: Admission? = nil) {
+        self.admission = admission
         self.limits = limits
         self.watcher = watcher
         self.gate = gate
@@ -82,11 +88,14 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         born = .now()
         deadline = born + limits.first
+        place = admission?.place(of: context.channel)
+        place?.isWaiting(true)
         tick(context)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         timer?.cancel()
+        place = nil
         slots?.abandon(on: context.eventLoop)
     }
 
@@ -296,6 +305,7 @@ final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func enter(_ phase: Phase, for time: TimeAmount, _ context: ChannelHandlerContext) {
         self.phase = phase
+        place?.isWaiting(phase == .idle)
         // What follows the handler while the service stops has no more time than what was there when the stop began.
         let time = isStopping && phase != .answer ? min(time, limits.linger) : time
         deadline = .now() + time

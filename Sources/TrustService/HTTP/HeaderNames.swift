@@ -7,7 +7,6 @@ extension HTTPField.Name {
     // The fallbacks are never taken: all of these are valid field names.
     static let xForwardedFor = HTTPField.Name("X-Forwarded-For") ?? .from
     static let xForwardedProto = HTTPField.Name("X-Forwarded-Proto") ?? .from
-    static let secFetchSite = HTTPField.Name("Sec-Fetch-Site") ?? .from
     static let xFrameOptions = HTTPField.Name("X-Frame-Options") ?? .from
     static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .from
     static let crossOriginOpenerPolicy = HTTPField.Name("Cross-Origin-Opener-Policy") ?? .from

@@ -112,11 +112,14 @@ package enum ProblemTable {
             status: 400, title: "The token is not a single-use token.", retry: .never,
             .init(.app, "ask for the token with singleUse: true")),
         .tokenSpent: Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
+        .requestOtherHost: Entry(
+            status: 421, title: "The console does not answer to this host name.", retry: nil,
+            .init(.operator, "open it by its address or as localhost, or add the name to hosts")),
         .requestOtherOrigin: Entry(
-            status: 403, title: "The form did not come from a page of this console.", retry: nil,
+            status: 403, title: "The request did not come from a page of this console.", retry: nil,
             .init(
                 .operator,
-                "open the page again and send the form from there; a proxy in front must leave Host as the browser sent it"
+                "open the page again, by typing its address if a link led there; a proxy in front must leave Host as the browser sent it"
             )),
         .callerUnauthorized: Entry(
             status: 401, title: "The caller's credential is missing or wrong.", retry: nil,

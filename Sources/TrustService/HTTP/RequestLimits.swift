@@ -90,6 +90,13 @@ package enum CallerAddress {
         return IPAddress(place.host)?.unmapped
     }
 
+    /// The network of an address, /48 of IPv6 or /24 of IPv4, by which what strangers report is weighed: a smaller one costs nothing.
+    static func network(of address: String) -> String {
+        let end = address.utf8.firstIndex(of: 0x25) ?? address.endIndex
+        guard let read = IPAddress(address[..<end])?.unmapped else { return address }
+        return AddressRange(around: read, prefixLength: read.isIPv4 ? 24 : 48)?.base.description ?? address
+    }
+
     /// The name of the bucket: an IPv6 network of 64 bits is one caller, and an IPv4-mapped address is the IPv4 address.
     package static func bucket(of address: String) -> String {
         let end = address.utf8.firstIndex(of: 0x25) ?? address.endIndex

@@ -1,10 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
 import Findings
 import Foundation
 import HTTPTypes
-import Hummingbird
+package import Hummingbird
 import Logging
 import Metrics
 import NIOCore
@@ -12,13 +13,14 @@ import TLSFacts
 import TraceExport
 
 /// The context of one request: which connection it came over.
-struct ServiceRequestContext: RequestContext {
-    var coreContext: CoreRequestContextStorage
-    let peer: String
+package struct ServiceRequestContext: RequestContext {
+    package var coreContext: CoreRequestContextStorage
+    /// The address of the other end; `unix` if it has none.
+    package let peer: String
     /// The connection.
     let channel: any Channel
 
-    init(source: ApplicationRequestContextSource) {
+    package init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)
         channel = source.channel
         peer = source.channel.remoteAddress?.ipAddress ?? "unix"
@@ -32,6 +34,8 @@ struct ServiceResponder: HTTPResponder {
     let table: RouteTable
     let isInternal: Bool
     let isLoopback: Bool
+    /// Who may ask for the console.
+    let browsers: BrowserGate
     let live: LiveBook
     let trustedProxies: [AddressRange]
     let bodyLimit: Int
@@ -112,12 +116,11 @@ struct ServiceResponder: HTTPResponder {
         }
         found = route
         if route.access != .open { try limit(caller, address) }
-        try admit(route, caller, app: parameters["app"])
+        try admit(route, caller, address, app: parameters["app"], request)
         let body = try await self.body(of: request, route)
         let call = Call(
             operation: route.operation, parameters: parameters, query: query, headers: request.headers, body: body,
-            address: address, correlationId: correlationId, caller: caller, now: sources.now(),
-            host: request.head.authority)
+            address: address, correlationId: correlationId, caller: caller, now: sources.now())
         do {
             return try await route.handler(call)
         } catch let problem as Problem where route.access == .open && problem.status == 401 {
@@ -135,17 +138,32 @@ struct ServiceResponder: HTTPResponder {
         }
     }
 
-    private func admit(_ route: Route, _ caller: Call.Caller, app: String?) throws(Problem) {
+    private func admit(
+        _ route: Route, _ caller: Call.Caller, _ address: String, app: String?, _ request: Request
+    ) throws(Problem) {
         switch route.access {
         case .open, .app: return
-        case .console: guard isInternal else { throw Problem(.pathUnknown) }
+        case .console:
+            guard isInternal else { throw Problem(.pathUnknown) }
+            switch browsers.judge(request.head, needsSource: route.method == "POST") {
+            case .admitted: return
+            case .otherHost: throw Problem(.requestOtherHost, evidence: "hosts does not have the name in Host")
+            case .otherOrigin:
+                throw Problem(
+                    .requestOtherOrigin,
+                    evidence: "the request comes from another origin, or the browser does not say from where")
+            }
         case .server, .admin, .audit:
             guard route.access.role.map(live.current.credentials.opens) ?? false, isInternal || !hasInternalListener
             else { throw Problem(.pathUnknown) }
             guard route.access.admits(caller, app: app) else { throw Problem(.callerUnauthorized) }
         case .metrics:
             guard isInternal || !hasInternalListener else { throw Problem(.pathUnknown) }
-            guard isInternal || isLoopback || caller != .anyone else { throw Problem(.callerUnauthorized) }
+            // A proxy that is not trusted says nothing about its client, except that there is one.
+            let isHere =
+                isLoopback && AddressKind.isLoopback(host: address)
+                && (!trustedProxies.isEmpty || request.headers[.xForwardedFor] == nil)
+            guard isInternal || isHere || caller != .anyone else { throw Problem(.callerUnauthorized) }
         }
     }
 

@@ -11,11 +11,14 @@ package struct SystemSources: Sendable {
     package var random: @Sendable (Int) -> [UInt8]
     /// Seconds of a clock that never goes back.
     package var uptime: @Sendable () -> Double
+    /// By how many seconds the time of day was set since the start: positive is forward.
+    package var clockStep: @Sendable () -> Double
 
     package init(
         now: @escaping @Sendable () -> Date, random: @escaping @Sendable (Int) -> [UInt8],
-        uptime: @escaping @Sendable () -> Double
+        uptime: @escaping @Sendable () -> Double, clockStep: @escaping @Sendable () -> Double = { 0 }
     ) {
+        self.clockStep = clockStep
         self.now = now
         self.random = random
         self.uptime = uptime
@@ -23,7 +26,7 @@ package struct SystemSources: Sendable {
 
     /// The machine's own.
     package static let live: SystemSources = {
-        let start = ContinuousClock.now
+        let (start, begin) = (ContinuousClock.now, Date())
         return SystemSources(
             now: { Date() },
             random: { count in
@@ -37,7 +40,8 @@ package struct SystemSources: Sendable {
                 }
                 return bytes
             },
-            uptime: { (ContinuousClock.now - start).inSeconds }
+            uptime: { (ContinuousClock.now - start).inSeconds },
+            clockStep: { Date().timeIntervalSince(begin) - (ContinuousClock.now - start).inSeconds }
         )
     }()
 }

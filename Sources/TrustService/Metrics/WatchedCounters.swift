@@ -27,7 +27,7 @@ extension RequestObserver {
             ("console.sessions.ended", [("reason", ConsoleSessions.End.replaced.rawValue)]),
         ]
         for listener in ["public", "internal"] {
-            for reason in ["total", "address", "descriptors"] {
+            for reason in ["total", "address", "descriptors", "replaced"] {
                 all.append(("http.connections.refused", [("listener", listener), ("reason", reason)]))
             }
         }

@@ -28,7 +28,8 @@ struct HealthHandler: Handler {
     /// `GET /readyz`: the store commits a write, its schema is this program's, and the clock is right.
     @Sendable private func ready(_ call: Call) async throws -> Answer {
         try await readiness.check(at: call.now)
-        return .json(["status": "ready"])
+        guard let (code, seconds) = readiness.clockFault?.summary else { return .json(["status": "ready"]) }
+        return .json(["status": "ready", "clockFault": ["code": .string(code), "seconds": .integer(seconds)]])
     }
 
     /// `GET /metrics`.

@@ -3,12 +3,25 @@
 
 import Findings
 import Foundation
+import Synchronization
 import TrustStores
 
 /// Whether this node may be sent requests: the store commits a write, its schema is this program's, and the clock is right.
-struct Readiness: Sendable {
-    let probe: StoreProbe
-    let observer: RequestObserver
+final class Readiness: Sendable {
+    private let probe: StoreProbe
+    private let sources: SystemSources
+    private let observer: RequestObserver
+    private let unswept = Mutex<ClockFault?>(nil)
+
+    init(probe: StoreProbe, sources: SystemSources, observer: RequestObserver) {
+        (self.probe, self.sources, self.observer) = (probe, sources, observer)
+    }
+
+    /// Notes why the last sweep swept nothing; nil if it did. The node answers all the same: the store only grows.
+    func note(_ fault: ClockFault?) { unswept.withLock { $0 = fault } }
+
+    /// Why the last sweep swept nothing.
+    var clockFault: ClockFault? { unswept.withLock { $0 } }
 
     /// Asks the store, once a second at most, however many ask here.
     ///
@@ -30,16 +43,20 @@ struct Readiness: Sendable {
     /// How far the clock may be off against the store, and the horizon ahead of the clock, while the node is ready.
     static let clockTolerance = StoreClock.largestOffset
 
+    /// A store without a clock cannot say that this one was set; the uptime can.
     private func watchClock(_ reading: StoreReading, at now: Date) throws(Problem) {
         let lead = reading.horizonLead(at: now)
         observer.set("horizon.lead.seconds", lead.inSeconds)
-        if let offset = reading.offset(of: now) {
-            observer.set("clock.offset.seconds", offset.inSeconds)
-            guard abs(offset.inSeconds) <= Readiness.clockTolerance.inSeconds else {
-                throw Problem(
-                    .storeClockOff, retryAfterSeconds: 5,
-                    evidence: "the clock is \(Int(offset.inSeconds)) s ahead of the store's")
-            }
+        let stored = reading.offset(of: now)?.inSeconds
+        let offset = stored ?? sources.clockStep()
+        observer.set("clock.offset.seconds", offset)
+        guard abs(offset) <= Readiness.clockTolerance.inSeconds else {
+            let seconds = Int(exactly: offset.rounded()) ?? 0
+            throw Problem(
+                .storeClockOff, retryAfterSeconds: 5,
+                evidence: stored != nil
+                    ? "the clock is \(seconds) s ahead of the store's"
+                    : "the clock was set by \(seconds) s since the start; set it right, or restart if it is right now")
         }
         guard lead <= Readiness.clockTolerance else {
             throw Problem(

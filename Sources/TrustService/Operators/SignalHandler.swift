@@ -35,8 +35,7 @@ struct SignalHandler: Handler {
                 throw Problem(.requestMalformed, evidence: "osVersion must be printable ASCII")
             }
         }
-        let bucket = CallerAddress.bucket(of: call.address)
-        await signals.countOnce(app.settings.id, kind: kind, code: code, address: bucket, at: call.now)
+        await signals.countOnce(app.settings.id, kind: kind, code: code, address: call.address, at: call.now)
         observer.count("signals", [("kind", kind), ("code", code)])
         return .empty(202)
     }

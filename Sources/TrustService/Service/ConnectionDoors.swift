@@ -25,9 +25,9 @@ struct ConnectionDoors: Sendable {
         let share = max(4, min(64, limits.total / 8))
         if configuration.internalListen != nil {
             limits.total = max(4, limits.total - share)
-            limits.perAddress = min(limits.perAddress, limits.total)
         }
-        if let wanted = configuration.limits.connectionsPerAddress { limits.perAddress = min(wanted, limits.total) }
+        limits.perAddress = min(
+            configuration.limits.connectionsPerAddress ?? max(64, limits.total / 16), limits.total)
         limits.exempt = configuration.trustedProxies
         outside = ConnectionDoors.admission(limits, "public", observer, log)
         inside = ConnectionDoors.admission(.init(total: share, perAddress: share), "internal", observer, log)
@@ -44,6 +44,7 @@ struct ConnectionDoors: Sendable {
             onRefusals: { refusals in
                 for (reason, count) in [
                     ("total", refusals.full), ("address", refusals.addressFull), ("descriptors", refusals.exhausted),
+                    ("replaced", refusals.replaced),
                 ] where count > 0 {
                     observer.count("http.connections.refused", [("listener", listener), ("reason", reason)], by: count)
                 }

@@ -37,7 +37,7 @@ package struct Listener: Service {
                 configuration: .init(
                     additionalChannelHandlers: [
                         ConnectionGuardInstaller {
-                            ConnectionGuard(limits: limits, watcher: watcher, gate: gate)
+                            ConnectionGuard(limits: limits, watcher: watcher, gate: gate, admission: admission)
                         }
                     ],
                     httpDecoderConfiguration: .init(

@@ -15,13 +15,14 @@ struct Maintenance: Service {
     let known: KnownKeys
     let untrusted: UntrustedKeys
     let device: DeviceBits
+    let readiness: Readiness
     let sources: SystemSources
     let observer: RequestObserver
     let log: Logger
 
     init(_ parts: ServiceParts) {
         (store, challenges, signals, risk) = (parts.store, parts.challenges, parts.signals, parts.risk)
-        known = parts.known
+        (known, readiness) = (parts.known, parts.readiness)
         (sources, observer, log) = (parts.sources, parts.observer, parts.log)
         untrusted = UntrustedKeys(store: store, apps: parts.apps, observer: observer, log: log)
         device = DeviceBits(live: parts.live, bits: parts.configuration.bits)
@@ -80,6 +81,7 @@ struct Maintenance: Service {
             while more, !Task.isShuttingDownGracefully, !Task.isCancelled {
                 let now = sources.now()
                 let report = try await store.sweep(at: now, keeping: device.retention(at: now))
+                readiness.note(report.clockFault)
                 if let fault = report.clockFault { tell(fault) }
                 observer.count("sweep.rows", by: report.total)
                 more = report.more
@@ -92,16 +94,11 @@ struct Maintenance: Service {
     }
 
     private func tell(_ fault: ClockFault) {
-        let (reason, seconds): (String, Duration) =
-            switch fault {
-            case .offset(let offset): ("offset", offset)
-            case .jump(let jump): ("jump", jump)
-            case .horizonAhead(let lead): ("horizon-ahead", lead)
-            }
+        let (reason, seconds) = fault.summary
         observer.count("sweep.clock.faults", [("reason", reason)])
         log.error(
             "The clock cannot be trusted: check it, then run `sealward store check`.",
-            metadata: ["reason": "\(reason)", "seconds": "\(Int(seconds.inSeconds))"])
+            metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
     }
 
     private func readChallengeKeys() async {

@@ -50,7 +50,7 @@ package struct ServiceParts: Sendable {
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
         modes = ModeAnswers(store: store, known: known, signals: signals, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
-        readiness = Readiness(probe: StoreProbe(store), observer: observer)
+        readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, known: known, risk: risk, receiptPlan: receiptPlan,
             signals: signals, observer: observer)

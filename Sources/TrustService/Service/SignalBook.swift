@@ -39,14 +39,15 @@ actor SignalBook {
         counts[name, default: 0] += amount
     }
 
-    /// Counts at most once an hour for each address: ratios are of addresses, not of requests.
+    /// Counts at most once an hour for each network (``CallerAddress/network(of:)``): ratios are of networks, not of requests.
     func countOnce(_ app: String, kind: String, code: String = "", address: String, at now: Date) {
         let hour = Int(now.timeIntervalSince1970) / 3600
         if hour != seenHour {
             seenHour = hour
             seen.removeAll(keepingCapacity: false)
         }
-        guard seen.count < SignalBook.addressLimit, seen.insert("\(app)\n\(kind)\n\(address)").inserted else { return }
+        let network = CallerAddress.network(of: address)
+        guard seen.count < SignalBook.addressLimit, seen.insert("\(app)\n\(kind)\n\(network)").inserted else { return }
         count(app, kind: kind, code: code, at: now)
     }
 

@@ -147,7 +147,8 @@ public struct TrustServer: Service {
         let correlationIds = CorrelationIds(random: parts.sources.random)
         let responder = ServiceResponder(
             table: isInternal ? table : table.withoutConsole, isInternal: isInternal, isLoopback: address.isLoopback,
-            live: parts.live, trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
+            browsers: BrowserGate(listener: address.host, names: configuration.hosts), live: parts.live,
+            trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
             addressLimits: addressLimits, hasInternalListener: configuration.internalListen != nil,
             sources: parts.sources, observer: parts.observer, correlationIds: correlationIds, spans: tracing?.requests)
         return Listener(

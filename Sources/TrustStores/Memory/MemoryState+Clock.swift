@@ -85,9 +85,7 @@ extension MemoryState {
     }
 
     private mutating func limit(at instant: Date, time: Date?, uptime: Duration) -> SweepLimit {
-        let oldest = [
-            spent.values.min(), events.map { StoreTime.milliseconds($0.at) }.min(), tallies.keys.map(\.hour).min(),
-        ].compactMap { $0 }.min()
+        let oldest = [spent.values.min(), events.map { StoreTime.milliseconds($0.at) }.min()].compactMap { $0 }.min()
         return witness.limit(
             claimed: StoreTime.milliseconds(instant), sweptUntil: sweptUntil, server: time.map(StoreTime.milliseconds),
             oldest: oldest, uptime: uptime)

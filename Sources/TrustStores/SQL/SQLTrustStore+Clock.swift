@@ -139,7 +139,7 @@ extension SQLTrustStore {
         }
     }
 
-    /// The oldest instant that anything in the store names: where time was when the store was begun.
+    /// The oldest exact instant in the store: where time was when the store was begun. The hour of a tally is none: it began up to an hour before.
     private func oldest(in session: any SQLSession) throws -> Int64? {
         try session.run(Text.oldest.map { SQLStatement($0, arguments: []) })
             .compactMap { try $0.rows.first?.optionalInteger(0) }.min()
@@ -153,7 +153,6 @@ extension SQLTrustStore {
         static let setHorizon: SQLText = "UPDATE store_clock SET swept_until = $1 WHERE one = 1"
         static let oldest: [SQLText] = [
             "SELECT min(expires_at) FROM spent_names", "SELECT min(at) FROM key_events",
-            "SELECT min(hour) FROM hourly_tallies",
         ]
         static let newestExpiry: SQLText = "SELECT max(expires_at) FROM spent_names"
         // A quick check does not compare indexes with their tables, and a key that an index lacks is unknown.

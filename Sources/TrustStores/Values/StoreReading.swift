@@ -39,6 +39,15 @@ public enum ClockFault: Sendable, Equatable {
     /// The horizon is ahead of the clock, so for this long everything is refused as expired, unless
     /// ``TrustStore/settleClock(at:)`` repairs it.
     case horizonAhead(Duration)
+
+    /// Its name in reports and metrics, and how far off the clock is, in seconds.
+    package var summary: (code: String, seconds: Int) {
+        switch self {
+        case .offset(let offset): ("offset", Int(offset.components.seconds))
+        case .jump(let jump): ("jump", Int(jump.components.seconds))
+        case .horizonAhead(let lead): ("horizon-ahead", Int(lead.components.seconds))
+        }
+    }
 }
 
 /// What a look at the whole store found.

@@ -45,6 +45,8 @@ struct ExporterCommand: AsyncParsableCommand {
     @Flag(help: "Let anyone who reaches the port request any target, also beyond loopback.")
     var allowAny = false
 
+    @OptionGroup var names: HostNames
+
     @Option(help: ArgumentHelp("How many checks may run at once; more are answered with 503.", valueName: "N"))
     var concurrency = 16
 
@@ -93,6 +95,8 @@ struct ExporterCommand: AsyncParsableCommand {
                 }
             )
             configuration.profile = profile
+            configuration.hosts = names.host
+            configuration.loadsHTTP = asked.loadsHTTP
             // A check has a connection of its own beside that of its scrape.
             configuration.concurrency = min(concurrency, DescriptorLimit.current().connections(taking: 2))
             configuration.timeout = .seconds(connection.timeout)

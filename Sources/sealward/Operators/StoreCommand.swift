@@ -59,10 +59,37 @@ struct CheckStoreCommand: AsyncParsableCommand {
     }
 
     private func ask() async throws -> Outcome {
-        guard try await target.document("GET", "/readyz") != nil else { return .findings }
-        let document = JSONValue.object([.init("schema", "sealward.store-check/1"), .init("ready", true)])
-        try CommandIO.write(format == .json ? document.rendered() + "\n" : "ready\n", to: shared.output)
-        return .clean
+        guard let answer = try await target.document("GET", "/readyz") else { return .findings }
+        let fault = answer.member("clockFault").flatMap { fault -> ClockReport? in
+            guard let code = fault.member("code")?.text, let seconds = fault.member("seconds")?.integer else {
+                return nil
+            }
+            return ClockReport(code: code, seconds: seconds)
+        }
+        let document = JSONValue.object([
+            .init("schema", "sealward.store-check/1"), .init("ready", true),
+            .init("clockFault", fault?.json ?? .null),
+        ])
+        let text = (fault.map { $0.text + "\n" } ?? "") + "ready\n"
+        try CommandIO.write(format == .json ? document.rendered() + "\n" : text.fitted, to: shared.output)
+        return fault == nil ? .clean : .findings
+    }
+}
+
+/// What is wrong with the clock, as the store or the service says.
+private struct ClockReport {
+    let code: String
+    let seconds: Int
+
+    var json: JSONValue { .object([.init("code", .string(code)), .init("seconds", .integer(seconds))]) }
+
+    var text: String {
+        switch code {
+        case "offset": "clock: \(seconds) s ahead of the store's; set this machine's clock"
+        case "jump": "clock: \(seconds) s ahead of what the store saw; if it is right, use --confirm-clock"
+        case "horizon-ahead": "horizon: \(seconds) s ahead of the clock; if the clock is right, use --confirm-clock"
+        default: "clock: \(code.terminalSafe), \(seconds) s"
+        }
     }
 }
 
@@ -80,13 +107,8 @@ private struct StoreReport {
         inspection.problems.isEmpty && inspection.clockFault == nil && inspection.schema == inspection.expectedSchema
     }
 
-    private var fault: (code: String, seconds: Int)? {
-        switch inspection.clockFault {
-        case .offset(let offset): ("offset", Int(offset.components.seconds))
-        case .jump(let jump): ("jump", Int(jump.components.seconds))
-        case .horizonAhead(let lead): ("horizon-ahead", Int(lead.components.seconds))
-        case nil: nil
-        }
+    private var fault: ClockReport? {
+        inspection.clockFault.map { ClockReport(code: $0.summary.code, seconds: $0.summary.seconds) }
     }
 
     var json: JSONValue {
@@ -97,10 +119,7 @@ private struct StoreReport {
             .init("storeTime", .optional(inspection.reading.time.map(Timestamps.text))),
             .init("sweptUntil", .string(Timestamps.text(inspection.reading.sweptUntil))),
             .init("newestExpiry", .optional(inspection.newestExpiry.map(Timestamps.text))),
-            .init(
-                "clockFault",
-                fault.map { .object([.init("code", .string($0.code)), .init("seconds", .integer($0.seconds))]) }
-                    ?? .null),
+            .init("clockFault", fault?.json ?? .null),
             .init("repaired", .bool(repaired)),
             .init("problems", .array(inspection.problems.map { .string($0) })),
         ])
@@ -116,17 +135,7 @@ private struct StoreReport {
         if let time = inspection.reading.time { lines.append("store's clock: \(Timestamps.text(time))") }
         if let expiry = inspection.newestExpiry { lines.append("newest expiry: \(Timestamps.text(expiry))") }
         if repaired { lines.append("the horizon was repaired") }
-        switch fault?.code {
-        case "offset":
-            lines.append("clock: \(fault?.seconds ?? 0) s ahead of the store's; set this machine's clock")
-        case "jump":
-            lines.append(
-                "clock: \(fault?.seconds ?? 0) s ahead of what the store saw; if it is right, use --confirm-clock")
-        case "horizon-ahead":
-            lines.append(
-                "horizon: \(fault?.seconds ?? 0) s ahead of the clock; if the clock is right, use --confirm-clock")
-        default: lines.append("clock: right")
-        }
+        lines.append(fault?.text ?? "clock: right")
         lines += inspection.problems.map { "damaged: \($0.terminalSafe)" }
         lines.append(isHealthy ? "healthy" : "not healthy")
         return lines.joined(separator: "\n") + "\n"

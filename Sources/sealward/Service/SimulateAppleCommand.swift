@@ -27,6 +27,8 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where to listen; port 0 picks a free port.", valueName: "HOST:PORT"))
     var listen = ListenAddress(host: "127.0.0.1", port: 0)
 
+    @OptionGroup var names: HostNames
+
     @Option(
         help: ArgumentHelp(
             "The number that all keys, ids and chosen faults are derived from. (default: 1)", valueName: "N"))
@@ -103,7 +105,8 @@ struct SimulateAppleCommand: AsyncParsableCommand {
                 "WARNING: whoever reaches \(listen) can act as any phone and register teams: the simulator asks for no credential."
             )
         }
-        let server = AppleSimulatorServer(simulator, host: host, port: listen.port, logger: logger) { port in
+        let server = AppleSimulatorServer(simulator, host: host, port: listen.port, hosts: names.host, logger: logger) {
+            port in
             CommandIO.say("listening on http://\(ListenAddress(host: host, port: port))")
         }
         let group = ServiceGroup(

@@ -1,0 +1,57 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import StrictJSON
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// What `/readyz` says about the clock where the store has none.
+@Suite struct ReadinessTests {
+    @Test func aClockThatWasSetIsNotReadyUntilItIsRightAgain() async throws {
+        let clock = TestClock()
+        try await RunningService.with(clock: clock) { (service: RunningService) async throws -> Void in
+            #expect(try await service.get("/readyz").verdict == "200")
+            for (step, verdict) in [
+                (-7200.0, "503 store.clock-off"), (7200, "200"), (61, "503 store.clock-off"), (-61, "200"),
+                (-59, "200"),
+            ] {
+                clock.step(step)
+                #expect(try await service.get("/readyz").verdict == verdict, "\(step)")
+            }
+            // Time that passes is no step.
+            clock.advance(86_400)
+            #expect(try await service.get("/readyz").verdict == "200")
+        }
+    }
+
+    @Test func theLiveStepIsThatOfTheClockAgainstTheUptime() {
+        #expect(abs(SystemSources.live.clockStep()) < 60)
+    }
+
+    /// A store that is not swept answers, and says so as `store check` does.
+    @Test func aRefusedSweepIsNamed() async throws {
+        let (clock, store) = (TestClock(), InMemoryTrustStore(clock: StoreClock(uptime: { .zero })))
+        _ = try await store.spend(SpendableChallenge(id: [1], expiresAt: clock.now + 300), at: clock.now)
+        let server = try await TrustServer(
+            configuration: RunningService.configuration(), store: store, transport: nil, sources: clock.sources,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let maintenance = Maintenance(server.parts)
+        await maintenance.sweep()
+        #expect(server.parts.readiness.clockFault == nil)
+        clock.advance(3 * 86_400)
+        await maintenance.sweep()
+        let fault = try await store.inspect(at: clock.now).clockFault
+        #expect(fault != nil && server.parts.readiness.clockFault == fault)
+        let answer = try await OperatorRoutes(table: server.table).ask(
+            .init("GET", "/readyz"), as: .anyone, correlationId: "", at: clock.now)
+        let named = try JSONReader.read(answer.body).member("clockFault")
+        #expect(named?.member("code")?.text == "jump" && (named?.member("seconds")?.integer ?? 0) > 86_400)
+        _ = try await store.settleClock(at: clock.now)
+        await maintenance.sweep()
+        #expect(server.parts.readiness.clockFault == nil)
+    }
+}
