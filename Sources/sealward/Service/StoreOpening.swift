@@ -99,7 +99,7 @@ struct StoreOpening {
     /// Opens a store for a command of an operator, who sees at once if it does not answer.
     static func openAtOnce(_ location: StoreLocation) async throws -> any TrustStore {
         switch location {
-        case .sqlite(let path): return try SQLTrustStore.sqlite(at: path)
+        case .sqlite(let path): return try SQLTrustStore.existingSQLite(at: path)
         case .postgres(let url):
             #if Postgres
                 return try await SQLTrustStore.postgres(url)
