@@ -85,7 +85,7 @@ struct AttestationAnswer {
             case .refused(let refusal)?: lines.append("  receipt       refused, \(refusal)")
             case nil: lines.append("  receipt       not judged")
             }
-            return lines.joined(separator: "\n") + "\n"
+            return lines.map(\.terminalSafe).joined(separator: "\n") + "\n"
         }
     }
 }
@@ -98,7 +98,7 @@ extension Refusal {
 
     func text(of name: String) -> String {
         let place = step.map { " in step \($0)" } ?? ""
-        return "refused: the \(name) fails\(place)\n  \(code)\n  \(reason)\n"
+        return "refused: the \(name) fails\(place)\n  \(code)\n  \(reason.terminalSafe)\n"
     }
 }
 
