@@ -338,7 +338,7 @@ let package = Package(
         tests(
             of: "SealwardHummingbird", ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]),
         tests(of: "CheckHistory", ["ATSDiagnostics"]),
-        tests(of: "CheckExporter", ["ATSDiagnostics", "AppTransportSecurity", .httpTypes]),
+        tests(of: "CheckExporter", ["ATSDiagnostics", "AppTransportSecurity", "TLSProbe", .httpTypes]),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",
