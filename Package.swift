@@ -337,7 +337,9 @@ let package = Package(
         tests(
             of: "SealwardHummingbird", ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]),
         tests(of: "CheckHistory", ["ATSDiagnostics"]),
-        tests(of: "CheckExporter", ["ATSDiagnostics", "AppTransportSecurity", "Findings", "TrustService", .httpTypes]),
+        tests(
+            of: "CheckExporter",
+            ["ATSDiagnostics", "AppTransportSecurity", "Findings", "TLSProbe", "TrustService", .httpTypes]),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",

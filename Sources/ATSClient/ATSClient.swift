@@ -6,6 +6,7 @@ import Findings
 public import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import Synchronization
 import TLSFacts
 public import TLSProbe
 
@@ -27,6 +28,7 @@ public final class ATSClient: Sendable {
     let connector: Connector
     let pool: ConnectionPool
     private let origins: KnownOrigins
+    private let requests = Atomic(0)
 
     /// - Parameters:
     ///   - trust: the roots that certificates may lead to.
@@ -54,7 +56,7 @@ public final class ATSClient: Sendable {
         self.connector = connector
         pool = ConnectionPool(
             limit: configuration.connectionsPerHost, streamLimit: configuration.streamsPerConnection,
-            keepAlive: TimeAmount(configuration.keepAlive), restingLimit: configuration.restingLimit,
+            keepAlive: TimeAmount(configuration.keepAlive), restingLimit: configuration.sharesConnections ? 256 : 0,
             loop: configuration.eventLoopGroup.any()
         ) { key, deadline in
             try await ATSClient.open(key, policy, connector, configuration, deadline)
@@ -85,7 +87,7 @@ public final class ATSClient: Sendable {
             } else {
                 _ = try? await answer.wire.body.collect(upTo: 16 * 1024)
             }
-            try load.follow(next.get())
+            try load.follow(next.get(), toAnyNetwork: configuration.mayRedirectToPrivateAddresses)
         }
     }
 
@@ -112,7 +114,8 @@ public final class ATSClient: Sendable {
             load.wouldRefuse.append(refusal)
         }
         var key = PoolKey(isSecure: url.isSecure, host: url.host, port: url.effectivePort)
-        key.excludesPrivate = load.cameFromPublic && !configuration.mayRedirectToPrivateAddresses
+        key.scope = load.scope
+        if !configuration.sharesConnections { key.request = requests.add(1, ordering: .relaxed).newValue }
         let head: HTTPRequestHead
         do {
             head = try load.wireHead(url)
@@ -131,7 +134,10 @@ public final class ATSClient: Sendable {
                 let connection = lease.connection
                 do {
                     let pool = pool
+                    let isHTTP2 = connection.isHTTP2
+                    if isHTTP2, head.headers.authenticateConnection { pool.drain(connection) }
                     let response = try await connection.perform(wire) { pool.endStream(of: connection) }
+                    if isHTTP2, response.head.headers.authenticateConnection { pool.drain(connection) }
                     if let report = connection.wouldRefuse { load.wouldRefuse.append(report) }
                     return Answer(wire: response, connection: connection, url: url, decision: decision)
                 } catch let failure as ExchangeFailure

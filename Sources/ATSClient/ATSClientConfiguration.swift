@@ -40,7 +40,8 @@ extension ATSClient {
         public var isMonitoring = false
         /// A body that only the end of the connection ends is complete even if TLS was not closed properly, as URLSession has it.
         package var toleratesUncleanClose = false
-        /// Whether a redirect from a public server may lead to loopback, metadata, and other addresses that are not public.
+        /// Whether a redirect may lead to any network; otherwise to public addresses and those of the server's own kind. Metadata services and
+        /// link-local addresses are never led to.
         package var mayRedirectToPrivateAddresses = false
         /// The app's own code that may accept a certificate which trust evaluation refused. It is asked only where the dictionary permits
         /// insecure loads for the host.
@@ -55,8 +56,8 @@ extension ATSClient {
         package var pinnedAddress: AddressOverride?
         /// What kind of address a server has.
         package var kind: @Sendable (SocketAddress) -> AddressKind = { AddressKind($0) }
-        /// Unused connections to all hosts together; beyond that a connection that becomes free is closed.
-        package var restingLimit = 256
+        /// Whether a connection may carry the request of another load later; a proxy's loads are those of different people.
+        package var sharesConnections = true
         /// Addresses of one host that are tried at the same time.
         package var parallelAttempts = 16
         /// Why an address must not be connected to at all; nil if it may.

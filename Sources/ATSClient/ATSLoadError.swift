@@ -3,6 +3,7 @@
 
 public import AppTransportSecurity
 public import Findings
+package import TLSProbe
 
 /// Why a load ended without an answer: the NSURLError that an app would see, every cause, and what would change the outcome.
 ///
@@ -66,10 +67,13 @@ public struct Hop: Sendable, Equatable {
     public let status: Int?
     /// The Location field, as it was sent.
     public let location: String?
+    /// What the servers up to this one may lead to.
+    package let leads: FetchScope
 
-    package init(url: String, status: Int?, location: String? = nil) {
+    package init(url: String, status: Int?, location: String? = nil, leads: FetchScope = .publicAddresses) {
         self.url = url
         self.status = status
         self.location = location
+        self.leads = leads
     }
 }

@@ -17,7 +17,12 @@ struct Load {
     /// The URL of the next request.
     private(set) var url: String
     private(set) var hops: [Hop] = []
-    private(set) var cameFromPublic = false
+    /// What every server on the way may lead to.
+    private var led = FetchScope.named
+    /// The address that was named as the target; nil for a name.
+    private let named: IPAddress?
+    /// The addresses that the next request may go to. Back to the address that was named is not led.
+    var scope: FetchScope { named != nil && Load.address(url) == named ? .named : led }
     /// Whether an answer on the way set a cookie, which the next requests do not send.
     private var wasGivenCookie = false
     var wouldRefuse: [ATSLoadError] = []
@@ -28,7 +33,15 @@ struct Load {
         self.request = request
         self.body = body
         url = "\(request.scheme ?? "https")://\(request.authority ?? "")\(request.path ?? "/")"
+        named = Load.address(url)
     }
+
+    /// What may be led to once this server has answered.
+    fileprivate func leads(after connection: HTTPConnection) -> FetchScope {
+        led.within(FetchScope(of: connection.peerKind))
+    }
+
+    private static func address(_ text: String) -> IPAddress? { (try? LoadURL(text)).flatMap { IPAddress($0.host) } }
 
     private var visit: String { "\(request.method.rawValue) \(url)" }
 
@@ -111,8 +124,9 @@ struct Load {
         }
         return .success(
             Redirect(
-                hop: Hop(url: url, status: status, location: location), url: text, becomesGet: rewrites,
-                peerIsPublic: answer.connection.peerKind == .global, setsCookie: setsCookie))
+                hop: Hop(url: url, status: status, location: location, leads: leads(after: answer.connection)),
+                url: text, becomesGet: rewrites,
+                setsCookie: setsCookie))
     }
 
     /// A redirect that may be followed.
@@ -120,12 +134,11 @@ struct Load {
         let hop: Hop
         let url: String
         let becomesGet: Bool
-        let peerIsPublic: Bool
         let setsCookie: Bool
     }
 
     /// Becomes the next request. Credentials and cookies stay with their origin.
-    mutating func follow(_ redirect: Redirect) throws {
+    mutating func follow(_ redirect: Redirect, toAnyNetwork: Bool) throws {
         seen.insert(UTF8Key(visit))
         if Load.origin(url) != Load.origin(redirect.url) {
             for name in Load.credentials { request.headerFields[name] = nil }
@@ -138,7 +151,7 @@ struct Load {
             }
         }
         hops.append(redirect.hop)
-        cameFromPublic = cameFromPublic || redirect.peerIsPublic
+        led = toAnyNetwork ? .anyNetwork : redirect.hop.leads
         wasGivenCookie = wasGivenCookie || redirect.setsCookie
         url = redirect.url
     }
@@ -190,7 +203,7 @@ struct Answer {
         }
         return ATSResponse(
             head: HTTPResponse(status: status, headerFields: fields), body: body, url: load.url,
-            hops: load.hops + [Hop(url: load.url, status: status.code)],
+            hops: load.hops + [Hop(url: load.url, status: status.code, leads: load.leads(after: connection))],
             applicationProtocol: connection.applicationProtocol, connection: judgement?.facts, notes: notes,
             wouldRefuse: load.wouldRefuse)
     }

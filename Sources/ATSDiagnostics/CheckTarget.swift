@@ -3,6 +3,7 @@
 
 package import AppTransportSecurity
 public import Findings
+import TLSProbe
 
 /// A server to check, by the URL that an app would load.
 public struct CheckTarget: Sendable, Hashable {
@@ -10,8 +11,8 @@ public struct CheckTarget: Sendable, Hashable {
     package let url: LoadURL
     /// Set if one of several addresses is meant.
     public var address: String?
-    /// Whether a public place named it, so that it may not be at a private address, whenever its name is looked up.
-    var isNamedInPublic = false
+    /// The addresses that it may be at, whenever its name is looked up: not all of them if the place of an enrollment named it.
+    var scope = FetchScope.named
 
     /// Reads a host, `host:port` or a URL. `http` stays `http`: whether the app may load it is part of the verdict.
     ///
@@ -39,7 +40,7 @@ public struct CheckTarget: Sendable, Hashable {
     package var secured: CheckTarget? {
         guard !url.isSecure, var target = try? CheckTarget(CheckTarget.secureText(of: url)) else { return nil }
         target.address = address
-        target.isNamedInPublic = isNamedInPublic
+        target.scope = scope
         return target
     }
 

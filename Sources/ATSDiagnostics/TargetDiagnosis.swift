@@ -5,6 +5,7 @@ package import AppTransportSecurity
 import Findings
 package import Foundation
 import TLSFacts
+package import TLSProbe
 
 /// What answers hellos: the network, or a model of a server in tests.
 package protocol ServerProbing: Sendable {
@@ -13,11 +14,13 @@ package protocol ServerProbing: Sendable {
     /// - Parameters:
     ///   - offers: the default configuration's first.
     ///   - address: where to connect; nil asks the resolver.
-    ///   - allowsPrivate: false if a public server led here, so that private addresses are out of bounds.
-    func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence
+    ///   - scope: the addresses that may be connected to.
+    func evidence(
+        of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
+    ) async -> HostEvidence
 
-    /// Whether an address is one of a private network or of this machine.
-    func isPrivate(_ address: String) -> Bool
+    /// What a server at an address may lead to.
+    func scope(ofServerAt address: String) -> FetchScope
 
     /// The addresses of a host that no hello is sent to; empty if it has none.
     func addresses(of endpoint: Endpoint) async -> [String]
@@ -50,7 +53,7 @@ package struct TargetDiagnosis: Sendable {
     package let probing: any ServerProbing
     /// Nil for `--no-http`.
     package let loading: (any TargetLoading)?
-    /// Whether redirects of public servers may lead to private addresses.
+    /// Whether redirects may lead to any network.
     package let allowsPrivate: Bool
     package let instant: Date
     package let logs: CTLogList?
@@ -128,31 +131,33 @@ package struct TargetDiagnosis: Sendable {
         of target: CheckTarget, _ configurations: [DiagnosticConfiguration]
     ) async -> ConfigurationJudge {
         let endpoint = Endpoint(target.url)
-        let mayBePrivate = allowsPrivate || !target.isNamedInPublic
         let known: HostEvidence
         if target.url.isSecure {
             known = await probing.evidence(
                 of: endpoint, offers: offers(configurations, for: target.url), address: target.address,
-                allowsPrivate: mayBePrivate)
+                within: target.scope)
         } else {
             // No hello: the load goes over TCP alone, if the policy lets it.
             let found = if let given = target.address { [given] } else { await probing.addresses(of: endpoint) }
-            known = HostEvidence(address: found.first { mayBePrivate || !probing.isPrivate($0) })
+            known = HostEvidence(address: found.first(where: target.scope.allows(address:)))
         }
         var judge = ConfigurationJudge(
             target: target.url, profile: profile, appProfile: appProfile, evidence: [endpoint: known], instant: instant,
             logs: logs)
+        let isNamed = target.scope == .named
         // Without an address the load would look the name up by itself.
-        guard let loading, mayBePrivate || known.address != nil, let widest = widestPassing(configurations, judge)
+        guard let loading, isNamed || known.address != nil, let widest = widestPassing(configurations, judge)
         else { return judge }
         // The load goes to the address that the hellos reached.
         let trace = await loading.load(
             target.url, dictionary: widest.dictionary, profile: widest.profile,
-            address: mayBePrivate ? target.address ?? known.address : known.address)
+            address: isNamed ? target.address ?? known.address : known.address)
+        let led: FetchScope =
+            allowsPrivate ? .anyNetwork : known.address.map(probing.scope(ofServerAt:)) ?? .publicAddresses
         for place in trace.places.dropFirst() where place.isSecure && judge.evidence[Endpoint(place)] == nil {
             judge.evidence[Endpoint(place)] = await probing.evidence(
                 of: Endpoint(place), offers: offers(configurations, for: place), address: nil,
-                allowsPrivate: allowsPrivate || known.address.map(probing.isPrivate) == true)
+                within: allowsPrivate ? led : trace.scopes[Endpoint(place)] ?? led)
         }
         judge.trace = trace
         return judge

@@ -216,7 +216,8 @@ package struct CauseTable: Sendable {
             "open the tunnel to the host that the ClientHello names: only the host of CONNECT was judged"),
         Row(
             .proxyForbiddenAddress, at: .proxy,
-            "the proxy does not connect to itself, link-local addresses or metadata services", .nobody,
+            "the proxy does not connect to itself, link-local addresses or metadata services, nor from other machines to private ones",
+            .nobody,
             "connect to such an address without the proxy"),
     ]
 }

@@ -12,7 +12,7 @@ import NIOCore
 import ServiceLifecycle
 import Synchronization
 import TLSFacts
-import TLSProbe
+package import TLSProbe
 package import TrustService
 
 /// Judges servers for Prometheus, like its blackbox exporter: a scrape of `/probe?target=URL` is one check.
@@ -90,10 +90,12 @@ package struct CheckExporter: Service {
     }
 }
 
-/// A host, with a port or with any, that may be asked for.
+/// A host that may be asked for, at one port or at those of https and http.
 package struct AllowedTarget: Sendable, Equatable {
     private let host: UTF8Key
-    private let port: Int?
+    private let ports: [Int]
+    /// The addresses that it may have: an address is the user's own word, and a name only its name server's.
+    private let scope: FetchScope
 
     /// Reads `HOST` or `HOST:PORT`, in the forms that a target has.
     ///
@@ -101,17 +103,23 @@ package struct AllowedTarget: Sendable, Equatable {
     package init(_ text: String) throws(MalformedInput) {
         let target = try CheckTarget(text)
         host = UTF8Key(target.url.host)
+        scope = IPAddress(target.url.host) == nil ? .anyServer : .named
         let given = text.firstRange(of: "://").map { String(text[$0.upperBound...]) } ?? text
         let authority = given.utf8.drop { $0 != UInt8(ascii: "]") }
         let tail = authority.isEmpty ? given.utf8[...] : authority
         let hasPort =
             !CheckTarget.isBareAddress(given) && tail.prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: ":"))
-        port = hasPort ? target.url.effectivePort : nil
+        ports = hasPort ? [target.url.effectivePort] : [443, 80]
     }
 
     /// Whether a target is this one.
-    package func allows(_ target: CheckTarget) -> Bool {
-        UTF8Key(target.url.host) == host && (port == nil || port == target.url.effectivePort)
+    package func allows(_ target: CheckTarget) -> Bool { allows(target.url.host, target.url.effectivePort) }
+
+    private func allows(_ host: String, _ port: Int) -> Bool { UTF8Key(host) == self.host && ports.contains(port) }
+
+    /// The addresses that a place may have, whoever names it: what is in a private network or on this machine must be named by the user.
+    package static func scope(of host: String, _ port: Int, among allowed: [AllowedTarget]) -> FetchScope {
+        allowed.filter { $0.allows(host, port) }.reduce(.publicAddresses) { $0.joined(with: $1.scope) }
     }
 }
 

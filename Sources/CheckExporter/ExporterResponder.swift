@@ -10,6 +10,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import TLSFacts
 import TLSProbe
 import TrustService
 
@@ -95,6 +96,14 @@ struct ExporterResponder: HTTPResponder {
             session = try sessions.session(for: profile)
         } catch {
             return withoutRoots(error)
+        }
+        let address = AddressKind.isLoopback(host: target.url.host) ? "127.0.0.1" : target.url.host
+        let scope = AllowedTarget.scope(of: target.url.host, target.url.effectivePort, among: configuration.allowed)
+        // A name may be at such an address too; then its check connects nowhere, and says so.
+        guard IPAddress(address) == nil || scope.allows(address: address) else {
+            return refuse(
+                .notAllowed, .forbidden,
+                "This target is in a private network or on this machine; start the exporter with --allow for it.")
         }
         let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
         let server = "\(target.url.host) \(target.url.effectivePort)"

@@ -24,15 +24,8 @@ package struct HistoryFault: Error, Equatable {
         }
     }
 
-    /// SQLITE_READONLY_ROLLBACK: half of a transaction is in the file, and whoever opens it may not take it back.
-    static let interruptedWrite: Int32 = SQLITE_READONLY | 3 << 8
-
     private static func reason(_ failure: SQLiteFailure) -> String {
-        if failure.code == interruptedWrite {
-            return
-                "was left by a run that was stopped while it wrote; open it once with write permission for the file and its folder"
-        }
-        return switch failure.code & 0xFF {
+        switch failure.code & 0xFF {
         case SQLITE_NOTADB: "is not an SQLite database; name a file that 'ats check --history' wrote"
         case SQLITE_CORRUPT: "is damaged (\(failure.message)); restore a backup, or begin another file"
         case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:

@@ -4,6 +4,7 @@
 package import ATSDiagnostics
 import Findings
 package import Foundation
+import Glibc
 import TrustStores
 import TrustStoresSQLite
 
@@ -55,20 +56,54 @@ package final class HistoryFile {
         }
     }
 
-    /// A run that was killed while it wrote leaves a file that must be written once more before anybody can read it.
+    /// Opens the file, and for reading never writes to it: of one that a killed run left half written a copy is completed and read.
     private static func connection(_ path: String, writes: Bool) throws -> SQLiteConnection {
+        try refuseLog(of: path)
         let connection = try SQLiteConnection(path: path, writes: writes, answerLimit: answerLimit)
         if writes { return connection }
         do {
             _ = try connection.value("PRAGMA user_version")
             return connection
-        } catch let failure as SQLiteFailure where failure.code == HistoryFault.interruptedWrite {
+        } catch let failure as SQLiteFailure where failure.code == SQLiteFailure.interruptedWrite {
             connection.close()
-            let restored = try SQLiteConnection(path: path, writes: true)
-            defer { restored.close() }
-            _ = try restored.value("PRAGMA user_version")
-            return try SQLiteConnection(path: path, writes: false, answerLimit: answerLimit)
+            return try completedCopy(of: path)
         }
+    }
+
+    /// SQLite writes a log in WAL mode also for who only reads, and takes one that lies beside the file for its own. No check makes one.
+    private static func refuseLog(of path: String) throws {
+        let place = SystemFile.resolved(path) ?? path
+        let descriptor = SystemFile.open(place, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { if descriptor >= 0 { Glibc.close(descriptor) } }
+        // File format 1.3: the versions for writing and reading are 2 in WAL mode.
+        let versions = descriptor >= 0 ? SystemFile.read(descriptor, at: 18, count: 2).bytes : []
+        guard SystemFile.status(of: place + "-wal", followingLinks: false) != nil || versions.contains(2) else {
+            return
+        }
+        throw HistoryFault(
+            "is in SQLite's WAL mode or has a -wal beside it, which no check makes; \(wayOutOfLog)")
+    }
+
+    private static let wayOutOfLog =
+        "if it is yours, run: sqlite3 FILE 'PRAGMA journal_mode = DELETE'; if it is not, do not use it"
+
+    /// A copy in which SQLite has taken back what a killed run left. It has no name any more, so it is gone with its connection.
+    private static func completedCopy(of path: String) throws -> SQLiteConnection {
+        let files = FileManager.default
+        let place = SystemFile.resolved(path) ?? path
+        let folder = files.temporaryDirectory.appendingPathComponent("sealward-\(UUID().uuidString)").path
+        guard SystemFile.makeFolder(folder) else {
+            throw HistoryFault(
+                "was left by a run that was stopped while it wrote, and \(folder) cannot be made for a copy")
+        }
+        defer { try? files.removeItem(atPath: folder) }
+        for suffix in ["", "-journal"] {
+            try files.copyItem(atPath: place + suffix, toPath: folder + "/copy" + suffix)
+            try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder + "/copy" + suffix)
+        }
+        let connection = try SQLiteConnection(path: folder + "/copy", writes: true, answerLimit: answerLimit)
+        _ = try connection.value("PRAGMA user_version")
+        return connection
     }
 
     deinit { connection.close() }

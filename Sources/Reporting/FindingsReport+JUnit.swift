@@ -34,8 +34,8 @@ extension FindingsReport {
     private func testCase(_ finding: Finding, _ path: String) -> String {
         let place = finding.location.map { ":\($0.line):\($0.column)" } ?? ""
         let name = "\(finding.rule) \(finding.keyPath.keyPathText)"
-        var text = "\(path.terminalSafe)\(place): \(finding.severity.rawValue): \(finding.message)"
-        if let fix = finding.fix { text += "\n\(fix)" }
+        var text = "\(path.terminalSafe)\(place): \(finding.severity.rawValue): \(finding.message.terminalSafe)"
+        if let fix = finding.fix { text += "\n\(fix.terminalSafe)" }
         var result = "    <testcase classname=\"\(Markup.attribute(path))\" name=\"\(Markup.attribute(name))\">\n"
         if finding.severity >= failOn {
             result +=

@@ -68,7 +68,7 @@ extension FindingsReport {
 
     private static func workflowText(_ text: String) -> String {
         let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
-            .map { String(decoding: $0, as: UTF8.self).terminalSafe }
+            .map { String(decoding: $0, as: UTF8.self).terminalSafe.commandSafe }
         var result = ""
         for scalar in lines.joined(separator: "\n").unicodeScalars {
             switch scalar {

@@ -24,10 +24,11 @@ package enum Markdown {
     /// Text as code, also inside a table.
     ///
     /// A text with a backslash or a vertical bar becomes an element instead of a span: renderers disagree about what `\\|` is in the span of a cell.
+    /// So does one that a build machine may obey: in a span nothing can be escaped.
     package static func code(_ text: String) -> String {
         guard !text.isEmpty else { return "" }
         let line = oneLine(text)
-        guard line.utf8.contains(where: { $0 == 0x5C || $0 == 0x7C }) else {
+        guard line.utf8.contains(where: { $0 == 0x5C || $0 == 0x7C }) || line.mayContainCommand else {
             return "`" + String(decoding: line.utf8.map { $0 == 0x60 ? 0x27 : $0 }, as: UTF8.self) + "`"
         }
         var result = "<code>"

@@ -105,17 +105,20 @@ extension JSONValue {
         text.append(contentsOf: repeatElement(0x20, count: depth * 2))
     }
 
-    /// Only ASCII that JSON or a terminal gives a meaning, and scalars that steer a terminal, are escaped.
+    /// Only ASCII that JSON or a terminal gives a meaning, scalars that steer a terminal, and marks that a build machine would obey are escaped.
     private static func write(_ string: String, into text: inout [UInt8]) {
         text.append(0x22)
         // Most text needs no escape. Safe: the buffer is read while it is lent.
         let isPlain = unsafe string.utf8.withContiguousStorageIfAvailable { bytes in
-            unsafe bytes.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+            unsafe bytes.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x23 && $0 != 0x5C }
         }
         if isPlain ?? false {
             text.append(contentsOf: string.utf8)
         } else {
-            for scalar in string.unicodeScalars { write(scalar, into: &text) }
+            string.eachScalar { scalar, isMark in
+                // No line begins inside a string.
+                if isMark, scalar == "#" { text += "\\u0023".utf8 } else { write(scalar, into: &text) }
+            }
         }
         text.append(0x22)
     }

@@ -25,8 +25,10 @@ package import TrustStores
     ///   - writes: whether the file is made if there is none, and may be changed.
     ///   - answerLimit: the most bytes of text and data in the rows of one answer, for a file that a stranger may have made: what goes beyond
     ///     it fails with SQLITE_TOOBIG.
+    /// - Throws: `SQLiteFailure`; `StoreFault` if its journal names another file.
     package init(path: String, writes: Bool, answerLimit: Int? = nil) throws {
         self.answerLimit = answerLimit
+        try SQLiteFile.checkJournal(of: path)
         let way = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
         let code = unsafe sqlite3_open_v2(path, &pointer, way | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK else {
@@ -112,6 +114,9 @@ package struct SQLiteFailure: Error {
         // Safe: the message is terminated, and copied before the next call on the connection.
         message = unsafe sqlite3_errmsg(connection).map { unsafe String(cString: $0) } ?? "nothing"
     }
+
+    /// SQLITE_READONLY_ROLLBACK: half of a transaction is in the file, and who opens it for reading does not take it back.
+    package static let interruptedWrite: Int32 = SQLITE_READONLY | 3 << 8
 
     /// Whether the file is broken, or no database at all.
     var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }

@@ -22,6 +22,35 @@ package enum SQLiteFile {
         for suffix in ["", "-wal", "-shm", "-journal"] { try close(real + suffix, observe: observe) }
     }
 
+    /// Refuses a rollback journal that names another file: SQLite would delete that file when it takes the transaction back.
+    ///
+    /// SQLite writes the name, its length and its sum in front of the magic at the end (sqlite.org, "Database File Format" section 3; the
+    /// super-journal of a transaction over several files, which nothing here makes). A `-journal` that is no regular file is refused too.
+    ///
+    /// - Throws: `store.configuration`.
+    static func checkJournal(of path: String) throws {
+        // SQLite keeps the journal beside the file that a link leads to.
+        let journal = (SystemFile.resolved(path) ?? path) + "-journal"
+        guard let status = SystemFile.status(of: journal, followingLinks: false) else { return }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw StoreFault.configuration("\(path): the -journal beside it is not a regular file; remove that")
+        }
+        let descriptor = SystemFile.open(journal, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { Glibc.close(descriptor) }
+        let end = 16
+        let size = Int(clamping: status.st_size)
+        guard size >= end else { return }
+        let tail = SystemFile.read(descriptor, at: size - end, count: end).bytes
+        if tail.dropFirst(8).elementsEqual(journalMagic), tail.prefix(4).contains(where: { $0 != 0 }) {
+            throw StoreFault.configuration(
+                "\(path): the -journal beside it names another file, which SQLite would delete; this program writes no such journal, so do not use this copy"
+            )
+        }
+    }
+
+    private static let journalMagic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+
     /// Where a symbolic link leads to; any other path as it is.
     private static func resolved(_ path: String) throws -> String {
         guard let status = SystemFile.status(of: path, followingLinks: false), status.st_mode & S_IFMT == S_IFLNK else {

@@ -74,6 +74,59 @@ struct PrivateRedirectTests {
         }
     }
 
+    /// 127.0.0.2 plays a server in a private network, at a link-local address and at that of a metadata service.
+    @Test(arguments: [AddressKind.privateNetwork, .linkLocal, .metadata, .special])
+    func ofAnotherKind(kind: AddressKind) async throws {
+        let log = CountingUpstream.Log([])
+        try await RawServer.with({ CountingUpstream(log) }) { inside in
+            let script = Self.redirect(to: "http://127.0.0.1:\(inside.port)/inside")
+            try await RawServer.with(host: "127.0.0.2", { ScriptedServer(script) }) { outside in
+                let client = try Self.client { $0.kind = { $0.ipAddress == "127.0.0.2" ? kind : AddressKind($0) } }
+                let report = await client.load("http://127.0.0.2:\(outside.port)/")
+                // What the user named was asked.
+                #expect(report.hops.count == 2 && report.result == .noAnswer, "\(report)")
+                #expect(report.because.first?.message.contains("own kind") == true, "\(report.because)")
+                #expect(log.withLockedValue { $0 }.isEmpty)
+                await client.shutDown(grace: .zero)
+            }
+        }
+    }
+
+    @Test(
+        "Nobody leads to a metadata service or a link-local address, also where any network is allowed",
+        arguments: [
+            "http://169.254.169.254/", "http://[fd00:ec2::254]/", "http://[::ffff:169.254.169.254]/",
+            "http://[fe80::1]/",
+            "http://169.254.1.1/", "http://168.63.129.16/", "http://[64:ff9b::a9fe:a9fe]/",
+        ], [true, false])
+    func ledNowhere(target: String, allowsAnyNetwork: Bool) async throws {
+        try await RawServer.with({ ScriptedServer(Self.redirect(to: target)) }) { server in
+            let client = try Self.client { $0.mayRedirectToPrivateAddresses = allowsAnyNetwork }
+            let report = await client.load("http://127.0.0.1:\(server.port)/")
+            #expect(report.result == .noAnswer && report.hops.count == 2)
+            #expect(report.because.first?.message.contains("own kind") == true, "\(report.because)")
+            await client.shutDown(grace: .zero)
+        }
+    }
+
+    /// A way over a public server does not lead back, though the first one was private.
+    @Test func overAPublicServer() async throws {
+        let log = CountingUpstream.Log([])
+        try await RawServer.with({ CountingUpstream(log) }) { inside in
+            let back = Self.redirect(to: "http://127.0.0.3:\(inside.port)/inside")
+            try await RawServer.with(host: "127.0.0.2", { ScriptedServer(back) }) { outside in
+                let out = Self.redirect(to: "http://127.0.0.2:\(outside.port)/")
+                try await RawServer.with({ ScriptedServer(out) }) { first in
+                    let client = try Self.client()
+                    let report = await client.load("http://127.0.0.1:\(first.port)/")
+                    #expect(report.hops.count == 3 && report.result == .noAnswer, "\(report)")
+                    #expect(log.withLockedValue { $0 }.isEmpty)
+                    await client.shutDown(grace: .zero)
+                }
+            }
+        }
+    }
+
     @Test(
         "The proxy's guardian knows metadata services, special addresses and the proxy itself in every form",
         arguments: [
@@ -93,6 +146,34 @@ struct PrivateRedirectTests {
         let own = try SocketAddress(ipAddress: address, port: 8843)
         let isLoopback = AddressKind(own) == .loopback
         #expect((guardian.refusal(of: own) == nil) == (isAllowed && !isLoopback))
+        // Clients on other machines reach nothing of this one, and its network only if that is wanted.
+        for allowsPrivate in [true, false] {
+            let remote = AddressGuardian(scope: .remote(allowsPrivate: allowsPrivate))
+            let kind = AddressKind(other)
+            let isReached = kind == .global || kind == .privateNetwork && allowsPrivate
+            #expect((remote.refusal(of: other) == nil) == (isAllowed && isReached))
+        }
+    }
+
+    @Test("A proxy beyond loopback leads to nothing on its own machine", arguments: [true, false])
+    func remoteProxy(allowsPrivate: Bool) async throws {
+        let log = CountingUpstream.Log([])
+        try await RawServer.with({ CountingUpstream(log) }) { inside in
+            try await PlainProxy.with({
+                ($0.listenAddress, $0.credentials, $0.allowsPrivate) = ("0.0.0.0", ["a:b"], allowsPrivate)
+            }) { running in
+                for request in [
+                    "GET http://127.0.0.1:\(inside.port)/ HTTP/1.1", "CONNECT 127.0.0.1:\(inside.port) HTTP/1.1",
+                ] {
+                    let answer = try await RawConnection.exchange(
+                        port: running.port,
+                        send: "\(request)\r\nHost: up\r\nConnection: close\r\nProxy-Authorization: Basic YTpi\r\n\r\n")
+                    #expect(answer.hasPrefix("HTTP/1.1 403"), "\(answer)")
+                    #expect(answer.contains("ats.proxy.forbidden-address"), "\(answer)")
+                }
+                #expect(log.withLockedValue { $0 }.isEmpty)
+            }
+        }
     }
 
     @Test("An address of the proxy in the mapped form is the proxy itself")

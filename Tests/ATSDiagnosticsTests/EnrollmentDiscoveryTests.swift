@@ -47,8 +47,8 @@ import Testing
         ]
         func leads(_ place: String, _ server: String) async throws -> Bool {
             let session = try CheckSession(configuration)
-            let isPrivatePlace = await session.privateAddresses(of: try CheckTarget(place)) != nil
-            return await session.objection(to: [try CheckTarget(server)], isPrivatePlace: isPrivatePlace)?.reason == nil
+            let scope = session.scope(ofPlaceAt: await session.privateAddresses(of: try CheckTarget(place)))
+            return await session.objection(to: [try CheckTarget(server)], within: scope)?.reason == nil
         }
         #expect(try await leads("public.example", "other.example"))
         #expect(try await !leads("public.example", "inside.example"))
@@ -56,11 +56,17 @@ import Testing
         #expect(try await !leads("public.example", "[::1]"))
         // Inside a network the place and what it names are often there together.
         #expect(try await leads("inside.example", "inside.example"))
+        // But a private one names neither this machine nor what machines keep for themselves.
+        for server in ["127.0.0.1", "[::1]", "169.254.169.254", "[fd00:ec2::254]", "169.254.1.1", "[fe80::1]"] {
+            #expect(try await !leads("inside.example", server), "\(server)")
+            #expect(try await !leads("169.254.169.254", server), "\(server)")
+        }
         // A public place does not become a private one by a further address.
         #expect(try await !leads("both.example", "inside.example"))
         #expect(try await !leads("public.example", "both.example"))
         configuration.allowsPrivateRedirects = true
         #expect(try await leads("public.example", "inside.example"))
+        #expect(try await !leads("public.example", "169.254.169.254"))
     }
 
     /// Name servers of a stranger answer each time as they like.
@@ -73,11 +79,11 @@ import Testing
             configuration, resolver: NameResolver(threads: .shared) { _, _ in .addresses([loopback]) })
         for scheme in ["https", "http"] {
             var target = try CheckTarget("\(scheme)://evil.example:1/")
-            target.isNamedInPublic = true
+            target.scope = .publicAddresses
             var list = try TargetList([target])
             #expect(try list.target(at: 0) == target)
             list = try await list.expanded(concurrency: 1, session.addresses)
-            #expect(try list.target(at: 0).isNamedInPublic)
+            #expect(try list.target(at: 0).scope == .publicAddresses)
             for target in [target, target.pinned(to: "127.0.0.1")] {
                 let report = await session.check(target)
                 #expect(report.handshakes == 0 && report.decisive?.result != .pass)
@@ -97,7 +103,7 @@ import Testing
     func noAddresses() async throws {
         let session = try CheckSession(
             .init(), resolver: NameResolver(threads: .shared) { _, _ in .failed(.nameNotFound("no such name")) })
-        let fault = await session.objection(to: [try CheckTarget("evil.example")], isPrivatePlace: false)
+        let fault = await session.objection(to: [try CheckTarget("evil.example")], within: .publicAddresses)
         #expect(fault?.reason == "the answer names evil.example, which has no address now")
         #expect(fault?.isUndetermined == true)
     }

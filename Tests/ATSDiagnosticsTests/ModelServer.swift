@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Foundation
 import TLSFacts
+import TLSProbe
 
 @testable import ATSDiagnostics
 
@@ -27,7 +28,9 @@ struct ModelServer: ServerProbing {
                 certificates: chain.presented.map(\.der), keyPossession: .proven))
     }
 
-    func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
+    func evidence(
+        of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
+    ) async -> HostEvidence {
         var evidence = HostEvidence(address: failure == nil ? "192.0.2.1" : nil)
         for offer in offers { evidence.outcomes[offer] = answer(offer) }
         evidence.chains[PresentedChain(chain.presented.map(\.der))] = chain
@@ -35,7 +38,7 @@ struct ModelServer: ServerProbing {
         return evidence
     }
 
-    func isPrivate(_ address: String) -> Bool { false }
+    func scope(ofServerAt address: String) -> FetchScope { .publicAddresses }
     func addresses(of endpoint: Endpoint) async -> [String] { [] }
 
     static let host = "api.example.com"

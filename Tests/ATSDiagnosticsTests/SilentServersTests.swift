@@ -164,7 +164,7 @@ import Testing
             let servers = try (0..<16).map { try CheckTarget("h\($0).example") }
             let start = ContinuousClock.now
             let fault = await TargetDeadline.within(.seconds(2)) {
-                await session.objection(to: servers, isPrivatePlace: false)
+                await session.objection(to: servers, within: .publicAddresses)
             }
             #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(10))
             #expect(fault?.reason == "the answer names h0.example, which was not found in time")
@@ -173,7 +173,7 @@ import Testing
             // Literals need no look-up and no time.
             let literals = [try CheckTarget("93.184.215.14"), try CheckTarget("10.0.0.1")]
             let late = await TargetDeadline.within(.zero) {
-                await session.objection(to: literals, isPrivatePlace: false)
+                await session.objection(to: literals, within: .publicAddresses)
             }
             #expect(late?.reason.hasPrefix("the answer names 10.0.0.1, which is at a private address") == true)
             #expect(await TargetDeadline.within(.zero) { await session.privateAddresses(of: servers[0]) } == nil)

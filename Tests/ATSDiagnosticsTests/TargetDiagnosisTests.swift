@@ -7,6 +7,7 @@ import Findings
 import Foundation
 import PropertyLists
 import TLSFacts
+import TLSProbe
 import Testing
 
 @testable import ATSDiagnostics
@@ -156,17 +157,23 @@ import Testing
     }
 
     /// Redirects of a public server may not be used to look into a private network.
-    @Test(arguments: [(false, false, false), (true, false, true), (false, true, true)])
+    @Test(arguments: [
+        (false, false, nil, false), (true, false, nil, true), (false, true, nil, true),
+        // A public server on the way, which only the load has seen.
+        (true, false, FetchScope.publicAddresses, false), (true, true, .publicAddresses, true),
+    ])
     func redirectsReachPrivateAddressesOnlyFromPrivateOnes(
-        _ isPrivate: Bool, _ isAllowed: Bool, _ wanted: Bool
+        _ isPrivate: Bool, _ isAllowed: Bool, _ scope: FetchScope?, _ wanted: Bool
     )
         async throws
     {
         let places = ["https://api.example.com:443/", "https://inner.example/"].compactMap { try? LoadURL($0) }
         let seen = Seen()
+        let scopes = scope.map { [Endpoint(host: "inner.example", port: 443): $0] } ?? [:]
         let diagnosis = TargetDiagnosis(
             profile: .standard, probing: RecordingProbe(isPrivate: isPrivate, seen: seen),
-            loading: ModelLoad(trace: LoadTrace(places: places, end: .loaded)), allowsPrivate: isAllowed,
+            loading: ModelLoad(trace: LoadTrace(places: places, end: .loaded, scopes: scopes)),
+            allowsPrivate: isAllowed,
             instant: ModelServer.instant)
         _ = await diagnosis.diagnose(try CheckTarget(ModelServer.host))
         #expect(await seen.permissions["api.example.com"] == true)
@@ -182,15 +189,15 @@ import Testing
         let isPrivate: Bool
         let seen: Seen
         func evidence(
-            of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool
+            of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
         ) async
             -> HostEvidence
         {
-            await seen.note(endpoint.host, allowsPrivate)
+            await seen.note(endpoint.host, scope.allows(address: "10.0.0.9"))
             return await ModelServer().evidence(
-                of: endpoint, offers: offers, address: address, allowsPrivate: allowsPrivate)
+                of: endpoint, offers: offers, address: address, within: scope)
         }
-        func isPrivate(_ address: String) -> Bool { isPrivate }
+        func scope(ofServerAt address: String) -> FetchScope { FetchScope(of: isPrivate ? .privateNetwork : .global) }
         func addresses(of endpoint: Endpoint) async -> [String] { [] }
     }
 

@@ -6,6 +6,7 @@ import Findings
 import Foundation
 import HTTPTypes
 import Logging
+import TLSProbe
 import Testing
 
 @testable import CheckExporter
@@ -69,16 +70,32 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a.example", "https://a.example/", true), ("a.example", "https://a.example:8443/x", true),
+        ("a.example", "https://a.example/", true), ("a.example", "https://a.example:8443/x", false),
         ("a.example", "http://a.example/", true), ("a.example:443", "https://a.example", true),
         ("a.example:443", "https://a.example:8443", false), ("a.example", "https://b.a.example", false),
-        ("A.example", "https://a.EXAMPLE", true), ("::1", "https://[::1]:9", true),
-        ("https://a.example", "https://a.example:8443", true),
+        ("A.example", "https://a.EXAMPLE", true), ("::1", "https://[::1]", true), ("::1", "https://[::1]:9", false),
+        ("https://a.example", "https://a.example:8443", false), ("a.example", "https://a.example:80/", true),
         ("https://a.example:8443/x", "https://a.example", false), ("a.example:443", "https://a.example:443/", true),
-        ("[::1]", "https://[::1]:9", true),
+        ("[::1]", "https://[::1]:9", false),
         ("[::1]:9", "https://[::1]:10", false),
     ])
     func aTargetIsAllowedByHostAndPort(_ rule: String, _ target: String, _ isAllowed: Bool) throws {
         #expect(try AllowedTarget(rule).allows(CheckTarget(target)) == isAllowed)
+    }
+
+    /// An address that the operator wrote is his word; what a name server says is not.
+    @Test func aNameThatIsAllowedMayBeInside() throws {
+        let allowed = try ["in.example", "10.0.0.1:8443", "169.254.169.254"].map { try AllowedTarget($0) }
+        for (host, port, address, isReached) in [
+            ("in.example", 443, "10.0.0.1", true), ("in.example", 80, "127.0.0.1", true),
+            ("in.example", 443, "169.254.169.254", false), ("in.example", 443, "fe80::1", false),
+            ("in.example", 8443, "10.0.0.1", false), ("out.example", 443, "10.0.0.1", false),
+            ("out.example", 443, "93.184.215.14", true), ("10.0.0.1", 8443, "10.0.0.1", true),
+            ("10.0.0.1", 443, "10.0.0.1", false), ("169.254.169.254", 80, "169.254.169.254", true),
+        ] {
+            #expect(
+                AllowedTarget.scope(of: host, port, among: allowed).allows(address: address) == isReached,
+                "\(host):\(port) at \(address)")
+        }
     }
 }

@@ -199,7 +199,50 @@ import Testing
             """
         _ = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", script, path])
         #expect(FileManager.default.fileExists(atPath: path + "-journal"))
+        let left = try CraftedJournal.files(in: folder.url)
         #expect(try Self.courses(path).count == 2)
+        #expect(try CraftedJournal.files(in: folder.url) == left, "who reads writes nothing")
+        // The next run takes it back for good.
+        #expect(try HistoryFile(path, writes: true, creates: false).runs().count == 3)
+        #expect(!FileManager.default.fileExists(atPath: path + "-journal"))
+    }
+
+    /// SQLite deletes the file that a journal names, whoever opens the database.
+    @Test(arguments: [true, false]) func aJournalThatNamesAFileIsRefused(_ writes: Bool) throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        try Self.fill(path)
+        try Data([7]).write(to: URL(fileURLWithPath: folder.path("victim")))
+        try FileManager.default.createSymbolicLink(atPath: folder.path("link"), withDestinationPath: path)
+        try CraftedJournal.write(beside: path, naming: folder.path("victim"))
+        let before = try CraftedJournal.files(in: folder.url)
+        for path in [path, folder.path("link")] {
+            let fault = try #require(throws: HistoryFault.self) {
+                _ = try HistoryFile(path, writes: writes, creates: writes)
+            }
+            #expect(fault.reason.contains("names another file"), "\(fault.reason)")
+        }
+        #expect(try CraftedJournal.files(in: folder.url) == before)
+    }
+
+    /// In WAL mode SQLite writes also for who reads, and it believes any log that lies beside the file.
+    @Test(arguments: [true, false]) func aLogIsRefused(_ isInHeader: Bool) throws {
+        let folder = try TemporaryDirectory()
+        let path = folder.path("h.sqlite")
+        try Self.fill(path)
+        if isInHeader {
+            try Self.change(path, "PRAGMA journal_mode = WAL")
+        } else {
+            try Data(repeating: 1, count: 600).write(to: URL(fileURLWithPath: path + "-wal"))
+        }
+        let before = try CraftedJournal.files(in: folder.url)
+        for writes in [true, false] {
+            let fault = try #require(throws: HistoryFault.self) {
+                _ = try HistoryFile(path, writes: writes, creates: writes)
+            }
+            #expect(fault.reason.contains("WAL mode"), "\(fault.reason)")
+        }
+        #expect(try CraftedJournal.files(in: folder.url) == before)
     }
 
     private static func change(_ path: String, _ script: String) throws {

@@ -401,4 +401,16 @@ import Testing
             #expect(answer?.facts?.ocspStatus == (letter == "V" ? "good" : "revoked"))
         }
     }
+
+    /// The names of a certificate are the server's choice.
+    @Test(arguments: ["text", "json"])
+    func namesAreNoCommandsForBuildMachines(_ format: String) throws {
+        let certification = try TestCertification()
+        let name = "##vso[task.prependpath]x"
+        let leaf = try certification.issue(
+            "leaf", subject: "/CN=\(name)/O=##teamcity[y", extensions: TestCertification.server)
+        let run = try ProgramRun(["ats", "certificate", leaf.certificatePath, "--format", format])
+        #expect(!run.output.contains("##vso[") && !run.output.contains("##teamcity["), "\(run.output)")
+        #expect(run.output.contains(format == "text" ? "#\\#vso[task" : "#\\u0023vso[task"), "\(run.output)")
+    }
 }

@@ -38,7 +38,7 @@ import Testing
         defer { withExtendedLifetime(port) {} }
         let folder = try TemporaryDirectory()
         let exporter = try await ListeningProgram(
-            ["ats", "exporter", "--listen", "127.0.0.1:0", "--quiet"], in: folder,
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:\(port.port)", "--quiet"], in: folder,
             environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": collector.base])
         for _ in 0..<2 {
             let url = "\(exporter.address)/probe?target=https://127.0.0.1:\(port.port)/"

@@ -108,6 +108,31 @@ import Testing
         #expect(exporter.stop() == 0)
     }
 
+    /// What is in a private network or on this machine must be named, also by who listens on loopback.
+    @Test func addressesInsideMustBeNamed() async throws {
+        let folder = try TemporaryDirectory()
+        let inside = try await ListeningProgram(["ats", "exporter", "--listen", "127.0.0.1:0", "--quiet"], in: folder)
+        let port = try #require(Int(inside.address.split(separator: ":").last ?? ""))
+        let open = try await ListeningProgram(["ats", "exporter", "--listen", "127.0.0.1:0", "--quiet"], in: folder)
+        let any = try await ListeningProgram(
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--allow-any", "--quiet"], in: folder)
+        let named = try await ListeningProgram(
+            ["ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:\(port)", "--quiet"], in: folder)
+        for exporter in [open, any] {
+            for target in [
+                "http://127.0.0.1:\(port)", "https://127.0.0.1:\(port)", "https://localhost:\(port)", "https://[::1]",
+                "https://10.0.0.1", "http://169.254.169.254", "https://[::ffff:127.0.0.1]", "https://[fd00:ec2::254]",
+            ] {
+                let answer = try await Self.get(exporter.address, "/probe?target=\(target)")
+                #expect(answer.status == 403 && answer.text.contains("--allow"), "\(target): \(answer)")
+            }
+        }
+        let answer = try await Self.get(named.address, "/probe?target=https://127.0.0.1:\(port)")
+        #expect(
+            answer.status == 200 && answer.text.contains("sealward_ats_cause{code=\"ats.net.not-tls\"} 1"), "\(answer)")
+        for exporter in [open, any, named, inside] { #expect(exporter.stop() == 0) }
+    }
+
     /// Roots that are gone are no fault of whoever scrapes, and every refusal is counted from zero on.
     @Test func rootsThatAreGoneAreLogged() async throws {
         let folder = try TemporaryDirectory()

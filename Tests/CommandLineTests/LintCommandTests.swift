@@ -182,6 +182,30 @@ import Testing
         }
     }
 
+    /// Azure Pipelines and TeamCity read commands anywhere in a line, GitHub where one begins.
+    @Test(arguments: ["text", "json", "junit", "github", "markdown", "sarif", "xcode", "html"])
+    func keysAreNoCommandsForBuildMachines(_ format: String) throws {
+        let keys = ["##vso[task.prependpath]/tmp/evil", "##[error]x", "##teamcity[x", "x\n::stop-commands::abc"]
+        try write("Info.plist", keys.map { "<key>\($0)</key>\n<true/>" }.joined(separator: "\n"))
+        try write("Other.plist", "<key>NSAllowsArbitraryLoads</key>\n<true/>")
+        for arguments in [
+            ["lint", "Info.plist"], ["lint", "Other.plist", "--against", "Info.plist"],
+            ["explain", "https://a.example", "--info-plist", "Info.plist"],
+        ] where arguments[0] == "lint" || ["text", "json"].contains(format) {
+            let run = try sealward(arguments + ["--format", format])
+            for text in [run.output, run.errors] {
+                for mark in ["##vso[", "##[", "##teamcity["] { #expect(!text.contains(mark), "\(arguments): \(text)") }
+                let lines = text.split(whereSeparator: \.isNewline).map { $0.drop { $0 == " " } }
+                #expect(!lines.contains { $0.hasPrefix("::stop") }, "\(text)")
+            }
+            if format == "json", arguments.count == 2 {
+                #expect(run.output.contains("#\\u0023vso[task.prependpath]/tmp/evil"), "\(run.output)")
+                let files = try #require(run.json["files"] as? [[String: Any]])
+                #expect("\(files)".contains("##vso[task.prependpath]/tmp/evil"), "the value stays")
+            }
+        }
+    }
+
     @Test func theBaselineTightensOnly() throws {
         try write("Info.plist", "<key>NSAllowArbitraryLoads</key>\n<true/>")
         let arguments = ["lint", "Info.plist", "--baseline", "b.json"]

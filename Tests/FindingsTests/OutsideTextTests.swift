@@ -33,6 +33,19 @@ struct OutsideTextTests {
     ])
     func shownTextSteersNothing(_ text: String, _ shown: String) { #expect(text.terminalSafe == shown) }
 
+    /// What Azure Pipelines, GitHub Actions and TeamCity read in a log, and what only looks like it.
+    @Test(arguments: [
+        ("a ##vso[task.x]b", "a #\\#vso[task.x]b"), ("##[group]x", "#\\#[group]x"), ("###[x", "##\\#[x"),
+        ("##TeamCity[x]", "#\\#TeamCity[x]"), ("::stop-commands::x", "\\::stop-commands::x"),
+        ("a\n \u{A0}::error::x", "a\n \u{A0}\\::error::x"), ("a\u{2028}::add-mask::x", "a\u{2028}\\::add-mask::x"),
+        ("fe80::1", "fe80::1"), ("::1", "::1"), ("a ::b", "a ::b"), ("## Heading", "## Heading"), ("#[x]", "#[x]"),
+        ("##a b[", "##a b["), ("x: y", "x: y"),
+    ])
+    func shownTextCommandsNoBuildMachine(_ text: String, _ shown: String) {
+        #expect(text.commandSafe == shown)
+        #expect(shown.commandSafe == shown)
+    }
+
     @Test func longTextIsCutByBytesAtAScalar() {
         #expect("abcdef".terminalSafe(limit: 3) == "abc...")
         #expect("abc".terminalSafe(limit: 3) == "abc")

@@ -20,7 +20,7 @@ struct ReportEscapeTests {
 
     private static let fragments = [
         "\r\n", "|\u{301}", "\\|", "\\", "`\u{301}", "<\u{301}script>", "</code>", "]]>", "--><script>", "::error::x",
-        "%0A",
+        "%0A", "##vso[task.x]", "##[error]", "#", "##teamcity[", "\n ::group::x",
         "\n::set-output name=a::b", "\n# head", "&#x0;", "\" onload=\"", "' x='", "<!--", "<![CDATA[", "\n\n| a | b |",
     ]
 
@@ -82,6 +82,24 @@ struct ReportEscapeTests {
             for scalar in report.text(colored: false).unicodeScalars where scalar != "\n" {
                 #expect(scalar.value >= 0x20 && !(0x7F...0x9F).contains(scalar.value))
                 #expect(!(0x202A...0x202E).contains(scalar.value) && !(0x2066...0x2069).contains(scalar.value))
+            }
+        }
+    }
+
+    @Test func nothingIsACommandForABuildMachine() throws {
+        var random = SplitMix(state: 14)
+        let marks = try Regex("##[A-Za-z]*\\[")
+        for _ in 0..<Self.rounds {
+            let report = Self.report(&random, findings: 3)
+            let sarif = report.sarif()
+            for text in [
+                report.text(colored: false).commandSafe, report.junit().commandSafe, report.github(),
+                report.markdown().commandSafe, report.xcode().commandSafe, report.html(), sarif.rendered(),
+            ] { #expect(text.firstMatch(of: marks) == nil, "\(text)") }
+            // The document's own text is as it was.
+            #expect(try JSONReader.read(sarif.encoded()) == sarif)
+            for line in report.junit().split(separator: "\n") {
+                #expect(line.firstMatch(of: /^::\p{Alphabetic}/) == nil, "\(line)")
             }
         }
     }

@@ -207,4 +207,26 @@ import Testing
         // None of those that were given up is looked up after all.
         #expect(gate.waiting == 0)
     }
+
+    /// Whoever asks, and whatever a name server says: the addresses of a place are those that it may have.
+    @Test func limitsOfAResolver() async throws {
+        let resolver = NameResolver(
+            overrides: [try AddressOverride("own.example:443:127.0.0.1")],
+            limits: { host, port in host.hasSuffix("inside.example") && port == 443 ? .anyServer : .publicAddresses },
+            threads: .shared
+        ) { name, port in
+            let address =
+                name.hasPrefix("meta") ? "169.254.169.254" : name.hasPrefix("out") ? "93.184.215.14" : "10.0.0.1"
+            return (try? SocketAddress(ipAddress: address, port: port)).map { .addresses([$0]) } ?? .failed(.timeout)
+        }
+        for (host, port, isFound) in [
+            ("out.example", 443, true), ("a.example", 443, false), ("inside.example", 443, true),
+            ("inside.example", 8443, false), ("meta.inside.example", 443, false), ("127.0.0.1", 443, false),
+            ("[::1]", 443, false), ("93.184.215.14", 443, true), ("own.example", 443, true),
+        ] {
+            let answer = await resolver.resolve(host: host, port: port)
+            let found = if case .addresses = answer { true } else { false }
+            #expect(found == isFound, "\(host):\(port): \(answer)")
+        }
+    }
 }

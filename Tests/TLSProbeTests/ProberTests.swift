@@ -277,7 +277,8 @@ import Testing
                 "10.0.0.1 192.168.1.1 169.254.1.1 fe80::1"
             ),
             ("10.1.2.3", "10.9.9.9 192.168.1.1 fd12::1", "127.0.0.1 ::1 169.254.1.1 fe80::1 0.0.0.0"),
-            ("fe80::2", "169.254.1.1 fe80::1", "127.0.0.1 10.0.0.1"), ("169.254.169.254", "", "169.254.1.1 127.0.0.1"),
+            ("fe80::2", "", "169.254.1.1 fe80::1 127.0.0.1 10.0.0.1"),
+            ("169.254.169.254", "", "169.254.1.1 127.0.0.1"),
         ]
     )
     func whereIssuersAreFetchedFrom(_ server: String, _ allowed: String, _ refused: String) throws {
@@ -294,8 +295,16 @@ import Testing
         }
         try check(scope, allowed + " 93.184.215.14 2606:2800:21f::1", true)
         try check(scope, refused + never, false)
-        try check(.anyNetwork, "127.0.0.1 10.0.0.1 fe80::1 93.184.215.14", true)
-        try check(.anyNetwork, never, false)
+        try check(.anyNetwork, "127.0.0.1 10.0.0.1 93.184.215.14", true)
+        try check(.anyNetwork, never + " 169.254.1.1 fe80::1", false)
+        try check(.named, never + " 127.0.0.1 10.0.0.1 fe80::1", true)
+        try check(.anyServer, never + " 169.254.1.1 fe80::1 224.0.0.1", false)
+        try check(.remote(allowsPrivate: true), "10.0.0.1 fd12::1", true)
+        try check(.remote(allowsPrivate: true), never + " 127.0.0.1 ::1 0.0.0.0", false)
+        try check(.remote(allowsPrivate: false), "10.0.0.1", false)
+        // On a way over several servers each counts.
+        try check(scope.within(.publicAddresses), allowed, false)
+        #expect(scope.within(.named) == scope && FetchScope.named.within(scope) == scope)
     }
 
     @Test("A certificate of a public or a private server makes nobody connect to loopback, by whatever name")

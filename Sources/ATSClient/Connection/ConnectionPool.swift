@@ -3,14 +3,17 @@
 
 import NIOCore
 import Synchronization
+import TLSProbe
 
 /// What connections are shared by: one policy is one client, so host, port and scheme are enough.
 struct PoolKey: Hashable, Sendable {
     let isSecure: Bool
     let host: String
     let port: Int
-    /// Set after a redirect from a public server, where private addresses must not be reached by one.
-    var excludesPrivate = false
+    /// The addresses that may be connected to: after a redirect not all.
+    var scope = FetchScope.named
+    /// Set if the connection is for one request of one caller.
+    var request: Int?
 }
 
 /// The connections of a client, for each host and port: idle ones of HTTP/1.1, shared ones of HTTP/2, and who waits for one.

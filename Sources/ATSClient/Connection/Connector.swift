@@ -67,13 +67,9 @@ struct Connector: Sendable {
     ///
     /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``.
     func usableAddresses(of key: PoolKey, timeout: TimeAmount) async throws -> [SocketAddress] {
-        var addresses = try await addresses(of: key, timeout: timeout)
-        if key.excludesPrivate {
-            addresses.removeAll { configuration.kind($0).isPrivate }
-            guard !addresses.isEmpty else {
-                throw ConnectFailure(.unreachable("its address is private, and a public server redirected to it"))
-            }
-        }
+        let found = try await addresses(of: key, timeout: timeout)
+        var addresses = found.filter { key.scope.allows($0, of: configuration.kind($0)) }
+        if addresses.isEmpty, !found.isEmpty { throw ConnectFailure(.unreachable(FetchScope.refusal)) }
         let forbidden = addresses.lazy.compactMap(configuration.forbids).first
         addresses = addresses.filter { configuration.forbids($0) == nil }
         if addresses.isEmpty, let forbidden { throw ForbiddenAddress(reason: forbidden) }

@@ -229,6 +229,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let canBeReused =
             isRequestSent && !isMultiplexed && head.map(ExchangeHandler.endIsCertain) == true
             && exchange.request.head.isKeepAlive && !ExchangeHandler.frames(trailers)
+            && !exchange.request.head.headers.authenticateConnection && head?.headers.authenticateConnection != true
         self.exchange = nil
         head = nil
         body = nil

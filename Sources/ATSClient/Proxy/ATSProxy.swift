@@ -94,7 +94,8 @@ public final class ATSProxy: Service {
         guard let address = IPAddress(configuration.listenAddress) else {
             throw Misconfiguration(description: "'\(configuration.listenAddress)' is not an address to listen on")
         }
-        if AddressKind(address) != .loopback, configuration.credentials?.isEmpty ?? true {
+        let isRemote = AddressKind(address) != .loopback
+        if isRemote, configuration.credentials?.isEmpty ?? true {
             throw Misconfiguration(
                 description:
                     "\(configuration.listenAddress) can be reached from other machines, so the proxy requires passwords"
@@ -105,7 +106,8 @@ public final class ATSProxy: Service {
         self.onEvent = onEvent
         admission = Admission(limits: configuration.admission) { onTurnedAway(TurnedAway($0)) }
         passwords = configuration.credentials.map { ProxyPasswords($0, onWrong: onWrongPasswords) }
-        let guardian = AddressGuardian()
+        let guardian = AddressGuardian(
+            scope: isRemote ? .remote(allowsPrivate: configuration.allowsPrivate) : .anyServer)
         judge = ProxyJudge(
             policy: policy, chains: ChainBuilder(anchors: trust, fetcher: fetcher), configuration: configuration,
             guardian: guardian)
@@ -113,8 +115,8 @@ public final class ATSProxy: Service {
         var forward = ATSClient.Configuration()
         forward.connectTimeout = configuration.connectTimeout
         forward.totalTimeout = configuration.exchangeTimeout
-        // Neither has a place of its own among the connections that are counted.
-        forward.restingLimit = 32
+        forward.sharesConnections = false
+        // They have no place of their own among the connections that are counted.
         forward.parallelAttempts = 2
         forward.idleTimeout = configuration.idleTimeout
         forward.redirectLimit = nil

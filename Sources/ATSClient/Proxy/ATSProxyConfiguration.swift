@@ -16,6 +16,8 @@ extension ATSProxy {
         public var port = 8843
         /// Who may use the proxy, as `user:password`; nil asks for nothing, which is allowed on loopback only.
         public var credentials: Set<String>?
+        /// Whether clients on other machines may reach the private network of this one; they never reach what listens on its loopback.
+        public var allowsPrivate = false
         /// Lets everything pass and logs what would have been refused.
         public var isMonitoring = false
         /// Connections at a time, those with clients and those with servers together: a tunnel counts twice, and so does a request that is

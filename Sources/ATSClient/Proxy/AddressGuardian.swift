@@ -8,9 +8,13 @@ import Synchronization
 import TLSFacts
 import TLSProbe
 
-/// Knows which addresses the proxy never leads to: itself, and those where machines keep secrets for themselves.
+/// Knows which addresses the proxy leads to: those of its scope, and never itself.
 final class AddressGuardian: Sendable {
+    /// What its clients may be led to.
+    let scope: FetchScope
     private let own = Mutex<(port: Int, addresses: Set<IPAddress>)?>(nil)
+
+    init(scope: FetchScope = .anyServer) { self.scope = scope }
 
     /// Remembers where the proxy itself listens.
     func listen(on address: SocketAddress) {
@@ -30,11 +34,14 @@ final class AddressGuardian: Sendable {
             return own.addresses.contains(ip) || AddressKind(ip) == .loopback || ip.bytes.allSatisfy { $0 == 0 }
         }
         if isOwn { return "the address is the proxy itself" }
+        let isUnspecified = ip.bytes.allSatisfy { $0 == 0 }
+        if scope.allows(address), !isUnspecified { return nil }
         switch AddressKind(ip) {
         case .linkLocal: return "link-local addresses are blocked"
         case .metadata: return "the address is a metadata service"
-        case .special: return "the address is reserved"
-        case .loopback, .privateNetwork, .global: return nil
+        case .loopback: return "clients on other machines are not led to services of this one"
+        case .privateNetwork: return "the address is private; --allow-private lets clients on other machines go there"
+        case .special, .global: return "the address is reserved"
         }
     }
 }

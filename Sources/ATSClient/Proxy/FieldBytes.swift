@@ -15,6 +15,19 @@ extension HTTPHeaders {
             }
         }
     }
+
+    /// Whether they name a scheme that authenticates a connection and not a request: who sends the next request on it has the rights of who
+    /// sent this one (RFC 4559 section 6; NTLM over HTTP, MS-NTHT).
+    var authenticateConnection: Bool {
+        ["authorization", "proxy-authorization", "www-authenticate", "proxy-authenticate"].contains { name in
+            self[name].contains { value in
+                value.utf8.split(separator: UInt8(ascii: ",")).contains { challenge in
+                    let scheme = challenge.trimmingBlanks.prefix(9).asciiLowercased
+                    return scheme.starts(with: "ntlm".utf8) || scheme.starts(with: "negotiate".utf8)
+                }
+            }
+        }
+    }
 }
 
 extension String {

@@ -7,7 +7,8 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// Forwards one plain HTTP request, where the policy allows it, through the client that all such requests share.
+/// Forwards one plain HTTP request, where the policy allows it, on a connection of its own: what a server
+/// knows about a connection, such as who authenticated on it, is never another client's.
 struct ProxyForward: Sendable {
     let proxy: ATSProxy
     let head: HTTPRequestHead

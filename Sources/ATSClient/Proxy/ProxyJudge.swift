@@ -143,7 +143,8 @@ struct ProxyJudge: Sendable {
     ) async -> Verdict {
         let now = SystemClock.now()
         let chain = await TargetDeadline.within(configuration.connectTimeout) {
-            await chains.facts(of: handshake.certificates, at: now, fetchingWithin: FetchScope(of: address))
+            await chains.facts(
+                of: handshake.certificates, at: now, fetchingWithin: FetchScope(of: address).within(guardian.scope))
         }
         let facts = ConnectionFacts(handshake: handshake, chain: chain, at: now)
         let verdict = evaluate(requirements, facts, host: host, at: now, logs: configuration.transparencyLogs)

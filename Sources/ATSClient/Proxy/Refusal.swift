@@ -56,7 +56,7 @@ struct Refusal: Sendable {
     }
 
     /// What others chose, as one line of a bounded length.
-    private static func shown(_ text: String) -> String { text.terminalSafe(limit: 1000) }
+    private static func shown(_ text: String) -> String { text.terminalSafe(limit: 1000).commandSafe }
 
     /// The status with the cause in its reason phrase: for a CONNECT that is refused, many programs show that line and drop the body.
     private static func status(_ status: HTTPResponseStatus, _ code: String) -> HTTPResponseStatus {

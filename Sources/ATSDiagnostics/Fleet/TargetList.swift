@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Bounds
 package import Findings
+import TLSProbe
 
 /// Any number of targets in little memory: their text, one after the other. A target is read again when its turn comes.
 ///
@@ -16,8 +17,8 @@ package struct TargetList: Sendable {
     private var ends: [UInt32] = []
     /// Where a target is checked at one address of several.
     private var addresses: [Int: String] = [:]
-    /// Those that a public place named.
-    private var namedInPublic: Set<Int> = []
+    /// Those that may not be at every address.
+    private var scopes: [Int: FetchScope] = [:]
 
     /// The most bytes of text: what ``ends`` can count.
     private static let limit = Int(UInt32.max)
@@ -29,7 +30,7 @@ package struct TargetList: Sendable {
     /// - Throws: as ``append(_:)``, for more text than a list holds.
     package init(_ targets: [CheckTarget]) throws(MalformedInput) {
         self.init()
-        for target in targets { try add(target.displayURL, target.address, isNamedInPublic: target.isNamedInPublic) }
+        for target in targets { try add(target.displayURL, target.address, target.scope) }
     }
 
     package var count: Int { ends.count }
@@ -40,17 +41,17 @@ package struct TargetList: Sendable {
     /// - Throws: `MalformedInput` with code `malformed.url`.
     @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
         let target = try read(text)
-        try add(text, nil, isNamedInPublic: false)
+        try add(text, nil, .named)
         return target
     }
 
-    private mutating func add(_ text: String, _ address: String?, isNamedInPublic: Bool) throws(MalformedInput) {
+    private mutating func add(_ text: String, _ address: String?, _ scope: FetchScope) throws(MalformedInput) {
         guard text.utf8.count <= TargetList.limit - bytes.count else {
             throw MalformedInput(
                 code: .malformedURL, reason: "the targets have more than 4 GiB of text; use several lists")
         }
         if let address { addresses[count] = address }
-        if isNamedInPublic { namedInPublic.insert(count) }
+        if scope != .named { scopes[count] = scope }
         bytes += text.utf8
         ends.append(UInt32(clamping: bytes.count))
     }
@@ -63,7 +64,7 @@ package struct TargetList: Sendable {
             throw MalformedInput(code: .malformedURL, reason: "the list has no place \(place)")
         }
         var target = try read(String(decoding: text, as: UTF8.self)).pinned(to: addresses[place])
-        target.isNamedInPublic = namedInPublic.contains(place)
+        target.scope = scopes[place] ?? .named
         return target
     }
 
@@ -103,9 +104,9 @@ package struct TargetList: Sendable {
         var list = TargetList(isForNSCurl: isForNSCurl)
         for (place, addresses) in found.enumerated() {
             let text = String(decoding: text(at: place) ?? [], as: UTF8.self)
-            let isNamedInPublic = namedInPublic.contains(place)
-            if addresses.isEmpty { try list.add(text, nil, isNamedInPublic: isNamedInPublic) }
-            for address in addresses { try list.add(text, address, isNamedInPublic: isNamedInPublic) }
+            let scope = scopes[place] ?? .named
+            if addresses.isEmpty { try list.add(text, nil, scope) }
+            for address in addresses { try list.add(text, address, scope) }
         }
         return list
     }

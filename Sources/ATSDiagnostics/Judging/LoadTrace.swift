@@ -3,6 +3,7 @@
 
 package import AppTransportSecurity
 package import Findings
+package import TLSProbe
 
 /// What one real load of the target met, under the widest policy that gets through: the places it came to and its end.
 ///
@@ -25,8 +26,13 @@ package struct LoadTrace: Sendable {
     package let status: Int?
     /// What the report should say of the load itself.
     package let notes: [Cause]
+    /// The addresses that the load could go to at each place that it was led to.
+    package let scopes: [Endpoint: FetchScope]
 
-    package init(places: [LoadURL], end: End, status: Int? = nil, notes: [Cause] = []) {
+    package init(
+        places: [LoadURL], end: End, status: Int? = nil, notes: [Cause] = [], scopes: [Endpoint: FetchScope] = [:]
+    ) {
+        self.scopes = scopes
         self.places = places
         self.end = end
         self.status = status

@@ -42,12 +42,14 @@ public struct CheckSession: Sendable {
         public var connectTimeout: Duration = .seconds(10)
         /// How long one target may take in all.
         public var targetTimeout: Duration = .seconds(30)
-        /// Whether redirects and fetched intermediates of public targets may lead to private addresses.
+        /// Whether redirects, fetched intermediates and the places of enrollments may lead to any network.
         public var allowsPrivateRedirects = false
         /// The time of judgement; nil is now.
         public var instant: Date?
         /// Makes a span for each target, and below it for its look-ups, hellos and loads; nil makes none.
         package var tracer: (any Tracer)?
+        /// Which addresses a place may have, whoever names it: for a service whose callers choose the targets; nil for any.
+        package var limits: NameResolver.Limits?
         /// The CT logs by which timestamps are judged; nil only counts them.
         public var logs: CTLogList?
 
@@ -64,7 +66,8 @@ public struct CheckSession: Sendable {
     ///
     /// - Throws: `MalformedInput` if a file of roots is absent or holds no certificate.
     public init(_ configuration: Configuration) throws(MalformedInput) {
-        try self.init(configuration, resolver: NameResolver(overrides: configuration.overrides))
+        try self.init(
+            configuration, resolver: NameResolver(overrides: configuration.overrides, limits: configuration.limits))
     }
 
     /// - Parameter resolver: where names are looked up.

@@ -73,15 +73,15 @@ extension CheckSession {
         return CheckSession.once(targets.enumerated().flatMap { [$1.target] + (named[$0] ?? []) })
     }
 
-    /// Each target once. One that anybody but a public place named too may be at a private address.
+    /// Each target once. One that the user named too may be at any address, and one that two places named at those of either.
     static func once(_ targets: [CheckTarget]) -> [CheckTarget] {
         var found: [CheckTarget] = []
         var places: [CheckTarget: Int] = [:]
         for next in targets {
             var key = next
-            key.isNamedInPublic = false
+            key.scope = .named
             if let place = places[key] {
-                if !next.isNamedInPublic { found[place].isNamedInPublic = false }
+                found[place].scope = found[place].scope.joined(with: next.scope)
             } else {
                 places[key] = found.count
                 found.append(next)
@@ -92,9 +92,8 @@ extension CheckSession {
 
     /// Why a place may not name these servers, of the first of them that it may not name; nil if it may name all.
     ///
-    /// A place that is not known to be private names none at a private address, and none whose address is not known in time.
-    func objection(to servers: [CheckTarget], isPrivatePlace: Bool) async -> EnrollmentFault? {
-        guard !isPrivatePlace, !configuration.allowsPrivateRedirects else { return nil }
+    /// It names none at an address that it may not lead to, and none whose address is not known in time.
+    func objection(to servers: [CheckTarget], within scope: FetchScope) async -> EnrollmentFault? {
         var faults = [EnrollmentFault?](repeating: nil, count: servers.count)
         // Neither the work nor keeping its results throws.
         try? await BoundedTasks(width: EnrollmentAnswer.most).run(servers) { _, server in
@@ -102,9 +101,10 @@ extension CheckSession {
         } each: { index, answer in
             let name = "the answer names \(servers[index].url.host), which"
             switch answer {
-            case .addresses(let list) where list.contains(where: { AddressKind($0).isPrivate }):
-                faults[index] = EnrollmentFault(
-                    reason: "\(name) is at a private address (use --allow-private to check it)")
+            case .addresses(let list) where !list.allSatisfy(scope.allows):
+                let isPossible = list.allSatisfy(FetchScope.anyNetwork.allows)
+                let way = isPossible ? "use --allow-private to check it" : "name it yourself to check it"
+                faults[index] = EnrollmentFault(reason: "\(name) is at a private address (\(way))")
             case .failed(.timeout):
                 faults[index] = EnrollmentFault(reason: "\(name) was not found in time", isUndetermined: true)
             case .failed:
@@ -116,12 +116,17 @@ extension CheckSession {
     }
 
     /// The addresses of a place that is known to be in a private network, with every one of them; nil for any other place.
-    func privateAddresses(of place: CheckTarget) async -> AddressOverride? {
+    func privateAddresses(of place: CheckTarget) async -> [SocketAddress]? {
         guard case .addresses(let list) = await resolution(of: place), !list.isEmpty,
             list.allSatisfy({ AddressKind($0).isPrivate })
         else { return nil }
-        return AddressOverride(
-            host: place.url.host, port: place.url.effectivePort, addresses: list.compactMap(\.ipAddress))
+        return list
+    }
+
+    /// What a place may lead to: what each of its addresses may, if it is known to be private.
+    func scope(ofPlaceAt addresses: [SocketAddress]?) -> FetchScope {
+        if configuration.allowsPrivateRedirects { return .anyNetwork }
+        return addresses?.reduce(.named) { $0.within(FetchScope(of: $1)) } ?? .publicAddresses
     }
 
     /// The servers in the answer of a place, at most ``EnrollmentAnswer/most``. Loading it and looking them up share the time for a target.
@@ -130,7 +135,11 @@ extension CheckSession {
         // Asked first: a slow answer must not take the time for it.
         let addresses = await privateAddresses(of: place)
         // A private place answers from there, or a name server could call any place private.
-        let client = enrollmentClient(at: addresses)
+        let client = enrollmentClient(
+            at: addresses.map {
+                AddressOverride(
+                    host: place.url.host, port: place.url.effectivePort, addresses: $0.compactMap(\.ipAddress))
+            })
         let report = await client.load(
             place.url.text, timeout: TargetDeadline.remaining(atMost: limit), bodyLimit: EnrollmentAnswer.limit)
         await client.shutDown(grace: .zero)
@@ -146,13 +155,15 @@ extension CheckSession {
             return .failure(EnrollmentFault(reason: error.description))
         }
         guard !named.isEmpty else { return .failure(EnrollmentFault(reason: "the answer names no servers")) }
-        let isPrivatePlace = addresses != nil
-        if let fault = await objection(to: named, isPrivatePlace: isPrivatePlace) { return .failure(fault) }
+        var scope = scope(ofPlaceAt: addresses)
+        // It may have sent us on to another one.
+        if !configuration.allowsPrivateRedirects, let leads = report.hops.last?.leads { scope = scope.within(leads) }
+        if let fault = await objection(to: named, within: scope) { return .failure(fault) }
         // The answer of a name server may be another one when the check looks the name up again.
         return .success(
             named.map { server in
                 var server = server
-                server.isNamedInPublic = !isPrivatePlace
+                server.scope = scope
                 return server
             }
         )

@@ -12,14 +12,14 @@ final class HelloMemory: Sendable {
     private struct Key: Hashable {
         let endpoint: Endpoint
         let address: String?
-        let allowsPrivate: Bool
+        let scope: FetchScope
     }
 
     private let places = Mutex<[Key: Place]>([:])
 
     /// What is known about one place.
-    func place(_ endpoint: Endpoint, address: String?, allowsPrivate: Bool) -> Place {
-        let key = Key(endpoint: endpoint, address: address, allowsPrivate: allowsPrivate)
+    func place(_ endpoint: Endpoint, address: String?, within scope: FetchScope) -> Place {
+        let key = Key(endpoint: endpoint, address: address, scope: scope)
         return places.withLock { places in
             if let place = places[key] { return place }
             let place = Place()

@@ -48,6 +48,7 @@ struct NetworkLoading: TargetLoading {
         do {
             let response = try await client.execute(request, timeout: TargetDeadline.remaining(atMost: targetTimeout))
             let places = LoadTrace.places(url, response.hops.map(\.url))
+            let scopes = LoadTrace.scopes(response.hops)
             do {
                 var bytes = 0
                 for try await part in response.body {
@@ -57,9 +58,10 @@ struct NetworkLoading: TargetLoading {
                 }
             } catch let error as ATSLoadError {
                 return LoadTrace(
-                    places: places, end: .noAnswer(error.error, error.causes), status: response.status.code)
+                    places: places, end: .noAnswer(error.error, error.causes), status: response.status.code,
+                    scopes: scopes)
             }
-            return LoadTrace(places: places, end: .loaded, status: response.status.code, notes: [])
+            return LoadTrace(places: places, end: .loaded, status: response.status.code, scopes: scopes)
         } catch let error as ATSLoadError {
             return NetworkLoading.trace(of: error, url)
         } catch {
@@ -70,25 +72,30 @@ struct NetworkLoading: TargetLoading {
 
     /// What a failed load tells. The last place's TLS is judged again from its own hellos, so only what they cannot show ends the trace.
     private static func trace(of error: ATSLoadError, _ url: LoadURL) -> LoadTrace {
-        let places = LoadTrace.places(url, error.hops.map(\.url) + [error.url])
+        let hops = error.hops + [Hop(url: error.url, status: nil)]
+        let (places, scopes) = (LoadTrace.places(url, hops.map(\.url)), LoadTrace.scopes(hops))
         // The hellos of the policy are the prober's, which has every suite.
         if error.code == .noteLoadNotMade {
-            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
+            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes), scopes: scopes)
         }
-        if error.outcome == .noAnswer { return LoadTrace(places: places, end: .noAnswer(error.error, error.causes)) }
+        if error.outcome == .noAnswer {
+            return LoadTrace(places: places, end: .noAnswer(error.error, error.causes), scopes: scopes)
+        }
         switch (error.code, CauseTable.current[error.code]?.stage) {
         case (.httpRedirectLoop, _), (.tlsClientCertificateRequired, _):
             // A loop leads back to where the load has been.
             return LoadTrace(
-                places: Array(places.dropLast(places.count > 1 ? 1 : 0)), end: .refused(error.error, error.causes))
+                places: Array(places.dropLast(places.count > 1 ? 1 : 0)), end: .refused(error.error, error.causes),
+                scopes: scopes)
         case (_, .handshake), (_, .trust):
-            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes))
+            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes), scopes: scopes)
         // A redirect that no policy could allow: to no URL, to another scheme.
         case (.httpRedirectBlocked, _) where error.error != .requiresSecureConnection:
-            return LoadTrace(places: places, end: .refused(error.error, error.causes))
+            return LoadTrace(places: places, end: .refused(error.error, error.causes), scopes: scopes)
         // Where the load may not go, the policy of each configuration says so itself.
-        case (.cleartextBlocked, _), (.httpRedirectBlocked, _): return LoadTrace(places: places, end: .loaded)
-        default: return LoadTrace(places: places, end: .refused(error.error, error.causes))
+        case (.cleartextBlocked, _), (.httpRedirectBlocked, _):
+            return LoadTrace(places: places, end: .loaded, scopes: scopes)
+        default: return LoadTrace(places: places, end: .refused(error.error, error.causes), scopes: scopes)
         }
     }
 
@@ -111,6 +118,16 @@ struct NetworkLoading: TargetLoading {
 }
 
 extension LoadTrace {
+    /// What each place may be, for all that led there.
+    fileprivate static func scopes(_ hops: [Hop]) -> [Endpoint: FetchScope] {
+        var scope = FetchScope.named
+        return hops.reduce(into: [:]) { scopes, hop in
+            defer { scope = hop.leads }
+            guard let place = try? LoadURL(hop.url) else { return }
+            scopes[Endpoint(place)] = scopes[Endpoint(place)]?.within(scope) ?? scope
+        }
+    }
+
     /// The target, then every other place in order.
     fileprivate static func places(_ first: LoadURL, _ texts: [String]) -> [LoadURL] {
         var places = [first]

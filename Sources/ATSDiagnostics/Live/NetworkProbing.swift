@@ -40,10 +40,12 @@ struct NetworkProbing: ServerProbing {
         spans = CheckSpans(tracer: configuration.tracer)
     }
 
-    func evidence(of endpoint: Endpoint, offers: [Offer], address: String?, allowsPrivate: Bool) async -> HostEvidence {
-        let known = memory?.place(endpoint, address: address, allowsPrivate: allowsPrivate) ?? HelloMemory.Place()
+    func evidence(
+        of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
+    ) async -> HostEvidence {
+        let known = memory?.place(endpoint, address: address, within: scope) ?? HelloMemory.Place()
         let server: ServerAddress
-        switch await place(known, endpoint, address, allowsPrivate) {
+        switch await place(known, endpoint, address, scope) {
         case .failure(let failure):
             let outcomes = offers.map { ($0, HandshakeOutcome.connection(failure.failure)) }
             return HostEvidence(outcomes: Dictionary(outcomes) { first, _ in first })
@@ -87,7 +89,7 @@ struct NetworkProbing: ServerProbing {
             evidence.smaller = (smaller, outcome)
         }
         evidence.hellos = hellos
-        let scope: FetchScope =
+        let issuers: FetchScope =
             fetchesFromPrivateAddresses
             ? .anyNetwork : server.settled.map { FetchScope(of: $0) } ?? .publicAddresses
         let negotiated = (evidence.outcomes.values + [evidence.smaller?.outcome].compactMap(\.self)).compactMap {
@@ -98,14 +100,14 @@ struct NetworkProbing: ServerProbing {
             defer { evidence.readStaple(of: observation, at: instant) }
             guard evidence.chains[PresentedChain(observation.certificates)] == nil else { continue }
             evidence.chains[PresentedChain(observation.certificates)] = await chains.facts(
-                of: observation.certificates, at: instant, fetchingWithin: scope)
+                of: observation.certificates, at: instant, fetchingWithin: issuers)
         }
         return evidence
     }
 
     /// Where the hellos go: the addresses of the endpoint, or why there are none.
     private func place(
-        _ known: HelloMemory.Place, _ endpoint: Endpoint, _ address: String?, _ allowsPrivate: Bool
+        _ known: HelloMemory.Place, _ endpoint: Endpoint, _ address: String?, _ scope: FetchScope
     ) async -> Result<ServerAddress, NoAddress> {
         if let place = known.server { return place }
         var place: Result<ServerAddress, NoAddress>
@@ -114,12 +116,11 @@ struct NetworkProbing: ServerProbing {
         }
         switch answer {
         case .failed(let failure): place = .failure(NoAddress(failure: failure))
-        case .addresses(var found):
-            if !allowsPrivate { found.removeAll { AddressKind($0).isPrivate } }
+        case .addresses(let found):
+            let allowed = found.filter(scope.allows)
             place =
-                found.isEmpty && !allowsPrivate
-                ? .failure(NoAddress(failure: .unreachable("a public server may not lead to a private address")))
-                : .success(ServerAddress(found))
+                allowed.isEmpty && !found.isEmpty
+                ? .failure(NoAddress(failure: .unreachable(FetchScope.refusal))) : .success(ServerAddress(allowed))
         }
         known.server = place
         return place
@@ -131,8 +132,8 @@ struct NetworkProbing: ServerProbing {
         return copy
     }
 
-    func isPrivate(_ address: String) -> Bool {
-        (try? SocketAddress(ipAddress: address, port: 0)).map { AddressKind($0).isPrivate } ?? false
+    func scope(ofServerAt address: String) -> FetchScope {
+        (try? SocketAddress(ipAddress: address, port: 0)).map { FetchScope(of: $0) } ?? .publicAddresses
     }
 
     /// Every address of an endpoint, as text.

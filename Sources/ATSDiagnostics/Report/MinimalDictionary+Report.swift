@@ -66,15 +66,15 @@ extension MinimalDictionary {
             lines.append(dictionary.propertyListValue.oldStyleDescription)
         }
         for need in needed {
-            lines.append("needed      \(need.keyPath)")
-            lines.append("            without it \(need.target) fails: \(need.without)")
+            lines.append("needed      \(need.keyPath.terminalSafe)")
+            lines.append("            without it \(need.target.terminalSafe) fails: \(need.without)")
         }
         for key in dead {
-            lines.append("dead        \(key.keyPath)")
-            lines.append("            \(key.why)")
+            lines.append("dead        \(key.keyPath.terminalSafe)")
+            lines.append("            \(key.why.terminalSafe)")
         }
         for target in impossible {
-            lines.append("\(target.isUndetermined ? "unknown   " : "impossible")  \(target.target)")
+            lines.append("\(target.isUndetermined ? "unknown   " : "impossible")  \(target.target.terminalSafe)")
             lines.append("            \(target.because): \(target.message.terminalSafe)")
         }
         for note in notes { lines.append("note        \(note.message.terminalSafe)") }

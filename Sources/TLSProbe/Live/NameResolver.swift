@@ -18,6 +18,9 @@ public struct NameResolver: Sendable {
         case failed(ConnectionFailure)
     }
 
+    /// Gives the addresses that a host and port may have.
+    package typealias Limits = @Sendable (_ host: String, _ port: Int) -> FetchScope
+
     /// What an override is found by: thousands of targets come with thousands of overrides.
     private struct Place: Hashable {
         let host: UTF8Key
@@ -25,19 +28,25 @@ public struct NameResolver: Sendable {
     }
 
     private let index: [Place: [SocketAddress]]
+    /// Which addresses a place may have, whoever asks for it; nil for any. Overrides are the user's own word.
+    private let limits: Limits?
     private let threads: LookUpThreads
     private let lookUp: @Sendable (String, Int) -> Resolution
 
     /// The system's resolver, apart from the places that these overrides name; of two for one place the later one counts.
-    public init(overrides: [AddressOverride] = []) {
-        self.init(overrides: overrides, threads: .shared, lookUp: NameResolver.lookUp)
+    public init(overrides: [AddressOverride] = []) { self.init(overrides: overrides, limits: nil) }
+
+    /// The same within limits.
+    package init(overrides: [AddressOverride], limits: Limits?) {
+        self.init(overrides: overrides, limits: limits, threads: .shared, lookUp: NameResolver.lookUp)
     }
 
     /// - Parameter lookUp: asks for a name and port, and may block for as long as it likes.
     init(
-        overrides: [AddressOverride] = [], threads: LookUpThreads,
+        overrides: [AddressOverride] = [], limits: Limits? = nil, threads: LookUpThreads,
         lookUp: @escaping @Sendable (String, Int) -> Resolution
     ) {
+        self.limits = limits
         self.threads = threads
         self.lookUp = lookUp
         index = Dictionary(overrides.map { (Place(host: UTF8Key($0.host), port: $0.port), $0.places) }) { _, later in
@@ -58,6 +67,15 @@ public struct NameResolver: Sendable {
         if let replaced = replacement(name, port) {
             return replaced.isEmpty ? .failed(.nameNotFound("the override has no address")) : .addresses(replaced)
         }
+        let answer = await found(name, port, timeout)
+        guard let limits, case .addresses(let all) = answer else { return answer }
+        let allowed = all.filter(limits(name, port).allows)
+        return allowed.isEmpty ? .failed(.unreachable(NameResolver.outOfBounds)) : .addresses(allowed)
+    }
+
+    private static let outOfBounds = "its address is in a private network or on this machine, and was not allowed"
+
+    private func found(_ name: String, _ port: Int, _ timeout: Duration) async -> Resolution {
         if let literal = try? SocketAddress(ipAddress: name, port: port) { return .addresses([literal]) }
         guard timeout > .zero else { return .failed(.timeout) }
         let answer = FirstAnswer()

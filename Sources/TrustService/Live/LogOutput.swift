@@ -55,7 +55,7 @@ package final class LogOutput: TextOutputStream, Sendable {
     package var logger: Logger { Logger(label: label) { StreamLogHandler(label: $0, stream: self) } }
 
     /// Takes one line with its end, and never waits.
-    package func write(_ line: String) { add(line, isBounded: true) }
+    package func write(_ line: String) { add(line.commandSafe, isBounded: true) }
 
     private func add(_ line: String, isBounded: Bool) {
         let isAdded = state.withLock { state in

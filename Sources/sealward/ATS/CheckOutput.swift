@@ -265,16 +265,17 @@ struct CheckOutput {
 
     private func render(_ report: TargetReport, _ place: Int) throws -> [UInt8] {
         switch options.format {
-        case .text: Array((hasSystems ? text.matrix(report) : text.render(report)).fitted.utf8)
+        case .text: Array((hasSystems ? text.matrix(report) : text.render(report)).fitted.commandSafe.utf8)
         case .nscurl:
             Array(
-                NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose).utf8)
+                NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose)
+                    .commandSafe.utf8)
         case .json: CheckedTargets.indented(document(report, place))
         // A line is a document of its own.
         case .jsonl: CheckedTargets.line(document(report, place))
         case .html: []
         case .junit: Array(CheckDocuments.junit(report).utf8)
-        case .markdown: Array(CheckDocuments.markdown(report).utf8)
+        case .markdown: Array(CheckDocuments.markdown(report).commandSafe.utf8)
         }
     }
 

@@ -55,19 +55,22 @@ enum ExplainReport {
                 decision.verdict == .blocked
                 ? "BLOCKED" : (decision.verdict == .allowed ? "ALLOWED" : "DEPENDS ON SERVER")
             lines.append(
-                "\(painted(word, decision.verdict, color))  \(decision.url.text)  (\(policy.profile.shownName), \(loader.rawValue))"
+                "\(painted(word, decision.verdict, color))  \(decision.url.text.terminalSafe)  (\(policy.profile.shownName), \(loader.rawValue))"
             )
             if let error = decision.error {
-                lines.append("    error     \(error.summary)")
+                lines.append("    error     \(error.summary.terminalSafe)")
                 let console = ConsoleLine.lines(
                     for: error, causes: decision.because, host: decision.url.host, on: policy.profile)
-                for line in console { lines.append("    log       \(line.text)") }
+                for line in console { lines.append("    log       \(line.text.terminalSafe)") }
             }
-            lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
+            let key = decision.rule.key.map { ": \($0.terminalSafe)" } ?? ""
+            lines.append("    rule      \(decision.rule.source.rawValue)\(key)")
             if decision.applies { lines.append("    needs     \(needs(decision))") }
-            for cause in decision.because { lines.append("    because   \(cause.message) [\(cause.code)]") }
+            for cause in decision.because {
+                lines.append("    because   \(cause.message.terminalSafe) [\(cause.code)]")
+            }
             for difference in differences(decision, policy) {
-                lines.append("    differs   from \(standardName(beside: policy.profile)): \(difference)")
+                lines.append("    differs   from \(standardName(beside: policy.profile)): \(difference.terminalSafe)")
             }
         }
         return lines.joined(separator: "\n") + "\n"

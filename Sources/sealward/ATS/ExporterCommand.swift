@@ -23,7 +23,8 @@ struct ExporterCommand: AsyncParsableCommand {
         discussion: """
             /probe?target=URL&os=ID is one check as metrics: probe_success, sealward_ats_verdict, sealward_ats_cause by code,
             probe_ssl_earliest_cert_expiry, sealward_ats_large_hello_failure, sealward_ats_group. /metrics counts the checks. Anyone who reaches the
-            port chooses where checks connect, so an address beyond loopback needs --allow for each target, or --allow-any.
+            port chooses where checks connect, so an address beyond loopback needs --allow for each target, or --allow-any. Targets in private
+            networks and on this machine need --allow in any case.
 
             Example: sealward ats exporter --listen 127.0.0.1:9886 --os ios26
 
@@ -38,8 +39,8 @@ struct ExporterCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A target that may be requested, with any port or with this one; may be repeated.", valueName: "HOST[:PORT]"
-        ))
+            "A target that may be requested, at ports 443 and 80 or at this one; may be repeated.",
+            valueName: "HOST[:PORT]"))
     var allow: [String] = []
 
     @Flag(help: "Let anyone who reaches the port request any target, also beyond loopback.")
@@ -84,6 +85,14 @@ struct ExporterCommand: AsyncParsableCommand {
             let profile = try system.profile()
             var asked = try connection.settings(profile, sdk: system.sdk)
             asked.tracer = traces?.tracer
+            let allowed = try allow.map { text in
+                do {
+                    return try AllowedTarget(text)
+                } catch {
+                    throw ValidationError("--allow: \(error).")
+                }
+            }
+            asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
             let (system, settings) = (system, asked)
             var configuration = CheckExporter.Configuration(
                 listen: listen,
@@ -100,13 +109,7 @@ struct ExporterCommand: AsyncParsableCommand {
             // A check has a connection of its own beside that of its scrape.
             configuration.concurrency = min(concurrency, DescriptorLimit.current().connections(taking: 2))
             configuration.timeout = .seconds(connection.timeout)
-            configuration.allowed = try allow.map { text in
-                do {
-                    return try AllowedTarget(text)
-                } catch {
-                    throw ValidationError("--allow: \(error).")
-                }
-            }
+            configuration.allowed = allowed
             // Files that cannot be used are said now, not with the first scrape.
             _ = try configuration.session(configuration.profile)
             let exporter = CheckExporter(configuration, registry: registry, log: log) {

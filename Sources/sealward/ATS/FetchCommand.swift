@@ -45,7 +45,7 @@ struct FetchCommand: AsyncParsableCommand {
     @Flag(help: "Exit with status 1 on HTTP status 400 or above.")
     var failStatus = false
 
-    @Flag(help: "Let redirects from a public server lead to private addresses.")
+    @Flag(help: "Let redirects lead to private addresses.")
     var allowPrivate = false
 
     @Flag(name: [.long, .customShort("i")], help: "Print status and header fields before the body.")
@@ -85,7 +85,7 @@ struct FetchCommand: AsyncParsableCommand {
                 if let part {
                     try sink.take(part.readableBytesView)
                 } else if include {
-                    try sink.take(FetchReport.head(response).utf8)
+                    try sink.take(FetchReport.head(response).commandSafe.utf8)
                 }
             }
             await client.shutDown(grace: .zero)

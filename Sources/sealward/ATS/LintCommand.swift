@@ -185,7 +185,9 @@ struct LintCommand: AsyncParsableCommand {
         switch format {
         case .json: return json(results, report, input, draft).encoded() + [0x0A]
         case .sarif: return report.sarif().encoded() + [0x0A]
-        default: return Array(text(report, draft).utf8)
+        // Its commands are ours; what they quote is escaped in each.
+        case .github: return Array(report.github().utf8)
+        default: return Array(text(report, draft).commandSafe.utf8)
         }
     }
 
@@ -194,9 +196,8 @@ struct LintCommand: AsyncParsableCommand {
         switch format {
         case .text:
             return report.text(colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)).fitted
-        case .json, .sarif: return ""
+        case .json, .sarif, .github: return ""
         case .junit: return report.junit()
-        case .github: return report.github()
         case .xcode: return report.xcode()
         case .markdown: return report.markdown()
         case .html: return report.html()

@@ -25,8 +25,10 @@ struct ProxyCommand: AsyncParsableCommand {
               https_proxy=http://127.0.0.1:8843 curl https://www.example.com/
 
             CONNECT is decided by the policy and by a probe of the same address that the tunnel leads to; its verdict is cached for
-            60 seconds. Nothing is decrypted. Plain HTTP passes only if the dictionary allows it. A request that is refused gets a
-            403 that says why.
+            60 seconds. Nothing is decrypted. Plain HTTP passes only if the dictionary allows it, each request on a connection of
+            its own, so NTLM does not work through it. A request that is refused gets a 403 that says why.
+
+            With --allow-remote clients reach public servers only: private addresses with --allow-private, this machine never.
 
             Connections are limited by the descriptors (ulimit -n, minus a reserve); one address gets half of them. A connection over
             the limit is closed at once, and a line once a second says how many. A request has 30 seconds for its header fields and
@@ -50,6 +52,12 @@ struct ProxyCommand: AsyncParsableCommand {
 
     @Flag(help: "Listen on an address that other machines can reach; needs --password-file.")
     var allowRemote = false
+
+    @Flag(
+        help:
+            "With --allow-remote: let clients reach private addresses too. What listens on loopback here stays closed to them."
+    )
+    var allowPrivate = false
 
     @Option(help: ArgumentHelp("A file of proxy users, one user:password per line.", valueName: "FILE"))
     var passwordFile: String?
@@ -75,6 +83,7 @@ struct ProxyCommand: AsyncParsableCommand {
             configuration.listenAddress = place.address
             configuration.port = place.port
             configuration.isMonitoring = monitor
+            configuration.allowsPrivate = allowPrivate
             configuration.connectTimeout = network.connectLimit
             configuration.addressOverrides = try network.places.overrides()
             configuration.transparencyLogs = try network.transparency.logs()

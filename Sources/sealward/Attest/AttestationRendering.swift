@@ -94,7 +94,7 @@ struct AttestationAnswer {
                 }
             case nil: lines.append("  receipt       not judged")
             }
-            return lines.joined(separator: "\n") + "\n"
+            return lines.map(\.terminalSafe).joined(separator: "\n") + "\n"
         }
     }
 }
@@ -107,7 +107,7 @@ extension Refusal {
 
     func text(of name: String) -> String {
         let place = step.map { " in step \($0)" } ?? ""
-        return (["refused: the \(name) fails\(place)"] + lines).joined(separator: "\n") + "\n"
+        return (["refused: the \(name) fails\(place)"] + lines).map(\.terminalSafe).joined(separator: "\n") + "\n"
     }
 
     /// Code, reason, the values that differ, and what to do.

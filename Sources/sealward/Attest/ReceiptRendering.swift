@@ -68,7 +68,7 @@ extension Receipt {
         fields.map { field in
             let name = Receipt.meanings[field.number] ?? "unknown"
             let number = String(repeating: " ", count: field.number < 10 ? 1 : 0) + String(field.number)
-            return "  \(number)  \(name.padded(to: 22))  \(field.readable)\n"
+            return "  \(number)  \(name.padded(to: 22))  \(field.readable.terminalSafe)\n"
         }
         .joined()
     }

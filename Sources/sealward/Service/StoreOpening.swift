@@ -102,7 +102,7 @@ struct StoreOpening {
         case .sqlite(let path):
             // What a command prints must not replace the store.
             for end in ["", "-wal", "-shm", "-journal"] { InputFile.note(path + end) }
-            return try SQLTrustStore.sqlite(at: path)
+            return try SQLTrustStore.existingSQLite(at: path)
         case .postgres(let url):
             #if Postgres
                 return try await SQLTrustStore.postgres(url)

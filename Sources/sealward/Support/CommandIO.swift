@@ -47,10 +47,10 @@ enum CommandIO {
     static func lines(_ sentence: String) -> String { ended(line(sentence), fitted: true) }
 
     private static func ended(_ lines: String, fitted: Bool) -> String {
-        (fitted && isatty(STDERR_FILENO) == 1 ? lines.fitted : lines) + "\n"
+        (fitted && isatty(STDERR_FILENO) == 1 ? lines.fitted : lines).commandSafe + "\n"
     }
 
-    /// One line, safe for a terminal and for a CI log: two colons at its start would make it a command of GitHub Actions.
+    /// One line, safe for a terminal: two colons at its start mean that the name of a file does not begin it.
     private static func line(_ text: String) -> String {
         let safe = text.terminalSafe
         return safe.utf8.drop { $0 == 0x20 }.starts(with: "::".utf8) ? "sealward: " + safe : safe
@@ -63,11 +63,11 @@ enum CommandIO {
     /// How long the last lines of a log may take to be written before the program ends without them.
     static let lastWords = Duration.seconds(2)
 
-    /// Writes data to `path`, or to standard output where no path is given.
+    /// Writes text to `path`, or to standard output where no path is given. Nothing in it is a command for a build machine.
     ///
     /// - Parameter replacesInput: the file may be one that the command has read, and is written anew.
     static func write(_ text: String, to path: String?, replacesInput: Bool = false) throws {
-        try write(Data(text.utf8), to: path, replacesInput: replacesInput)
+        try write(Data(text.commandSafe.utf8), to: path, replacesInput: replacesInput)
     }
 
     /// Writes bytes as they are to `path`, or to standard output where no path is given.

@@ -17,8 +17,10 @@ final class ResultStream {
         handle = try CommandIO.open(path, sparing: others)
     }
 
+    /// Writes text in which nothing is a command for a build machine.
+    ///
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
-    func write(_ text: String) throws { try CommandIO.write(Data(text.utf8), to: handle, named: path) }
+    func write(_ text: String) throws { try write(Array(text.commandSafe.utf8)) }
 
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
     func write(_ bytes: [UInt8]) throws { try CommandIO.write(Data(bytes), to: handle, named: path) }
