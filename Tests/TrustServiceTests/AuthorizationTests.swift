@@ -187,18 +187,27 @@ import TrustStores
         }
     }
 
+    /// Runs a service with a token that another node on its store gave.
+    private static func withToken(
+        _ settings: Configuration, _ store: InMemoryTrustStore,
+        _ body: @escaping (RunningService, String) async throws -> Void
+    ) async throws {
+        try await RunningService.with(configuration(), store: store) { (other: RunningService) async throws -> Void in
+            let token = try await token(other, "shop", RunningService.app)
+            try await RunningService.with(settings, store: store) { (service: RunningService) async throws -> Void in
+                try await body(service, token)
+            }
+        }
+    }
+
     /// A good token that is refused costs the caller's limit as a bad one does.
     @Test(arguments: ["app=bank&simulated=allow", "simulated=allow&quota=one", ""])
     func refusalsOfGoodTokensAreLimited(_ query: String) async throws {
         let store = InMemoryTrustStore()
-        let token = try await RunningService.with(Self.configuration(), store: store) {
-            (service: RunningService) async throws -> String in
-            try await Self.token(service, "shop", RunningService.app)
-        }
         var settings = Self.configuration()
         settings.limits.requestsPerSecondPerAddress = 1
         settings.quotas = [.init(name: "one", per: .key, limit: 1, window: .seconds(86_400))]
-        try await RunningService.with(settings, store: store) { (service: RunningService) async throws -> Void in
+        try await Self.withToken(settings, store) { service, token in
             var seen: Set<String> = []
             // Two seconds' worth is there at the start, and one comes back each second.
             for _ in 0..<400 where !seen.contains("429 limit.address") {
