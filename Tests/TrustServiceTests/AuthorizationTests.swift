@@ -201,7 +201,7 @@ import TrustStores
     }
 
     /// A good token that is refused costs the caller's limit as a bad one does.
-    @Test(arguments: ["app=bank&simulated=allow", "simulated=allow&quota=one", ""])
+    @Test(arguments: ["app=bank&simulated=allow", "simulated=allow&quota=one", "simulated=allow&once=consume", ""])
     func refusalsOfGoodTokensAreLimited(_ query: String) async throws {
         let store = InMemoryTrustStore()
         var settings = Self.configuration()

@@ -51,6 +51,9 @@ package struct Problem: Error, Sendable, Equatable {
         Int(min(max(1, instant.timeIntervalSince(now).rounded(.up)), 1e9))
     }
 
+    /// Whether it is about the caller's token, and neither a fault of ours nor a mistake in what a gateway asks.
+    var refusesCaller: Bool { (400..<500).contains(status) && code != .requestMalformed }
+
     package static func == (left: Problem, right: Problem) -> Bool { left.code == right.code }
 
     /// The document that is sent.

@@ -120,7 +120,7 @@ struct ServiceResponder: HTTPResponder {
             host: request.head.authority)
         do {
             return try await route.handler(call)
-        } catch let problem as Problem where route.access == .open && [401, 403, 429].contains(problem.status) {
+        } catch let problem as Problem where route.access == .open && problem.refusesCaller {
             // A gateway asks for everybody from one address: only what is refused counts against the limit.
             try limit(caller, address)
             throw problem

@@ -75,7 +75,6 @@ extension ProofIntake {
         case .existing(let key): return RegisteredKey(key: try await trusted.trusted(key).get(), isNew: false)
         case .refused(let refusal): throw ProofRefusal(refusal.code).needingNewKey
         case .exhausted(let until):
-            observer.count("attestations.over.limit")
             throw Problem(
                 .limitKeys, retryAfterSeconds: Problem.seconds(until: until, from: call.now),
                 evidence: "limits.newKeysPerUser or limits.newKeysPerAddress")
