@@ -78,13 +78,16 @@ extension StoreContract {
             registration.draws = draws
             return (key: registration, challenge: Sample.challenge())
         }
-        let outcomes = try await race(20) {
-            try await nodes[$0 % 2].insert(sent[$0].key, spending: sent[$0].challenge, at: Sample.now)
+        let outcomes = try await race(20) { index in
+            let outcome = try await nodes[index % 2].insert(
+                sent[index].key, spending: sent[index].challenge, at: Sample.now)
+            return (index, outcome)
         }
-        try expect(outcomes.count { if case .inserted = $0 { true } else { false } }, is: 3)
-        try expect(outcomes.count { $0 == .exhausted(until: Sample.now + 60) }, is: 17)
-        for (outcome, sent) in zip(outcomes, sent) {
-            let isStored = outcome != .exhausted(until: Sample.now + 60)
+        let exhausted = InsertOutcome.exhausted(until: Sample.now + 60)
+        try expect(outcomes.count { if case .inserted = $0.1 { true } else { false } }, is: 3)
+        try expect(outcomes.count { $0.1 == exhausted }, is: 17)
+        for (index, outcome) in outcomes {
+            let (sent, isStored) = (sent[index], outcome != exhausted)
             try expect(try await nodes[0].key(sent.key.id) != nil, is: isStored)
             try expect(try await nodes[1].isSpent(sent.challenge), is: isStored)
         }
