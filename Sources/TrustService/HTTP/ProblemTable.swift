@@ -156,7 +156,7 @@ package enum ProblemTable {
                 .operator,
                 "say simulated=allow (a gateway) or \"simulated\": \"allow\" (consume) in tests, never in production")),
         .policyUser: Entry(
-            status: 403, title: "The quota counts users, and the key has none.", retry: .newKey,
+            status: 403, title: "The quota counts users, and the key has none.", retry: .never,
             .init(
                 .backend,
                 "have the app attest with a challenge that the backend asked for with `user`; or set the quota's requireUser to false"
