@@ -174,6 +174,7 @@ let package = Package(
             resources: [
                 .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
                 .embedInCode("Migrations/0003-quotas.sql"),
+                .embedInCode("Migrations/0004-terms.sql"),
             ]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -186,6 +187,7 @@ let package = Package(
             resources: [
                 .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
                 .embedInCode("Migrations/0003-quotas.sql"),
+                .embedInCode("Migrations/0004-terms.sql"),
             ]
         ),
         library(

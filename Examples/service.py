@@ -42,9 +42,9 @@ class Service:
             time.sleep(0.05)
         sys.exit(f"{' '.join(words)} did not start:\n{open(log).read()}")
 
-    def token(self, use):
+    def token(self, use, environment="production"):
         """A token of a new key: for `many` uses or a `single` one."""
-        done = subprocess.run([sys.executable, f"{ROOT}/Examples/python-client/client.py", self.base, self.apple, "shop", APP, use],
+        done = subprocess.run([sys.executable, f"{ROOT}/Examples/python-client/client.py", self.base, self.apple, "shop", APP, use, environment],
                               capture_output=True, text=True)
         return sys.exit(done.stdout + done.stderr) if done.returncode else done.stdout.split()[-1]
 

@@ -9,7 +9,9 @@
 import express from "express";
 import { createPublicKey, verify } from "node:crypto";
 
-const { SERVICE, ISSUER, AUDIENCE, APP, SERVER_TOKEN, KEYS = "/.well-known/jwks.json", AUTHORIZE = "", PORT = "0" } = process.env;
+const { SERVICE, ISSUER, AUDIENCE, APP, SERVER_TOKEN, KEYS = "/.well-known/jwks.json", ENVIRONMENT = "production", PORT = "0" } = process.env;
+// Simulated devices have an issuer of their own: tests name it, production never does.
+const SIMULATED = ISSUER.endsWith("/simulator");
 
 class Refusal extends Error {
   constructor(status, code, pause) { super(code); Object.assign(this, { status, code, pause }); }
@@ -44,8 +46,10 @@ async function signed(token, singleUse) {
   const claims = read(body);
   if (!(claims.exp > Date.now() / 1000) || claims.iss !== ISSUER || claims.aud !== AUDIENCE) throw invalid();
   if (claims.sub !== APP) throw new Refusal(403, "policy.app");
+  if (claims.env !== ENVIRONMENT) throw new Refusal(403, "policy.environment");
+  if (claims.sim !== SIMULATED) throw new Refusal(403, "policy.simulated");
   // Only the service can tell a single-use token from its copy; a reusable token is not a single-use token.
-  if (Boolean(claims.singleUse) !== singleUse) throw invalid();
+  if (Boolean(claims.singleUse) !== singleUse) throw singleUse ? new Refusal(400, "token.not-single-use") : new Refusal(403, "token.single-use");
   return claims;
 }
 
@@ -64,13 +68,13 @@ const proofs = {
   signature: (token) => signed(token, false),
   service: async (token) => {
     const claims = await signed(token, false);
-    await ask("/v1/authorize" + AUTHORIZE, { headers: { authorization: `Bearer ${token}` } });
+    await ask(`/v1/authorize?env=${ENVIRONMENT}${SIMULATED ? "&simulated=allow" : ""}`, { headers: { authorization: `Bearer ${token}` } });
     return claims;
   },
   once: async (token) => {
     const claims = await signed(token, true);
     const headers = { authorization: `Bearer ${SERVER_TOKEN}`, "content-type": "application/json" };
-    await ask("/v1/tokens/consume", { method: "POST", headers, body: JSON.stringify({ token }) });
+    await ask("/v1/tokens/consume", { method: "POST", headers, body: JSON.stringify({ token, environment: ENVIRONMENT, ...(SIMULATED && { simulated: "allow" }) }) });
     return claims;
   },
 };

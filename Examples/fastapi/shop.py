@@ -18,6 +18,9 @@ import jwt
 from fastapi import Depends, FastAPI, Header, HTTPException
 
 SERVICE, ISSUER, AUDIENCE, APP = (os.environ[name] for name in ("SERVICE", "ISSUER", "AUDIENCE", "APP"))
+ENVIRONMENT = os.environ.get("ENVIRONMENT", "production")
+# Simulated devices have an issuer of their own: tests name it, production never does.
+SIMULATED = ISSUER.endswith("/simulator")
 KEYS = os.environ.get("KEYS", "/.well-known/jwks.json")
 
 
@@ -74,14 +77,18 @@ def signed(token, single_use):
         if key is None:
             raise jwt.InvalidTokenError("an unknown key")
         claims = jwt.decode(token, key, algorithms=["ES256"], issuer=ISSUER, audience=AUDIENCE,
-                            options={"require": ["exp", "iat", "jti", "sub", "key", "tier", "env"]})
+                            options={"require": ["exp", "iat", "jti", "sub", "key", "tier", "env", "sim"]})
     except jwt.PyJWTError:
         raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"}) from None
     if claims["sub"] != APP:
         raise HTTPException(403, "policy.app")
+    if claims["env"] != ENVIRONMENT:
+        raise HTTPException(403, "policy.environment")
+    if claims["sim"] is not SIMULATED:
+        raise HTTPException(403, "policy.simulated")
     # Only the service can tell a single-use token from its copy; a reusable token is not a single-use token.
     if bool(claims.get("singleUse")) != single_use:
-        raise HTTPException(401, "token.invalid", {"WWW-Authenticate": "Bearer"})
+        raise HTTPException(400, "token.not-single-use") if single_use else HTTPException(403, "token.single-use")
     return claims
 
 
@@ -91,7 +98,7 @@ def checked(token: str = Depends(bearer)):
 
 def authorized(token: str = Depends(bearer)):
     claims = signed(token, single_use=False)
-    query = os.environ.get("AUTHORIZE", "")
+    query = f"?env={ENVIRONMENT}" + ("&simulated=allow" if SIMULATED else "")
     ask(urllib.request.Request(f"{SERVICE}/v1/authorize{query}", headers={"Authorization": "Bearer " + token}))
     return claims
 
@@ -99,7 +106,8 @@ def authorized(token: str = Depends(bearer)):
 def spent(token: str = Depends(bearer)):
     claims = signed(token, single_use=True)
     headers = {"Authorization": "Bearer " + os.environ["SERVER_TOKEN"], "Content-Type": "application/json"}
-    ask(urllib.request.Request(SERVICE + "/v1/tokens/consume", json.dumps({"token": token}).encode(), headers))
+    wanted = {"token": token, "environment": ENVIRONMENT, **({"simulated": "allow"} if SIMULATED else {})}
+    ask(urllib.request.Request(SERVICE + "/v1/tokens/consume", json.dumps(wanted).encode(), headers))
     return claims
 
 

@@ -30,13 +30,16 @@ import (
 
 var service, issuer, audience, app = os.Getenv("SERVICE"), os.Getenv("ISSUER"), os.Getenv("AUDIENCE"), os.Getenv("APP")
 
+// Simulated devices have an issuer of their own: tests name it, production never does.
+var environment, simulated = setting("ENVIRONMENT", "production"), strings.HasSuffix(os.Getenv("ISSUER"), "/simulator")
+
 // Redirects are not followed: they would carry a token to somebody else.
 var client = &http.Client{Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 type claims struct {
-	Iss, Aud, Sub, Key, Tier string
-	Exp                      int64
-	SingleUse                bool
+	Iss, Aud, Sub, Key, Tier, Env string
+	Exp                           int64
+	Sim, SingleUse                bool
 }
 
 // refusal is what the client gets: a status, a code of the service, and when to try again.
@@ -134,9 +137,18 @@ func signed(token string, singleUse bool) (claims, error) {
 	if body.Sub != app {
 		return claims{}, refusal{403, "policy.app", ""}
 	}
+	if body.Env != environment {
+		return claims{}, refusal{403, "policy.environment", ""}
+	}
+	if body.Sim != simulated {
+		return claims{}, refusal{403, "policy.simulated", ""}
+	}
 	// Only the service can tell a single-use token from its copy; a reusable token is not a single-use token.
-	if body.SingleUse != singleUse {
-		return claims{}, invalid
+	if singleUse && !body.SingleUse {
+		return claims{}, refusal{400, "token.not-single-use", ""}
+	}
+	if body.SingleUse && !singleUse {
+		return claims{}, refusal{403, "token.single-use", ""}
 	}
 	return body, nil
 }
@@ -172,7 +184,11 @@ func checked(_ context.Context, token string) (claims, error) { return signed(to
 func authorized(ctx context.Context, token string) (claims, error) {
 	body, err := signed(token, false)
 	if err == nil {
-		err = ask(ctx, "GET", "/v1/authorize"+os.Getenv("AUTHORIZE"), token, nil)
+		query := "?env=" + environment
+		if simulated {
+			query += "&simulated=allow"
+		}
+		err = ask(ctx, "GET", "/v1/authorize"+query, token, nil)
 	}
 	return body, err
 }
@@ -180,7 +196,11 @@ func authorized(ctx context.Context, token string) (claims, error) {
 func spent(ctx context.Context, token string) (claims, error) {
 	body, err := signed(token, true)
 	if err == nil {
-		sent, _ := json.Marshal(map[string]string{"token": token})
+		wanted := map[string]string{"token": token, "environment": environment}
+		if simulated {
+			wanted["simulated"] = "allow"
+		}
+		sent, _ := json.Marshal(wanted)
 		err = ask(ctx, "POST", "/v1/tokens/consume", os.Getenv("SERVER_TOKEN"), sent)
 	}
 	return body, err

@@ -33,11 +33,11 @@ def digest(data):
     return base64.b64encode(hashlib.sha256(data).digest()).decode()
 
 
-def main(service, apple, app, app_id, use="many"):
+def main(service, apple, app, app_id, use="many", environment="production"):
     api, phone = f"{service}/v1/apps/{app}", f"{apple}/device/v1/devices"
     # A name that no earlier run used: a simulated phone's keys follow from it.
     device = expect(201, "phone", post(phone, {"device": f"phone-{secrets.token_hex(4)}", "os": "27.0"}))["device"]
-    key = expect(201, "key", post(f"{phone}/{device}/keys", {"app": app_id}))["keyId"]
+    key = expect(201, "key", post(f"{phone}/{device}/keys", {"app": app_id, "environment": environment}))["keyId"]
 
     challenge = expect(201, "challenge", post(f"{api}/challenges", {"purpose": "attest"}))["challenge"]
     wish = {"keyId": key, "clientDataHash": digest(base64.b64decode(challenge))}
@@ -60,4 +60,4 @@ def main(service, apple, app, app_id, use="many"):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:]) if len(sys.argv) in (5, 6) else sys.exit(__doc__)
+    main(*sys.argv[1:]) if len(sys.argv) in (5, 6, 7) else sys.exit(__doc__)

@@ -1,9 +1,9 @@
-// Checks a token of the trust service: `node check-token.mjs JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs nothing but Node 18.
+// Checks a token of the trust service: `node check-token.mjs JWKS-URL ISSUER AUDIENCE APP-ID [ENVIRONMENT] < token`. Needs nothing but Node 18.
 // Offline: a revoked key passes until its token expires. Ask /v1/authorize if that is too long.
 import { createPublicKey, verify } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-export function check(token, { keys }, issuer, audience, app, now = Date.now() / 1000) {
+export function check(token, { keys }, issuer, audience, app, environment = "production", now = Date.now() / 1000) {
   const [head, body, signature, ...rest] = token.split(".");
   if (!signature || rest.length) throw new Error("not a token");
   const read = (part) => JSON.parse(Buffer.from(part, "base64url"));
@@ -15,6 +15,8 @@ export function check(token, { keys }, issuer, audience, app, now = Date.now() /
   const claims = read(body);
   if (!(claims.exp > now)) throw new Error("expired");
   if (claims.iss !== issuer || ![].concat(claims.aud).includes(audience) || claims.sub !== app) throw new Error("a token for somebody else");
+  // Simulated devices have an issuer of their own.
+  if (claims.env !== environment || claims.sim !== issuer.endsWith("/simulator")) throw new Error("another environment, or a simulated device's token");
   // Only the service knows whether a single-use token is used for the first time: consume it there (POST /v1/tokens/consume).
   if (claims.singleUse) throw new Error("a single-use token");
   return claims;

@@ -1,4 +1,4 @@
-// Checks a token of the trust service: `go run check_token.go JWKS-URL ISSUER AUDIENCE APP-ID < token`. Needs the standard library only.
+// Checks a token of the trust service: `go run check_token.go JWKS-URL ISSUER AUDIENCE APP-ID [ENVIRONMENT] < token`. Needs the standard library only.
 // Offline: a revoked key passes until its token expires. Ask /v1/authorize if that is too long.
 package main
 
@@ -22,7 +22,7 @@ type keySet struct {
 	Keys []struct{ Kid, X, Y string } `json:"keys"`
 }
 
-func check(token string, set keySet, issuer, audience, app string, now time.Time) (map[string]any, error) {
+func check(token string, set keySet, issuer, audience, app, environment string, now time.Time) (map[string]any, error) {
 	decode := base64.RawURLEncoding.DecodeString
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -51,6 +51,10 @@ func check(token string, set keySet, issuer, audience, app string, now time.Time
 		if int64(expires) <= now.Unix() || body["iss"] != issuer || body["sub"] != app || (audiences != audience && audiences != "["+audience+"]") {
 			return nil, errors.New("expired, or a token for somebody else")
 		}
+		// Simulated devices have an issuer of their own.
+		if body["env"] != environment || body["sim"] != strings.HasSuffix(issuer, "/simulator") {
+			return nil, errors.New("another environment, or a simulated device's token")
+		}
 		// Only the service knows whether a single-use token is used for the first time: consume it there (POST /v1/tokens/consume).
 		if body["singleUse"] == true {
 			return nil, errors.New("a single-use token")
@@ -67,7 +71,11 @@ func main() {
 		err = json.NewDecoder(io.LimitReader(answer.Body, 1<<16)).Decode(&set)
 	}
 	token, _ := io.ReadAll(io.LimitReader(os.Stdin, 1<<14))
-	claims, problem := check(strings.TrimSpace(string(token)), set, os.Args[2], os.Args[3], os.Args[4], time.Now())
+	environment := "production"
+	if len(os.Args) > 5 {
+		environment = os.Args[5]
+	}
+	claims, problem := check(strings.TrimSpace(string(token)), set, os.Args[2], os.Args[3], os.Args[4], environment, time.Now())
 	if err == nil {
 		err = problem
 	}

@@ -54,8 +54,7 @@ package struct CompactToken: Sendable {
     }
 
     private static func object(_ bytes: [UInt8]) -> JSONValue? {
-        guard let value = try? JSONReader.read(bytes, limits: .outside), let members = value.members,
-            Set(members.map { UTF8Key($0.name) }).count == members.count
+        guard let value = try? JSONReader.read(bytes, limits: .outside), value.members != nil, !value.hasDoubledMember
         else { return nil }
         return value
     }

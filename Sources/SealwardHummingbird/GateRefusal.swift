@@ -27,6 +27,9 @@ public struct GateRefusal: Error, Sendable, Equatable, CustomStringConvertible {
 
     static func invalid(_ reason: String) -> GateRefusal { GateRefusal("token.invalid", 401, reason) }
 
+    /// Only the service can tell a single-use token from its copy.
+    static let singleUse = GateRefusal("token.single-use", 403, "a token for one use, which this gate does not spend")
+
     /// The gate could not check the token, so it refuses the request.
     static func unchecked(_ reason: String) -> GateRefusal {
         GateRefusal("token.unchecked", 503, reason, retryAfterSeconds: 5)

@@ -128,11 +128,9 @@ public struct TokenGate: Sendable {
         var identity = try identity(of: facts)
         switch configuration.proof.kind {
         case .signature:
-            guard !facts.isSingleUse else {
-                throw GateRefusal.invalid("a single-use token, which only the service can tell from a copy")
-            }
+            guard !facts.isSingleUse else { throw GateRefusal.singleUse }
         case .service(let quota):
-            guard !facts.isSingleUse else { throw GateRefusal.invalid("a single-use token") }
+            guard !facts.isSingleUse else { throw GateRefusal.singleUse }
             identity.quotaRemaining = try await authorize(token, quota: quota)
         case .singleUse(let serverToken):
             guard facts.isSingleUse else {
@@ -198,9 +196,7 @@ public struct TokenGate: Sendable {
 
     /// - Returns: what is left of the quota.
     private func authorize(_ token: String, quota: String?) async throws(GateRefusal) -> Int? {
-        var query = [
-            "env=\(configuration.environments.count == 1 ? configuration.environments.map(\.rawValue).joined() : "any")"
-        ]
+        var query = ["env=\(environmentTerm)"]
         if configuration.trustsSimulator { query.append("simulated=allow") }
         if let quota { query.append("quota=" + TokenGate.escaped(quota)) }
         let url = configuration.service + "/v1/authorize?" + query.joined(separator: "&")
@@ -211,8 +207,17 @@ public struct TokenGate: Sendable {
         return answer.quotaRemaining
     }
 
+    /// The environments that pass, in the words of the service.
+    private var environmentTerm: String {
+        configuration.environments.count == 1 ? configuration.environments.map(\.rawValue).joined() : "any"
+    }
+
     private func consume(_ token: String, _ serverToken: String) async throws(GateRefusal) {
-        let body: JSONValue = ["token": .string(token)]
+        var members: [JSONValue.Member] = [
+            .init("token", .string(token)), .init("environment", .string(environmentTerm)),
+        ]
+        if configuration.trustsSimulator { members.append(.init("simulated", "allow")) }
+        let body = JSONValue.object(members)
         let request = GateRequest(
             method: "POST", url: configuration.service + "/v1/tokens/consume", bearer: serverToken,
             body: body.encoded(pretty: false))

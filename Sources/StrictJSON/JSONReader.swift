@@ -273,6 +273,17 @@ package struct JSONReader {
 }
 
 extension JSONValue {
+    /// Whether an object in it has two members of one name, compared by the bytes that their escapes mean: readers differ in which one counts.
+    package var hasDoubledMember: Bool {
+        switch self {
+        case .object(let members):
+            Set(members.map { UTF8Key($0.name) }).count < members.count
+                || members.contains { $0.value.hasDoubledMember }
+        case .array(let elements): elements.contains(where: \.hasDoubledMember)
+        case .null, .bool, .integer, .number, .string: false
+        }
+    }
+
     /// The members of an object, or nil for anything else.
     package var members: [Member]? {
         if case .object(let members) = self { members } else { nil }

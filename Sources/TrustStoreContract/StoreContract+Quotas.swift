@@ -15,6 +15,7 @@ extension StoreContract {
         },
         Case("a window that a wrong clock began does not last") { try await drawAfterWrongClock($0) },
         Case("quotas and subjects are counted apart, by their bytes") { try await drawApart($0) },
+        Case("a key and what it draws, all or nothing, on two nodes") { try await drawWithKey($0) },
         Case("a sweep forgets windows that are over, and no other") { try await drawAndSweep($0) },
     ]
 
@@ -66,6 +67,33 @@ extension StoreContract {
         _ = try await store.draw(draw(cost: 10), at: Sample.now + 86_400)
         let end = Sample.now + 60
         try expect(try await store.draw(draw(), at: Sample.now), is: .drawn(remaining: 9, until: end))
+    }
+
+    static func drawWithKey(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        let draws = [try draw("user", limit: 5), try draw("address", limit: 3)]
+        let sent = (0..<20).map { _ in
+            var registration = Sample.registration(user: "ann")
+            registration.draws = draws
+            return (key: registration, challenge: Sample.challenge())
+        }
+        let outcomes = try await race(20) { index in
+            let outcome = try await nodes[index % 2].insert(
+                sent[index].key, spending: sent[index].challenge, at: Sample.now)
+            return (index, outcome)
+        }
+        let exhausted = InsertOutcome.exhausted(until: Sample.now + 60)
+        try expect(outcomes.count { if case .inserted = $0.1 { true } else { false } }, is: 3)
+        try expect(outcomes.count { $0.1 == exhausted }, is: 17)
+        for (index, outcome) in outcomes {
+            let (sent, isStored) = (sent[index], outcome != exhausted)
+            try expect(try await nodes[0].key(sent.key.id) != nil, is: isStored)
+            try expect(try await nodes[1].isSpent(sent.challenge), is: isStored)
+        }
+        // The first quota had room for two more, and has it still.
+        let rest = try await nodes[0].draw(draw("user", cost: 2, limit: 5), at: Sample.now)
+        try expect(rest, is: .drawn(remaining: 0, until: Sample.now + 60))
     }
 
     static func drawApart(_ backend: Backend) async throws {

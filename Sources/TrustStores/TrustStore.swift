@@ -66,7 +66,7 @@ public protocol TrustStore: Sendable {
 
     // MARK: Keys
 
-    /// Stores a verified key with its user and receipt and spends the challenge, both or neither.
+    /// Stores a verified key with its user and receipt, spends the challenge and counts its draws, all or nothing.
     ///
     /// Of any number of concurrent callers with one key, exactly one receives `.inserted`; the byte-equal object of the same user
     /// and app receives `.existing`, whatever became of the challenge; everything else is refused and changes nothing.

@@ -7,5 +7,6 @@ import TrustStores
 enum PostgresMigrations {
     /// Every step, oldest first.
     static let all = [Migration](
-        PackageResources._001_first_sql, PackageResources._002_operators_sql, PackageResources._003_quotas_sql)
+        PackageResources._001_first_sql, PackageResources._002_operators_sql, PackageResources._003_quotas_sql,
+        PackageResources._004_terms_sql)
 }

@@ -440,9 +440,10 @@ def main(program):
     problem(
         "consume without a token", post("/v1/tokens/consume", {"token": single["token"]}), 401, "caller.unauthorized"
     )
-    a = post("/v1/tokens/consume", {"token": single["token"]}, server)
+    spending = {"token": single["token"], "simulated": "allow", "environment": "any"}
+    a = post("/v1/tokens/consume", spending, server)
     check("consume", a[0] == 200 and {"sub", "key", "tier", "jti"} <= set(a[1]), a[:2])
-    problem("consume again", post("/v1/tokens/consume", {"token": single["token"]}, server), 409, "token.spent")
+    problem("consume again", post("/v1/tokens/consume", spending, server), 409, "token.spent")
     problem("consume another", post("/v1/tokens/consume", {"token": d["token"]}, server), 400, "token.not-single-use")
     problem("consume junk", post("/v1/tokens/consume", {"token": "x"}, server), 401, "token.invalid")
     problem("singleUse is no flag", post(A + "/tokens", {**signed(p), "singleUse": "yes"}), 400, "request.malformed")

@@ -86,6 +86,26 @@ import Testing
         #expect(try String(contentsOfFile: other, encoding: .utf8).hasSuffix("kept"))
     }
 
+    /// Nobody else has the keys of a simulator that was started without a seed, and its seed can be used again.
+    @Test func withoutASeedEachStartHasItsOwn() async throws {
+        var keys: [String] = []
+        var seed: String?
+        for _ in 0..<3 {
+            let folder = try TemporaryDirectory()
+            let words = ["simulate", "apple", "--team", "SIMTEAM001:SIMKEY0001", "--key-folder", folder.path("")]
+            let apple = try await ListeningProgram(words + (keys.count == 2 ? ["--seed", seed ?? ""] : []), in: folder)
+            #expect(apple.stop() == 0)
+            let log = try #require(
+                try FileManager.default.contentsOfDirectory(atPath: folder.path("")).first { $0.hasPrefix("log-") })
+            let text = try String(contentsOfFile: folder.path(log), encoding: .utf8)
+            let said = text.firstMatch(of: #/seed (\d+), made for this start/#)
+            #expect((said == nil) == (keys.count == 2))
+            if let said { seed = String(said.1) }
+            keys.append(try String(contentsOfFile: folder.path("AuthKey_SIMKEY0001.p8"), encoding: .utf8))
+        }
+        #expect(keys[0] != keys[1] && keys[1] == keys[2])
+    }
+
     @Test func devicecheckSaysWhyItCannot() throws {
         let folder = try TemporaryDirectory()
         try "AAAA".write(toFile: folder.path("token"), atomically: true, encoding: .utf8)

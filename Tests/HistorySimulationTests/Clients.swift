@@ -120,7 +120,8 @@ final class Clients: Sendable {
                 request: .authorize(token.facts, cost: cost))
         case .consume(let number):
             guard let token = held.withLock({ $0.tokens[number] }) else { return nil }
-            return post("/v1/tokens/consume", ["token": .string(token.text)], .server, .consume(token.facts))
+            let body: JSONValue = ["token": .string(token.text), "environment": "any", "simulated": "allow"]
+            return post("/v1/tokens/consume", body, .server, .consume(token.facts))
         case .revoke(let key):
             guard let path = path(of: key) else { return nil }
             return post(path + "/revoke", [:], .admin, .revoke(key: key))

@@ -37,7 +37,7 @@ import TrustPolicy
         ("exp", .integer(.max), "passed"), ("iat", .integer(1_800_000_061), "token.invalid"),
         ("iat", .integer(1_800_000_060), "passed"), ("sim", .bool(true), "token.invalid"),
         ("sim", nil, "token.invalid"),
-        ("singleUse", .bool(true), "token.invalid"), ("singleUse", .string("yes"), "token.invalid"),
+        ("singleUse", .bool(true), "token.single-use"), ("singleUse", .string("yes"), "token.single-use"),
         ("singleUse", .bool(false), "passed"), ("more", "ignored", "passed"),
     ]
 
@@ -243,6 +243,8 @@ import TrustPolicy
         let token = try TestToken(key).with("singleUse", .bool(true)).text()
         #expect(await gate.judge(token: token).code == "passed")
         #expect(service.last?.bearer == "secret" && service.last?.method == "POST")
+        let asked = try JSONReader.read(service.last?.body ?? [])
+        #expect(asked.member("environment") == "production" && asked.member("simulated") == nil)
         service.change { $0.consume = GateAnswer(status: 409, body: Array(#"{"code":"token.spent"}"#.utf8)) }
         #expect(await gate.judge(token: token).code == "token.spent")
         // A wrong credential of the server is not the app's fault.

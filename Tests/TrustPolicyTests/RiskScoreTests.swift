@@ -14,6 +14,15 @@ import Testing
         let change: @Sendable (inout RiskSignals) -> Void
     }
 
+    @Test func reasonsHaveTheContractsNames() {
+        var signals = RiskSignals()
+        #expect(RiskScore(signals).reasons == [])
+        signals.isNewKey = true
+        #expect(RiskScore(signals).reasons == ["newKey"] && RiskScore(signals).points == 0)
+        (signals.metric, signals.hasCategorySurprise, signals.unsupportedReports) = (.max, true, 9)
+        #expect(RiskScore(signals).reasons == ["newKey", "riskAboveBaseline", "category"])
+    }
+
     static let singles: [Case] = [
         Case(testDescription: "unsupported", codes: ["risk.unsupported"], tier: .high) { $0.unsupportedReports = 1000 },
         Case(testDescription: "transient", codes: ["risk.failures.transient"], tier: .high) {

@@ -20,8 +20,11 @@ import _CryptoExtras
 @Suite struct AppCheckTokenTests {
     private static let debugToken = "3F2504E0-4F89-41D3-9A0C-0305E82C3301"
 
-    private static func debug(_ name: String, expires: Date? = nil) -> Configuration.AppCheck.DebugToken {
-        .init(name: name, digest: Array(SHA256.hash(data: Data(debugToken.utf8))), expires: expires)
+    private static func debug(
+        _ name: String, _ token: String = debugToken, app: String = "shop",
+        expires: Date = Date(timeIntervalSinceNow: 86_400)
+    ) -> Configuration.AppCheck.DebugToken {
+        .init(name: name, digest: Array(SHA256.hash(data: Data(token.utf8))), app: app, expires: expires)
     }
 
     private func authorize(
@@ -37,7 +40,7 @@ import _CryptoExtras
             let phone = await AppCheckPhone(service)
             let (keyId, _, token) = try await phone.attested()
             for (query, verdict) in [
-                ("simulated=allow", "204"), ("", "401 token.invalid"), ("simulated=allow&app=shop", "204"),
+                ("simulated=allow", "204"), ("", "403 policy.simulated"), ("simulated=allow&app=shop", "204"),
                 ("simulated=allow&app=bank", "403 policy.app"), ("simulated=allow&tier=low", "204"),
                 ("simulated=allow&env=development", "403 policy.environment"), ("simulated=allow&env=any", "204"),
                 ("simulated=allow&debug=allow", "204"), ("debug=yes", "400 request.malformed"),
@@ -77,6 +80,115 @@ import _CryptoExtras
             #expect(try await authorize(service, "simulated=allow", token).verdict == "403 key.revoked")
             service.clock.advance(3601)
             #expect(try await authorize(service, "debug=allow", debug).verdict == "401 token.invalid")
+        }
+    }
+
+    /// A debug token is its app's, when it is exchanged and when what it got is used; each app has a count of its own.
+    @Test func aDebugTokenIsGoodForItsAppAlone() async throws {
+        let other = "1:1234567890:ios:0a1b2c3d4e5f6071"
+        let settings = AppCheckTests.configuration(
+            {
+                $0.apps.append(AuthorizationTests.configuration().apps[1])
+                $0.quotas = [.init(name: "q", per: .key, limit: 2, window: .seconds(60))]
+            },
+            appCheck: {
+                $0.apps[other] = "bank"
+                $0.debugTokens = [Self.debug("ci"), Self.debug("bank-ci", "another debug token", app: "bank")]
+            })
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let phone = await AppCheckPhone(service)
+            func exchange(_ token: String, _ app: String) async throws -> Reply {
+                try await phone.call("exchangeDebugToken", [.init("debugToken", .string(token))], app: app)
+            }
+            #expect(AppCheckPhone.verdict(try await exchange(Self.debugToken, other)) == "403 PERMISSION_DENIED")
+            let ofShop = try #require(try await exchange(Self.debugToken, AppCheckPhone.id)["token"]?.text)
+            let ofBank = try #require(try await exchange("another debug token", other)["token"]?.text)
+            #expect(try await authorize(service, "debug=allow&app=bank", ofShop).verdict == "403 policy.app")
+            for token in [ofShop, ofBank] {
+                for verdict in ["204", "204", "429 policy.quota"] {
+                    #expect(try await authorize(service, "debug=allow&quota=q", token).verdict == verdict)
+                }
+            }
+            #expect(try await authorize(service, "debug=allow", ofBank).headers["x-sealward-key"] == "debug:bank-ci")
+        }
+    }
+
+    /// Who checks offline with the published keys lets no debug token or simulated device in, unless simulated devices are allowed.
+    @Test func whatNoDeviceProvedHasAKeyOfItsOwn() async throws {
+        func kid(_ token: String?) throws -> String {
+            let head = try #require(token?.split(separator: ".").first.flatMap { Base64.decodeURL(String($0)) })
+            return try #require(try JSONReader.read(head).member("kid")?.text)
+        }
+        func kids(_ service: RunningService, _ query: String) async throws -> [String] {
+            (try await service.get("/v1/jwks\(query)")["keys"]?.elements ?? []).compactMap { $0.member("kid")?.text }
+        }
+        func settings(_ simulated: Configuration.AppCheck.Simulated) -> Configuration {
+            AppCheckTests.configuration(appCheck: {
+                $0.simulated = simulated
+                $0.debugTokens = [Self.debug("ci")]
+            })
+        }
+        func check(_ service: RunningService, _ simulated: Configuration.AppCheck.Simulated) async throws -> String {
+            let phone = await AppCheckPhone(service)
+            let reply = try await phone.call("exchangeDebugToken", [.init("debugToken", .string(Self.debugToken))])
+            let debug = try kid(reply["token"]?.text)
+            let published = try await kids(service, "")
+            #expect(published.contains(debug) == (simulated == .allow))
+            #expect(Set(try await kids(service, "?for=debug")) == Set(published + [debug]))
+            #expect(try await kids(service, "?alt=json") == published)
+            #expect(AppCheckPhone.verdict(try await service.get("/v1/jwks?for=all")) == "400 INVALID_ARGUMENT")
+            if simulated == .allow { #expect(try kid(try await phone.attested().token) == debug) }
+            return debug
+        }
+        let store = InMemoryTrustStore()
+        try await RunningService.with(settings(.refuse), store: store) { (left: RunningService) async throws -> Void in
+            let key = try await check(left, .refuse)
+            try await RunningService.with(settings(.allow), store: store) {
+                (right: RunningService) async throws -> Void in
+                #expect(try await check(right, .allow) == key, "the store keeps the key")
+            }
+        }
+    }
+
+    @Test func guessesOfDebugTokensAreLimited() async throws {
+        let settings = AppCheckTests.configuration(appCheck: { $0.debugTokens = [Self.debug("ci")] })
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let phone = await AppCheckPhone(service)
+            func exchange(_ token: String) async throws -> String {
+                AppCheckPhone.verdict(try await phone.call("exchangeDebugToken", [.init("debugToken", .string(token))]))
+            }
+            for _ in 0..<30 { #expect(try await exchange(Self.debugToken) == "200") }
+            var seen: [String] = []
+            for guess in 0..<200 where seen.last != "429 RESOURCE_EXHAUSTED" {
+                seen.append(try await exchange("guess \(guess)"))
+            }
+            #expect(seen.last == "429 RESOURCE_EXHAUSTED" && seen.contains("403 PERMISSION_DENIED"))
+        }
+    }
+
+    /// Limited-use tokens pass a gateway only if it spends them, and then once, whoever spends them.
+    @Test func limitedUseTokensAreSpentByGatewaysToo() async throws {
+        try await RunningService.with(AppCheckTests.configuration()) { (service: RunningService) async throws -> Void in
+            let phone = await AppCheckPhone(service)
+            let (keyId, artifact, _) = try await phone.attested()
+            func limited() async throws -> String {
+                let reply = try await phone.call(
+                    "exchangeAppAttestAssertion", try await phone.assertion(keyId, artifact, limitedUse: true))
+                return try #require(reply["token"]?.text)
+            }
+            let first = try await limited()
+            #expect(try await authorize(service, "simulated=allow", first).verdict == "403 token.single-use")
+            #expect(try await authorize(service, "simulated=allow&once=consume", first).verdict == "204")
+            #expect(try await authorize(service, "simulated=allow&once=consume", first).verdict == "409 token.spent")
+            let beta = "/v1beta/projects/shop-project:verifyAppCheckToken"
+            let again = try await service.post(
+                beta, ["appCheckToken": .string(first)], token: RunningService.serverToken)
+            #expect(again["alreadyConsumed"] == true)
+            let second = try await limited()
+            let body: JSONValue = ["token": .string(second), "simulated": "allow"]
+            let spent = try await service.post("/v1/tokens/consume", body, token: RunningService.serverToken)
+            #expect(spent["key"]?.text == keyId && spent["reasons"] == ["newKey"], "\(spent.verdict)")
+            #expect(try await authorize(service, "simulated=allow&once=consume", second).verdict == "409 token.spent")
         }
     }
 
@@ -173,12 +285,14 @@ import _CryptoExtras
         let settings = Configuration.AppCheck(
             projectNumber: String(repeating: "1", count: 20), projectId: String(repeating: "p", count: 64),
             keyPEMs: [longest.pemRepresentation], apps: [:])
-        let tokens = try #require(AppCheckTokens(settings))
+        let tokens = try #require(AppCheckTokens(settings, testPEM: longest.pemRepresentation))
         let issued = try tokens.issue(
             .key(Data(repeating: 255, count: 32).base64EncodedString(), environment: "development", simulated: true),
-            appId: String(repeating: "1", count: 128), tier: "standard", limitedUse: false,
+            appId: String(repeating: "1", count: 128),
+            trust: JudgedTrust(tier: "standard", reasons: ["newKey", "riskAboveBaseline", "category"]),
+            limitedUse: true,
             identifier: [UInt8](repeating: 255, count: 16), at: Date())
-        #expect(try tokens.read(issued.token, at: Date()).tier == "standard")
+        #expect(try tokens.read(issued.token, at: Date()).trust.tier == "standard")
         #expect(issued.token.utf8.count + 684 <= CompactToken.limit)
     }
 
@@ -281,8 +395,8 @@ import _CryptoExtras
     @Test func theContractsKeysAreRead() throws {
         let digest = String(repeating: "ab", count: 32)
         let read = outcome(
-            "{\(Self.whole), \"ttlSeconds\": 1800, \"debugTokensFile\": \"d\", \"simulated\": \"allow\"}",
-            files: ["d": #"[{"name": "ci", "sha256": "\#(digest)", "expires": "2027-01-01"}]"#])
+            "{\(Self.whole), \"ttlSeconds\": 1800, \"debugTokensFile\": \"d\", \"allowDebugTokens\": true, \"simulated\": \"allow\"}",
+            files: ["d": "[\(Self.entry(digest))]"])
         guard case .configuration(let settings) = read, let appCheck = settings.appCheck else {
             throw Failure("\(read)")
         }
@@ -296,6 +410,34 @@ import _CryptoExtras
         #expect(plain.appCheck?.debugTokens.isEmpty == true)
         // A debug token is a door for people without a device: the log says that it is open.
         #expect(settings.warnings.contains { $0.contains("debug tokens are accepted (1)") } && plain.warnings.isEmpty)
+    }
+
+    /// An entry of the file that ends in `days`.
+    private static func entry(_ digest: String, app: String = "shop", days: Double = 30) -> String {
+        let end = Timestamps.text(Date(timeIntervalSinceNow: days * 86_400))
+        return #"{"name": "ci", "sha256": "\#(digest)", "app": "\#(app)", "expires": "\#(end)"}"#
+    }
+
+    /// Debug tokens end, are of an app, and are no part of production unless that is said.
+    @Test func debugTokensHaveBounds() throws {
+        let digest = String(repeating: "ab", count: 32)
+        func issues(_ entry: String, _ more: String = ", \"allowDebugTokens\": true") -> [String] {
+            self.issues("{\(Self.whole), \"debugTokensFile\": \"d\"\(more)}", files: ["d": "[\(entry)]"])
+        }
+        #expect(issues(Self.entry(digest)) == [])
+        #expect(issues(Self.entry(digest, days: 365.9)) == [] && issues(Self.entry(digest, days: -1)) == [])
+        #expect(issues(Self.entry(digest, days: 367)) == ["appCheck.debugTokensFile[0].expires"])
+        #expect(issues(Self.entry(digest, app: "bank")) == ["appCheck.debugTokensFile[0].app"])
+        #expect(issues(Self.entry(digest), "") == ["appCheck.debugTokensFile"])
+        #expect(issues(Self.entry(digest), ", \"allowDebugTokens\": false") == ["appCheck.debugTokensFile"])
+        // Where a simulator is trusted, a service is for tests anyway.
+        let made = AppCheckTests.configuration(appCheck: {
+            $0.debugTokens = [.init(name: "ci", digest: [UInt8](repeating: 1, count: 32), app: "shop", expires: Date())]
+        })
+        #expect(made.issues.isEmpty)
+        var production = made
+        production.trustSimulator = nil
+        #expect(production.issues.map(\.path) == ["appCheck.debugTokensFile"])
     }
 
     @Test func whatIsWrongIsNamed() throws {
@@ -312,7 +454,8 @@ import _CryptoExtras
             ) == [
                 "appCheck.projectNumber", "appCheck.projectId", "appCheck.keyFiles[1]", "appCheck.keyFiles[2]",
                 "appCheck.apps.shop", "appCheck.apps.1:1:ios:AB", "appCheck.apps.1:1:ios:cd", "appCheck.ttlSeconds",
-                "appCheck.debugTokensFile[0].name", "appCheck.debugTokensFile[0].sha256", "appCheck.simulated",
+                "appCheck.debugTokensFile[0].name", "appCheck.debugTokensFile[0].sha256",
+                "appCheck.debugTokensFile[0].app", "appCheck.debugTokensFile[0].expires", "appCheck.simulated",
             ]
         )
         #expect(

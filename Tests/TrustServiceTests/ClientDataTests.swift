@@ -22,6 +22,30 @@ import Testing
         }
     }
 
+    /// Readers of other languages take the first or the last of two, so neither is believed.
+    @Test(arguments: [
+        (#"{"challenge":"AAEC","amount":1,"amount":1000}"#, false),
+        (#"{"challenge":"AAEC","amount":1,"\u0061mount":1000}"#, false),
+        (#"{"challenge":"AAEC","order":{"amount":1,"amount":1000}}"#, false),
+        (#"{"challenge":"AAEC","orders":[[{"amount":1},{"a":{"b":1,"b":1}}]]}"#, false),
+        (#"{"challenge":"AAEC","caf\u00e9":1,"cafe\u0301":1,"orders":[{"amount":1},{"amount":1}]}"#, true),
+    ])
+    func membersAreNamedOnce(_ text: String, _ isRead: Bool) throws {
+        let bytes = Array(text.utf8)
+        for challenge in [nil, [0, 1, 2]] as [[UInt8]?] {
+            if isRead {
+                #expect(try SignedInput.assertion(challenge: challenge, clientData: bytes).challenge == [0, 1, 2])
+            } else {
+                #expect(throws: Problem("request.malformed")) {
+                    try SignedInput.assertion(challenge: challenge, clientData: bytes)
+                }
+            }
+        }
+        if !isRead { #expect(throws: Problem("request.malformed")) { try RequestBody(bytes) } }
+        // What is not JSON is the app's own, if the challenge comes beside it.
+        #expect(throws: Never.self) { try SignedInput.assertion(challenge: [1], clientData: bytes + [0]) }
+    }
+
     @Test(arguments: [
         ("AAEC", true), ("AA==", true), ("AB==", false), ("AA", false), ("AA==\n", false), (" AA==", false),
         ("A-_A", false),

@@ -48,7 +48,8 @@ import TrustStores
         let key = StoredKey(
             record, attestedAt: Date(), counter: 0, largestGap: 0, lastUsedAt: nil, revokedAt: nil, riskMetric: nil)
         let issued = try await tokens.issue(
-            for: key, tier: "standard", singleUse: true, identifier: [UInt8](repeating: 255, count: 16), at: Date())
+            for: key, trust: JudgedTrust(tier: "standard", reasons: ["newKey", "riskAboveBaseline", "category"]),
+            singleUse: true, identifier: [UInt8](repeating: 255, count: 16), at: Date())
         #expect(issued.token.utf8.count > 3000)
         #expect(try await tokens.read(issued.token, at: Date()).sub == record.identity)
     }

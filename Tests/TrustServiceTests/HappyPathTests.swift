@@ -34,7 +34,7 @@ import Testing
             let text = try #require(token["token"]?.text)
             #expect(token["expiresIn"] == .integer(3600))
             // A simulated device's token opens a gateway that asks for it, and no other.
-            #expect(try await service.get("/v1/authorize", token: text).verdict == "401 token.invalid")
+            #expect(try await service.get("/v1/authorize", token: text).verdict == "403 policy.simulated")
             #expect(try await service.get("/v1/authorize?simulated=allow", token: text).status == 204)
             #expect(try await service.get("/v1/authorize").verdict == "401 token.missing")
         }
@@ -92,10 +92,12 @@ import Testing
             #expect(issued["expiresIn"] == .integer(300))
             let token = try #require(issued["token"])
             let text = try #require(token.text)
-            #expect(try await service.get("/v1/authorize?simulated=allow", token: text).verdict == "401 token.invalid")
+            #expect(
+                try await service.get("/v1/authorize?simulated=allow", token: text).verdict == "403 token.single-use")
             #expect(try await service.post("/v1/tokens/consume", ["token": token]).verdict == "401 caller.unauthorized")
             let spend = {
-                try await service.post("/v1/tokens/consume", ["token": token], token: RunningService.serverToken)
+                try await service.post(
+                    "/v1/tokens/consume", ["token": token, "simulated": "allow"], token: RunningService.serverToken)
             }
             let first = try await spend()
             #expect(first.status == 200)

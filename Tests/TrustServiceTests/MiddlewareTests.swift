@@ -84,7 +84,7 @@ import Testing
                 let spoiled = try await ask(good + "A")
                 #expect(spoiled.status == 401 && spoiled.text.contains("token.invalid"))
                 let single = try await ask(try await token(phone, key, singleUse: true))
-                #expect(single.status == 401 && single.text.contains("token.invalid"), "\(single)")
+                #expect(single.status == 403 && single.text.contains("token.single-use"), "\(single)")
             }
         }
     }

@@ -76,7 +76,7 @@ import TrustStoresSQLite
             for index in 0..<50 {
                 group.addTask {
                     try await nodes[index % 2].post(
-                        "/v1/tokens/consume", ["token": token], token: RunningService.serverToken
+                        "/v1/tokens/consume", ["token": token, "simulated": "allow"], token: RunningService.serverToken
                     ).status
                 }
             }

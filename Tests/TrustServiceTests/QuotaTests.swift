@@ -128,6 +128,19 @@ import TrustStores
         }
     }
 
+    /// A phone that attests a key without a name has no count of its own, if the quota asks for users.
+    @Test func aQuotaMayRequireAUser() async throws {
+        let settings = Self.configuration(
+            .init(name: "strict", per: .user, limit: 2, window: .seconds(60), requireUser: true),
+            .init(name: "loose", per: .user, limit: 2, window: .seconds(60)))
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let (named, nameless) = (try await Self.token(service, user: "ada"), try await Self.token(service))
+            #expect(try await Self.ask(service.base, nameless, "strict").verdict == "403 policy.user")
+            #expect(try await Self.ask(service.base, nameless, "loose").status == 204)
+            #expect(try await Self.ask(service.base, named, "strict").headers["x-sealward-quota-remaining"] == "1")
+        }
+    }
+
     /// A quota that cannot be counted lets nobody through.
     /// One phone gets as many tokens for device tokens as it asks for, and together they have one quota.
     @Test(arguments: [Configuration.Quota.Per.key, .user]) func deviceTokensShareOneCount(

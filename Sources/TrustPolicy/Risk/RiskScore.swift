@@ -11,6 +11,9 @@ public struct RiskScore: Sendable, Equatable {
     /// What contributed, most points first, then by code.
     public let contributions: [RiskContribution]
 
+    /// What a backend may want to know beside the tier, by the contract's names.
+    package let reasons: [String]
+
     /// The sum of the points, at most 100.
     public var points: Int { min(100, contributions.reduce(0) { $0 + $1.points }) }
 
@@ -70,6 +73,12 @@ public struct RiskScore: Sendable, Equatable {
         let marks = signals.deviceMarks.sorted()
         add(.deviceMark, 30 * marks.count, "The device is marked: \(marks.joined(separator: ", ")).")
         contributions = found.sorted { ($1.points, $0.code.rawValue) < ($0.points, $1.code.rawValue) }
+        let named: [(code: Code, name: String)] = [
+            (.metricAboveBaseline, "riskAboveBaseline"), (.category, "category"),
+        ]
+        reasons =
+            (signals.isNewKey ? ["newKey"] : [])
+            + named.filter { entry in found.contains { $0.code == entry.code } }.map(\.name)
     }
 }
 

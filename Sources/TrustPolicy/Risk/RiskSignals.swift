@@ -17,6 +17,8 @@ public struct RiskSignals: Sendable, Equatable {
     public var metric: Int?
     /// The app's usual metric.
     package var baseline: MetricBaseline?
+    /// The key is so young that nothing speaks for it yet. It costs no points.
+    package var isNewKey = false
     /// The largest jump of the counter.
     public var largestCounterGap = 0
     /// An object or key of another environment than the app's was seen for this key's user.

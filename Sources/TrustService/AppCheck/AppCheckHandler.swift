@@ -23,6 +23,14 @@ struct AppCheckHandler: Handler {
     let lifetime: Duration
     let sources: SystemSources
     let observer: RequestObserver
+    /// Wrong debug tokens of one address: ten at once, then one in six seconds.
+    private let misses = RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
+
+    init(_ parts: ServiceParts, device: DeviceBits) {
+        (live, apps, modes, proofs) = (parts.live, parts.apps, parts.modes, parts.proofs)
+        (challenges, risk, self.device) = (parts.challenges, parts.risk, device)
+        (lifetime, sources, observer) = (parts.configuration.challenges.ttl, parts.sources, parts.observer)
+    }
 
     var routes: [Route] {
         func verb(
@@ -37,10 +45,18 @@ struct AppCheckHandler: Handler {
             verb("exchangeAppAttestAssertion", exchangeAssertion),
             verb("exchangeDeviceCheckToken", asksApple: true, exchangeDeviceToken),
             verb("exchangeDebugToken", exchangeDebugToken),
-            Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.form) { _ in
-                .json(try side.tokens.published)
-            },
+            Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.form, keySet),
         ]
+    }
+
+    /// `/v1/jwks`: with `?for=debug` also the key of debug tokens and simulated devices.
+    @Sendable private func keySet(_ call: Call) async throws -> Answer {
+        let tokens = try side.tokens
+        guard let reader = call.queryValue("for") else { return .json(tokens.published) }
+        guard reader.hasSameBytes(as: "debug") else {
+            throw Problem(.requestMalformed, evidence: "for must be debug")
+        }
+        return .json(tokens.publishedForDebug)
     }
 
     private var side: AppCheckSide {
@@ -107,7 +123,7 @@ struct AppCheckHandler: Handler {
             let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
             let sealed = try served.side.artifacts.seal(artifact, appId: served.id, app: served.app.settings.id)
             let token = try issue(
-                AppCheckClaims.Subject(key), try await risk.tier(of: key, at: call.now), limitedUse, served, call)
+                AppCheckClaims.Subject(key), try await risk.trust(in: key, at: call.now), limitedUse, served, call)
             return .json(["artifact": .string(Base64.encode(sealed)), "appCheckToken": token])
         }
     }
@@ -133,7 +149,7 @@ struct AppCheckHandler: Handler {
                     throw ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment")
                 }
                 // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
-                return .json(try issue(AppCheckClaims.Subject(judged.key), judged.tier, limitedUse, served, call))
+                return .json(try issue(AppCheckClaims.Subject(judged.key), judged.trust, limitedUse, served, call))
             }
         }
     }
@@ -154,7 +170,7 @@ struct AppCheckHandler: Handler {
             } catch let fault as DeviceCheckFault where fault.code == .deviceTokenInvalid {
                 throw ProofRefusal(.deviceTokenInvalid, evidence: fault.reason)
             }
-            return .json(try issue(.device, TrustTier.low.rawValue, limitedUse, served, call))
+            return .json(try issue(.device, .lowest, limitedUse, served, call))
         }
     }
 
@@ -164,22 +180,34 @@ struct AppCheckHandler: Handler {
         let body = try AppCheckBody(call.body)
         let debugToken = try body.text(.init("debugToken", "debug_token"), limit: 1024)
         let limitedUse = try body.limitedUse()
+        let address = CallerAddress.bucket(of: call.address)
+        if let wait = misses.wait(address, at: sources.uptime()) {
+            throw Problem(
+                .limitAddress, retryAfterSeconds: max(1, Int(wait.rounded(.up))), evidence: "wrong debug tokens")
+        }
         return try await modes.counted(served.app, call, keyId: nil) {
-            guard let name = served.side.debugName(of: debugToken, at: call.now) else {
-                throw ProofRefusal(.tokenInvalid, evidence: "an unknown debug token")
+            guard let name = served.side.debugName(of: debugToken, app: served.app.settings.id, at: call.now) else {
+                _ = misses.take(address, at: sources.uptime())
+                throw ProofRefusal(.tokenInvalid, evidence: "an unknown debug token, or another app's")
             }
-            return .json(try issue(.debug(name), TrustTier.low.rawValue, limitedUse, served, call))
+            return .json(try issue(.debug(name), .lowest, limitedUse, served, call))
         }
     }
 
     private func issue(
-        _ subject: AppCheckClaims.Subject, _ tier: String, _ limitedUse: Bool, _ served: Served, _ call: Call
+        _ subject: AppCheckClaims.Subject, _ trust: JudgedTrust, _ limitedUse: Bool, _ served: Served, _ call: Call
     ) throws -> JSONValue {
         let (token, seconds) = try served.side.tokens.issue(
-            subject, appId: served.id, tier: tier, limitedUse: limitedUse, identifier: sources.random(16), at: call.now)
+            subject, appId: served.id, trust: trust, limitedUse: limitedUse, identifier: sources.random(16),
+            at: call.now)
         observer.count("tokens.issued")
         return ["token": .string(token), "ttl": .string("\(seconds)s")]
     }
+}
+
+extension JudgedTrust {
+    /// That of what proves no key.
+    fileprivate static let lowest = JudgedTrust(tier: TrustTier.low.rawValue)
 }
 
 extension AppCheckClaims.Subject {

@@ -13,7 +13,13 @@ struct AppCheckSide: Sendable {
     let artifacts: AppCheckArtifacts
 
     init(_ settings: Configuration.AppCheck, store: any TrustStore, random: (Int) -> [UInt8]) async throws {
-        guard let tokens = AppCheckTokens(settings) else {
+        var testPEM: String?
+        if settings.simulated == .allow || !settings.debugTokens.isEmpty {
+            let kept = try await store.secret(
+                named: "app-check-test-key", orElse: Array(AppCheckSide.candidate.get().utf8))
+            testPEM = String(decoding: kept, as: UTF8.self)
+        }
+        guard let tokens = AppCheckTokens(settings, testPEM: testPEM) else {
             throw StoreFault.damaged("the keys of App Check tokens cannot be used")
         }
         self.settings = settings
@@ -22,6 +28,9 @@ struct AppCheckSide: Sendable {
             secret: try await store.secret(named: "app-check-artifact", orElse: random(32)),
             project: settings.projectNumber)
     }
+
+    /// The key that this process proposes to its store: making one takes a while, and only the first of all is kept.
+    private static let candidate = Result { try RS256Key.newPEM() }
 
     /// Whether a path means this project: by its number or its id.
     func isProject(_ name: String) -> Bool {
@@ -34,23 +43,23 @@ struct AppCheckSide: Sendable {
         settings.apps.first { $0.key.hasSameBytes(as: id) }?.value
     }
 
-    /// The name of a debug token; nil for one that is unknown or over. The comparison takes the same time for each.
-    func debugName(of token: String, at now: Date) -> String? {
+    /// The name of a debug token of an app; nil for one that is unknown, over or another app's. The comparison takes the same time for each.
+    func debugName(of token: String, app: String, at now: Date) -> String? {
         let digest = Array(SHA256.hash(data: Data(token.utf8)))
         var found: Configuration.AppCheck.DebugToken?
         for entry in settings.debugTokens {
             let difference = zip(entry.digest, digest).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
             if difference == 0, found == nil { found = entry }
         }
-        return found.flatMap { $0.isGood(at: now) ? $0.name : nil }
+        return found.flatMap { $0.isGood(for: app, at: now) ? $0.name : nil }
     }
 
-    /// Whether the debug token of a name is still accepted, and with it the App Check tokens that it got.
-    func accepts(debugName: String, at now: Date) -> Bool {
-        settings.debugTokens.contains { $0.name.hasSameBytes(as: debugName) && $0.isGood(at: now) }
+    /// Whether the debug token of a name is still accepted for an app, and with it the App Check tokens that it got.
+    func accepts(debugName: String, app: String, at now: Date) -> Bool {
+        settings.debugTokens.contains { $0.name.hasSameBytes(as: debugName) && $0.isGood(for: app, at: now) }
     }
 }
 
 extension Configuration.AppCheck.DebugToken {
-    fileprivate func isGood(at now: Date) -> Bool { expires.map { now < $0 } ?? true }
+    fileprivate func isGood(for app: String, at now: Date) -> Bool { self.app.hasSameBytes(as: app) && now < expires }
 }

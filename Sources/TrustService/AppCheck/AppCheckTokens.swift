@@ -16,12 +16,23 @@ struct AppCheckClaims: Sendable, Equatable {
         case device
         /// A debug token, by its name.
         case debug(String)
+
+        /// Whether no real device was proved: a debug token, or a simulated key.
+        var isTest: Bool {
+            switch self {
+            case .key(_, _, let simulated): simulated
+            case .device: false
+            case .debug: true
+            }
+        }
     }
 
     /// The App Check id of the app.
     let appId: String
     let subject: Subject
-    let tier: String
+    let trust: JudgedTrust
+    /// Whether it is good for one use.
+    let limitedUse: Bool
     let jti: String
     /// Seconds since 1970.
     let issuedAt: Int
@@ -44,20 +55,31 @@ struct AppCheckClaims: Sendable, Equatable {
 }
 
 /// Issues and reads App Check tokens: RS256 alone, with the issuer and audiences that Google's programs ask for.
+///
+/// What no real device proved is signed by a key of its own, because programs that check tokens offline know no claim of ours.
 struct AppCheckTokens: Sendable {
     private let keys: [RS256Key]
     private let signer: RS256Key
+    /// Signs what a debug token or a simulated key got; nil if neither is accepted.
+    private let testKey: RS256Key?
     private let issuer: String
     private let audiences: [String]
     private let ttl: Duration
-    /// The public keys as a JSON Web Key Set.
+    /// The public keys as a JSON Web Key Set: those of devices, and the key of tests only if simulated devices are allowed.
     let published: JSONValue
+    /// The same with the key of tests in any case.
+    let publishedForDebug: JSONValue
+
+    /// The `alg` of its tokens.
+    static let algorithm = "RS256"
 
     /// The longest life of a limited-use token.
     static let limitedUseLimit = Duration.seconds(300)
 
     /// Nil without a key that can sign.
-    init?(_ settings: Configuration.AppCheck) {
+    ///
+    /// - Parameter testPEM: the private key for what no real device proved; nil if nothing is.
+    init?(_ settings: Configuration.AppCheck, testPEM: String?) {
         var keys: [RS256Key] = []
         for pem in settings.keyPEMs {
             guard let key = RS256Key(pem: pem) else { return nil }
@@ -69,19 +91,25 @@ struct AppCheckTokens: Sendable {
         issuer = "https://firebaseappcheck.googleapis.com/\(settings.projectNumber)"
         audiences = ["projects/\(settings.projectNumber)", "projects/\(settings.projectId)"]
         ttl = settings.ttl
-        published = ["keys": .array(keys.map(\.document))]
+        testKey = testPEM.flatMap(RS256Key.init(pem:))
+        guard (testKey == nil) == (testPEM == nil) else { return nil }
+        publishedForDebug = ["keys": .array((keys + [testKey].compactMap { $0 }).map(\.document))]
+        published = settings.simulated == .allow ? publishedForDebug : ["keys": .array(keys.map(\.document))]
     }
 
     /// A token for a proof that was accepted, and its life in seconds.
     func issue(
-        _ subject: AppCheckClaims.Subject, appId: String, tier: String, limitedUse: Bool, identifier: [UInt8],
+        _ subject: AppCheckClaims.Subject, appId: String, trust: JudgedTrust, limitedUse: Bool, identifier: [UInt8],
         at now: Date
     ) throws -> (token: String, seconds: Int) {
+        guard let signer = subject.isTest ? testKey : signer else {
+            throw Problem(.internalError, evidence: "no key for tokens of tests")
+        }
         let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl).inSeconds)
         let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
         let claims = AppCheckClaims(
-            appId: appId, subject: subject, tier: tier, jti: Base64.encodeURL(identifier), issuedAt: issuedAt,
-            expiresAt: issuedAt + seconds)
+            appId: appId, subject: subject, trust: trust, limitedUse: limitedUse, jti: Base64.encodeURL(identifier),
+            issuedAt: issuedAt, expiresAt: issuedAt + seconds)
         return (try signer.token(document(claims)), seconds)
     }
 
@@ -90,8 +118,11 @@ struct AppCheckTokens: Sendable {
             .init("iss", .string(issuer)), .init("sub", .string(claims.appId)),
             .init("aud", .array(audiences.map(JSONValue.string))), .init("iat", .integer(claims.issuedAt)),
             .init("exp", .integer(claims.expiresAt)), .init("jti", .string(claims.jti)),
-            .init("provider", .string(claims.provider.rawValue)), .init("tier", .string(claims.tier)),
+            .init("provider", .string(claims.provider.rawValue)),
         ]
+        members += claims.trust.members
+        // The same claim as in tokens of the service.
+        if claims.limitedUse { members.append(.init("singleUse", true)) }
         switch claims.subject {
         case .key(let id, let environment, let simulated):
             members += [.init("key", .string(id)), .init("env", .string(environment))]
@@ -106,8 +137,10 @@ struct AppCheckTokens: Sendable {
     ///
     /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
-        let compact = try CompactToken.read(token, algorithm: "RS256")
-        guard let key = keys.first(where: { $0.identifier.hasSameBytes(as: compact.keyId) }) else {
+        let compact = try CompactToken.read(token, algorithm: AppCheckTokens.algorithm)
+        func isNamed(_ key: RS256Key) -> Bool { key.identifier.hasSameBytes(as: compact.keyId) }
+        let testKey = testKey.flatMap { isNamed($0) ? $0 : nil }
+        guard let key = testKey ?? keys.first(where: isNamed) else {
             throw Problem(.tokenInvalid, evidence: "an unknown key")
         }
         // The signature comes first: what nobody signed is never decoded.
@@ -116,7 +149,7 @@ struct AppCheckTokens: Sendable {
         else { throw Problem(.tokenInvalid, evidence: "the signature") }
         guard document.member("iss")?.text?.hasSameBytes(as: issuer) == true,
             document.member("aud") == JSONValue.array(audiences.map(JSONValue.string)),
-            let claims = AppCheckClaims(document)
+            let claims = AppCheckClaims(document), claims.subject.isTest == (testKey != nil)
         else { throw Problem(.tokenInvalid, evidence: "the issuer or audience") }
         let seconds = now.timeIntervalSince1970
         guard seconds < Double(claims.expiresAt), Double(claims.issuedAt) <= seconds + 60 else {
@@ -130,7 +163,8 @@ extension AppCheckClaims {
     /// Reads what ``AppCheckTokens`` wrote; nil for anything else.
     fileprivate init?(_ document: JSONValue) {
         guard let appId = document.member("sub")?.text, let jti = document.member("jti")?.text,
-            let tier = document.member("tier")?.text, case .integer(let issuedAt)? = document.member("iat"),
+            let tier = document.member("tier")?.text, document.member("singleUse").map({ $0.flag != nil }) ?? true,
+            case .integer(let issuedAt)? = document.member("iat"),
             case .integer(let expiresAt)? = document.member("exp")
         else { return nil }
         let subject: Subject
@@ -146,6 +180,9 @@ extension AppCheckClaims {
             subject = .debug(name)
         case nil: return nil
         }
-        self.init(appId: appId, subject: subject, tier: tier, jti: jti, issuedAt: issuedAt, expiresAt: expiresAt)
+        let reasons = document.member("reasons")?.elements?.compactMap(\.text) ?? []
+        self.init(
+            appId: appId, subject: subject, trust: JudgedTrust(tier: tier, reasons: reasons),
+            limitedUse: document.member("singleUse")?.flag ?? false, jti: jti, issuedAt: issuedAt, expiresAt: expiresAt)
     }
 }

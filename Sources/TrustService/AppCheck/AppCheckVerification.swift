@@ -11,16 +11,17 @@ struct AppCheckBearers: Sendable {
     let live: LiveBook
     let trusted: TrustedKeys
 
-    /// The bearer of a token, with the token's claims.
+    /// A token that is good now.
     ///
     /// - Throws: ``Problem`` `token.invalid` for a token that is not ours, is over, or is of an app, a key or a debug token that is not
     ///   accepted any more; `key.revoked`. `StoreFault`.
-    func bearer(of token: String, at now: Date) async throws -> (bearer: TokenBearer, claims: AppCheckClaims) {
+    func token(_ text: String, at now: Date) async throws -> GoodToken {
         guard let side = live.current.appCheck else { throw Problem(.tokenInvalid, evidence: "App Check is off") }
-        let claims = try side.tokens.read(token, at: now)
+        let claims = try side.tokens.read(text, at: now)
         guard let name = side.app(claims.appId), let app = trusted.apps[name] else {
             throw Problem(.tokenInvalid, evidence: "an unknown app of App Check")
         }
+        let bearer: TokenBearer
         switch claims.subject {
         case .key(let id, let environment, let simulated):
             guard !simulated || side.settings.simulated == .allow else {
@@ -30,14 +31,20 @@ struct AppCheckBearers: Sendable {
             guard key.app.hasSameBytes(as: name) else {
                 throw Problem(.tokenInvalid, evidence: "an unknown device key")
             }
-            return (TokenBearer(key, tier: claims.tier), claims)
-        case .device: return (TokenBearer(app, deviceTokenTier: claims.tier), claims)
+            bearer = TokenBearer(key, tier: claims.trust.tier)
+        case .device: bearer = TokenBearer(app, deviceTokenTier: claims.trust.tier)
         case .debug(let debugName):
-            guard side.accepts(debugName: debugName, at: now) else {
+            guard side.accepts(debugName: debugName, app: name, at: now) else {
                 throw Problem(.tokenInvalid, evidence: "a debug token that is no longer accepted")
             }
-            return (TokenBearer(app, debugName: debugName, tier: claims.tier), claims)
+            bearer = TokenBearer(app, debugName: debugName, tier: claims.trust.tier)
         }
+        // Apart from the identifiers of single-use tokens, though no two of either are alike.
+        let spending = SingleUseToken(
+            id: "app-check:\(claims.jti)", expiresAt: Date(timeIntervalSince1970: Double(claims.expiresAt)))
+        return GoodToken(
+            bearer: bearer, jti: claims.jti, reasons: claims.trust.reasons, isSingleUse: claims.limitedUse,
+            spending: spending)
     }
 }
 
@@ -60,15 +67,13 @@ struct AppCheckVerification: Handler {
         guard let project = call.parameters["project"], live.current.appCheck?.isProject(project) == true else {
             throw Problem(.appUnknown, evidence: "no such project of App Check")
         }
-        let token = try AppCheckBody(call.body).text(.init("appCheckToken", "app_check_token"))
-        let (bearer, claims) = try await bearers.bearer(of: token, at: call.now)
+        let text = try AppCheckBody(call.body).text(.init("appCheckToken", "app_check_token"))
+        let token = try await bearers.token(text, at: call.now)
+        let bearer = token.bearer
         guard call.caller.permits(.server, app: bearer.app) else {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
-        // Apart from the identifiers of single-use tokens, though no two of either are alike.
-        let spent = SingleUseToken(
-            id: "app-check:\(claims.jti)", expiresAt: Date(timeIntervalSince1970: Double(claims.expiresAt)))
-        switch try await store.consume(spent, at: call.now) {
+        switch try await store.consume(token.spending, at: call.now) {
         case .spent: return .json([:]).about(.app(bearer.app))
         case .alreadyUsed: return .json(["alreadyConsumed": true]).about(.app(bearer.app))
         case .expired: throw Problem(.tokenInvalid, evidence: "expired")

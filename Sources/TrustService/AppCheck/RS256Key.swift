@@ -39,6 +39,9 @@ struct RS256Key: Sendable {
         ]
     }
 
+    /// A new private key of 2048 bits as PEM.
+    static func newPEM() throws -> String { try _RSA.Signing.PrivateKey(keySize: .bits2048).pemRepresentation }
+
     /// A token with these claims.
     func token(_ claims: JSONValue) throws -> String {
         let header: JSONValue = ["alg": "RS256", "typ": "JWT", "kid": .string(identifier)]

@@ -15,6 +15,7 @@ struct AppCheckSettings: Sendable {
     var apps: [String: String] = [:]
     var ttl: Duration = .seconds(3600)
     var debugTokens: [Configuration.AppCheck.DebugToken] = []
+    var allowDebugTokens = false
     var simulated = Configuration.AppCheck.Simulated.refuse
     var appCheck: Configuration.AppCheck?
 
@@ -34,7 +35,11 @@ struct AppCheckSettings: Sendable {
                 "How long a token is valid, in seconds; Google's client renews it after half of that plus five minutes."
             )
         Key("debugTokensFile", .debugTokens, \.debugTokens).otherwise("no debug tokens")
-            .means("The debug tokens of simulators and build machines, known by their hashes.")
+            .means(
+                "The debug tokens of simulators and build machines, known by their hashes. Needs `trustSimulator` or `allowDebugTokens`."
+            )
+        Key("allowDebugTokens", .flag, \.allowDebugTokens)
+            .means("Accepts debug tokens although no simulator is trusted.")
         Key("simulated", .choice, \.simulated)
             .means("`refuse` answers exchanges of simulated keys with 403, `allow` gives them tokens with `sim`.")
     } finish: { settings, _ in
@@ -43,6 +48,7 @@ struct AppCheckSettings: Sendable {
             keyPEMs: settings.keyFiles.compactMap(\.pem), apps: settings.apps)
         appCheck.ttl = settings.ttl
         appCheck.debugTokens = settings.debugTokens
+        appCheck.allowDebugTokens = settings.allowDebugTokens
         appCheck.simulated = settings.simulated
         settings.appCheck = appCheck
     }
@@ -69,6 +75,7 @@ struct DebugTokenSettings: Sendable {
 
     var name = ""
     var digest: [UInt8] = []
+    var app = ""
     var expires: Date?
 
     static let table = ConfigurationTable(DebugTokenSettings()) {
@@ -76,8 +83,20 @@ struct DebugTokenSettings: Sendable {
             .means("Its name in tokens, and for gateways.")
         Key("sha256", .digest, \.digest).required()
             .means("The SHA-256 of the debug token.")
-        Key("expires", .instant, \.expires).otherwise("never")
-            .means("When it expires. Tokens that it obtained are refused from then on too.")
+        Key("app", .string, \.app).required()
+            .means("The id of the app that it is good for, one of `appCheck.apps`.")
+        Key("expires", .instant, \.expires).required()
+            .means("When it expires, at most 366 days ahead. Tokens that it obtained are refused from then on too.")
+    } finish: { entry, place in
+        if let expires = entry.expires { judge(expires, at: place) }
+    }
+
+    /// Notes an end that is too far away.
+    static func judge(_ expires: Date, at place: ConfigurationPlace) {
+        let days = Configuration.AppCheck.DebugToken.longestLife
+        if expires > place.reading.now.addingTimeInterval(Double(days) * 86_400) {
+            place.member("expires").wrong("must be at most \(days) days ahead")
+        }
     }
 }
 
@@ -163,11 +182,11 @@ extension ConfigurationForm<[Configuration.AppCheck.DebugToken]> {
             of: .object(DebugTokenSettings.table), unique: [.debugToken, .debugTokenName])
         var form = Self.file("a JSON array of debug tokens") { path, text, place in
             guard let document = try? JSONReader.read(Array(text.utf8)), case .array = document else {
-                place.wrong("\(path): must be a JSON array of objects with name and sha256")
+                place.wrong("\(path): must be a JSON array of objects with name, sha256, app and expires")
                 return nil
             }
-            return list.read(document, place)?.map {
-                Configuration.AppCheck.DebugToken(name: $0.name, digest: $0.digest, expires: $0.expires)
+            return list.read(document, place)?.compactMap { entry in
+                entry.expires.map { .init(name: entry.name, digest: entry.digest, app: entry.app, expires: $0) }
             }
         }
         form.judge = { tokens, place in
@@ -175,6 +194,7 @@ extension ConfigurationForm<[Configuration.AppCheck.DebugToken]> {
                 let place = place.element(index)
                 if !NamedCredential.isName(token.name) { place.member("name").wrong("must be a printable name") }
                 if token.digest.count != 32 { place.member("sha256").wrong("must have 32 bytes") }
+                DebugTokenSettings.judge(token.expires, at: place)
             }
         }
         return form

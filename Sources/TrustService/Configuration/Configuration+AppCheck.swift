@@ -10,7 +10,7 @@ extension TrustServer.Configuration {
         public enum Simulated: String, Sendable, CaseIterable {
             /// Their exchanges are refused with 403.
             case refuse
-            /// They get tokens with `"sim": true`, signed with the same keys as all others. The program warns of it when it starts.
+            /// They get tokens with `"sim": true`, signed with a key of their own. The program warns of it when it starts.
             case allow
         }
 
@@ -18,17 +18,23 @@ extension TrustServer.Configuration {
         public struct DebugToken: Sendable, Equatable {
             package let name: String
             package let digest: [UInt8]
-            package let expires: Date?
+            package let app: String
+            package let expires: Date
+
+            /// The longest time that one may be good for, in days.
+            package static let longestLife = 366
 
             /// Makes one from its parts.
             ///
             /// - Parameters:
             ///   - name: the name under which the tokens that it got are known: at most 64 printable ASCII characters without spaces.
             ///   - digest: SHA-256 of the debug token, 32 bytes.
-            ///   - expires: from this instant on it is refused, and what it got too; nil for never.
-            public init(name: String, digest: [UInt8], expires: Date? = nil) {
+            ///   - app: the configured id of the app that it is good for.
+            ///   - expires: from this instant on it is refused, and what it got too; at most 366 days ahead.
+            public init(name: String, digest: [UInt8], app: String, expires: Date) {
                 self.name = name
                 self.digest = digest
+                self.app = app
                 self.expires = expires
             }
         }
@@ -45,6 +51,8 @@ extension TrustServer.Configuration {
         public var ttl: Duration = .seconds(3600)
         /// The accepted debug tokens; none is known by default.
         public var debugTokens: [DebugToken] = []
+        /// Whether debug tokens are accepted although no simulator is trusted, as in production.
+        public var allowDebugTokens = false
         /// What becomes of the keys of simulated devices.
         public var simulated = Simulated.refuse
 

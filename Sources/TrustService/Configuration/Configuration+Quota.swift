@@ -23,6 +23,8 @@ extension TrustServer.Configuration {
         package var limit: Int
         package var window: Duration
         package var costHeader: String?
+        /// Whether a key without a user is refused.
+        package var requireUser: Bool
 
         /// Makes one from its parts.
         ///
@@ -32,7 +34,11 @@ extension TrustServer.Configuration {
         ///   - limit: how much may be used in one window, at least 1.
         ///   - window: how long a window is, from its first request on: whole seconds, up to a year.
         ///   - costHeader: the header in which the gateway states what a request costs; nil counts each as 1.
-        public init(name: String, per: Per, limit: Int, window: Duration, costHeader: String? = nil) {
+        ///   - requireUser: whether a key without a user is refused, instead of counted by itself.
+        public init(
+            name: String, per: Per, limit: Int, window: Duration, costHeader: String? = nil, requireUser: Bool = false
+        ) {
+            self.requireUser = requireUser
             self.name = name
             self.per = per
             self.limit = limit
@@ -58,6 +64,8 @@ extension Configuration.Quota {
             .means(
                 "The header in which the gateway states what a request costs. The gateway sets it and removes the client's."
             )
+        Key("requireUser", .flag, \.requireUser)
+            .means("Refuses keys without a user; otherwise a phone gets a new count with each new key.")
     }
 }
 

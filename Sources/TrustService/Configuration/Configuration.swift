@@ -265,6 +265,13 @@ extension TrustServer.Configuration {
         /// The maximum number of open connections from one IPv4 address or IPv6 /64 network; nil for a sixteenth of all, at least 64. Trusted proxies
         /// are exempt.
         public var connectionsPerAddress: Int?
+        /// The production keys that one user of an app may register in a day; 0 for no limit.
+        public var newKeysPerUser = 50
+        /// The keys that may be registered from one IPv4 address or IPv6 /64 network in an hour; 0 for no limit. This machine and trusted
+        /// proxies are exempt.
+        public var newKeysPerAddress = 0
+        /// Whether simulated keys count too, so that a test can reach both limits.
+        package var countsSimulatedKeys = false
 
         package init() {}
     }

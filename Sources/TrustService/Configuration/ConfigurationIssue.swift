@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Findings
+import Foundation
 
 /// One thing that is wrong with a configuration: where, and why.
 package struct ConfigurationIssue: Sendable, Equatable, CustomStringConvertible {
@@ -38,11 +39,17 @@ package struct UnreadableFile: Error, Sendable {
 /// One reading of a configuration: what it may ask for, and everything that is wrong so far, so that it is reported at once.
 final class ConfigurationReading {
     let environment: [String: String]
+    /// The instant by which expiries are judged.
+    let now: Date
     fileprivate let readFile: (String) throws(UnreadableFile) -> [UInt8]
     fileprivate(set) var issues: [ConfigurationIssue] = []
 
-    init(environment: [String: String], readFile: @escaping (String) throws(UnreadableFile) -> [UInt8]) {
+    init(
+        environment: [String: String], now: Date = SystemSources.live.now(),
+        readFile: @escaping (String) throws(UnreadableFile) -> [UInt8]
+    ) {
         self.environment = environment
+        self.now = now
         self.readFile = readFile
     }
 }

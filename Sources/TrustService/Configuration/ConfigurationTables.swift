@@ -75,6 +75,17 @@ extension Configuration {
         where !known.contains(UTF8Key(app)) {
             place.member("appCheck").member("apps").member(id).wrong("must be the id of one of apps")
         }
+        guard let appCheck = configuration.appCheck, !appCheck.debugTokens.isEmpty else { return }
+        let file = place.member("appCheck").member("debugTokensFile")
+        if configuration.trustSimulator == nil, !appCheck.allowDebugTokens {
+            file.wrong(
+                "debug tokens let in who has no device, and trustSimulator says that this is no test: remove it, or set appCheck.allowDebugTokens to true"
+            )
+        }
+        let named = Set(appCheck.apps.values.map { UTF8Key($0) })
+        for (index, token) in appCheck.debugTokens.enumerated() where !named.contains(UTF8Key(token.app)) {
+            file.element(index).member("app").wrong("must be the id of one of the apps in appCheck.apps")
+        }
     }
 }
 
@@ -176,6 +187,12 @@ extension Configuration.Limits {
         .means(
             "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt. While `connections` are open, the longest idle one of the address with most makes room for the next."
         )
+        Key("newKeysPerUser", .integer(0...1_000_000), \.newKeysPerUser)
+            .means("The production keys that one user of an app may register in a day, over all nodes; 0 is no limit.")
+        Key("newKeysPerAddress", .integer(0...1_000_000), \.newKeysPerAddress)
+            .means(
+                "The keys that one IPv4 address or IPv6 /64 network may register in an hour, over all nodes; 0 is no limit. Loopback and trusted proxies are exempt."
+            )
     }
 }
 

@@ -62,6 +62,33 @@ package enum SettingChanges {
             sentence:
                 "trustedProxies: /metrics of a loopback listener is open to clients on this machine only; give clients of the proxy a token, or set internalListen"
         ),
+        Change(
+            schema: 4,
+            sentence:
+                "limits.newKeysPerUser: a user registers at most 50 production keys a day; 0 is no limit, as before"),
+        Change(
+            schema: 4,
+            sentence:
+                "appCheck.debugTokensFile: each entry needs app and expires, and without trustSimulator the file is refused; appCheck.allowDebugTokens true accepts it, as before"
+        ),
+        Change(
+            schema: 4,
+            sentence:
+                "appCheck: tokens of debug tokens and simulated devices have a key of their own, which /v1/jwks has only with simulated allow; /v1/jwks?for=debug has all keys, as before"
+        ),
+        Change(
+            schema: 4,
+            sentence:
+                "gateways: a simulated device's token is 403 and no longer 401, and so is a single-use one; limited-use App Check tokens pass with once=consume only, and every token needs a known tier"
+        ),
+        Change(
+            schema: 4,
+            sentence:
+                "backends: /v1/tokens/consume accepts production tokens of real devices only; environment any and simulated allow accept all, as before"
+        ),
+        Change(
+            schema: 4,
+            sentence: "apps: a member that is given twice in a request or in client data is refused, at any depth"),
     ]
 
     /// What changed since a schema, one sentence each without a full stop, the setting first.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Findings
+import Foundation
 package import StrictJSON
 
 /// A refusal or a fault as the caller sees it: a code, a short title, and what to do next (RFC 9457).
@@ -44,6 +45,14 @@ package struct Problem: Error, Sendable, Equatable {
         self.evidence = evidence.terminalSafe(limit: Problem.evidenceLimit - 6)
             .terminalSafe(limit: Problem.evidenceLimit - 3)
     }
+
+    /// The whole seconds until an instant, at least one: for `Retry-After`.
+    static func seconds(until instant: Date, from now: Date) -> Int {
+        Int(min(max(1, instant.timeIntervalSince(now).rounded(.up)), 1e9))
+    }
+
+    /// Whether it is about the caller's token, and neither a fault of ours nor a mistake in what a gateway asks.
+    var refusesCaller: Bool { (400..<500).contains(status) && code != .requestMalformed }
 
     package static func == (left: Problem, right: Problem) -> Bool { left.code == right.code }
 

@@ -106,8 +106,14 @@ package enum ProblemTable {
             status: 401, title: "The token is not valid.", retry: nil,
             .init(
                 .app,
-                "get a new token with a new assertion; after a revocation none is issued. A simulated device's token needs simulated=allow, and its keys are at /simulator/.well-known/jwks.json"
+                "get a new token with a new assertion; after a revocation none is issued. A debug token's needs debug=allow, and a simulated device's keys are at /simulator/.well-known/jwks.json"
             )),
+        .tokenSingleUse: Entry(
+            status: 403, title: "The token is good for one use, and this check does not spend it.", retry: .never,
+            .init(
+                .operator,
+                "add once=consume to the gateway's request, or have the backend spend the token at /v1/tokens/consume")
+        ),
         .tokenNotSingleUse: Entry(
             status: 400, title: "The token is not a single-use token.", retry: .never,
             .init(.app, "ask for the token with singleUse: true")),
@@ -147,6 +153,17 @@ package enum ProblemTable {
         .policyQuota: Entry(
             status: 429, title: "The quota is used up for now.", retry: .after,
             .init(.operator, "wait until the window ends, or raise the quota's limit if honest clients reach it")),
+        .policySimulated: Entry(
+            status: 403, title: "The token is a simulated device's.", retry: .never,
+            .init(
+                .operator,
+                "say simulated=allow (a gateway) or \"simulated\": \"allow\" (consume) in tests, never in production")),
+        .policyUser: Entry(
+            status: 403, title: "The quota counts users, and the key has none.", retry: .never,
+            .init(
+                .backend,
+                "have the app attest with a challenge that the backend asked for with `user`; or set the quota's requireUser to false"
+            )),
         .policyTier: Entry(
             status: 403, title: "The trust tier is too low.", retry: .never,
             .init(
@@ -190,6 +207,12 @@ package enum ProblemTable {
             .init(
                 .operator,
                 "raise limits.requestsPerSecondPerApp if the load is real; the app waits as long as Retry-After says")),
+        .limitKeys: Entry(
+            status: 429, title: "Too many new keys.", retry: .after,
+            .init(
+                .operator,
+                "see who makes so many keys; raise limits.newKeysPerUser or limits.newKeysPerAddress if honest phones reach it"
+            )),
         .limitLoad: Entry(
             status: 503, title: "The node has more requests than it can handle.", retry: .after,
             .init(

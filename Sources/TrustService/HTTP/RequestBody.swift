@@ -24,11 +24,8 @@ package struct RequestBody: Sendable {
         guard let list = document.members else {
             throw Problem(.requestMalformed, evidence: "the body is not an object")
         }
-        var members: [UTF8Key: JSONValue] = [:]
-        for member in list where members.updateValue(member.value, forKey: UTF8Key(member.name)) != nil {
-            throw Problem(.requestMalformed, evidence: "a member is given twice")
-        }
-        self.members = members
+        try document.refuseDoubledMember()
+        members = Dictionary(list.map { (UTF8Key($0.name), $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// A text that may be absent; at most `limit` Unicode scalars.
@@ -102,5 +99,14 @@ package struct RequestBody: Sendable {
             throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
         }
         return keyId
+    }
+}
+
+extension JSONValue {
+    /// Refuses a document in which a name is given twice, at any depth.
+    ///
+    /// - Throws: ``Problem`` `request.malformed`.
+    func refuseDoubledMember() throws(Problem) {
+        if hasDoubledMember { throw Problem(.requestMalformed, evidence: "a member is given twice") }
     }
 }

@@ -44,7 +44,7 @@ struct RequestGate: Sendable {
 
     /// Where a request counts; nil if it is never refused.
     func place(of head: HTTPRequestHead) -> Place? {
-        let end = head.uri.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+        let end = head.uri.utf8.firstIndex(of: UInt8(ascii: "?"))
         let path = end.map { String(head.uri[..<$0]) } ?? head.uri
         guard case .route(let route, _) = table.match(method: head.method.rawValue, path: path) else {
             return lanes[RequestGate.unknown].map { Place(lane: $0, route: nil) }

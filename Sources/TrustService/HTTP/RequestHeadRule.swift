@@ -17,11 +17,23 @@ enum RequestHeadRule {
         "host", "content-length", "transfer-encoding", "connection", "expect", "keep-alive", "upgrade", "te", "trailer",
     ]
 
+    /// Whether a target has the bytes of a URI and no others (RFC 3986, appendix A; RFC 9112, section 3.2): no fragment, and brackets around an
+    /// address alone.
+    private static func isTarget(_ target: String) -> Bool {
+        let isPath = target.utf8.first == UInt8(ascii: "/")
+        return target.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x5B, 0x5D: !isPath
+            case 0x22, 0x23, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D: false
+            default: 0x21...0x7E ~= byte
+            }
+        }
+    }
+
     /// Whether the head can be believed: the target and the fields that steer the connection are printable ASCII, HTTP/1.1 has one `Host`,
     /// and the length of the body is said in one way.
     static func isReadable(_ head: HTTPRequestHead) -> Bool {
-        guard head.uri.utf8.count <= targetLimit, head.uri.utf8.allSatisfy({ 0x21...0x7E ~= $0 }),
-            head.method.rawValue.utf8.count <= 64
+        guard head.uri.utf8.count <= targetLimit, isTarget(head.uri), head.method.rawValue.utf8.count <= 64
         else { return false }
         var (hosts, lengths, codings) = (0, 0, 0)
         for (name, value) in head.headers {

@@ -29,7 +29,12 @@ package final class RequestLimits: Sendable {
     ///
     /// - Parameter at: seconds of a clock that never goes back.
     /// - Returns: nil if the request may pass, otherwise after how many seconds the next token is there.
-    package func take(_ name: String, at: Double) -> Double? {
+    package func take(_ name: String, at: Double) -> Double? { count(1, name, at: at) }
+
+    /// After how many seconds a token is there; nil if one is. Takes none.
+    func wait(_ name: String, at: Double) -> Double? { count(0, name, at: at) }
+
+    private func count(_ tokens: Double, _ name: String, at: Double) -> Double? {
         buckets.withLock { buckets in
             var name = name
             if buckets[name] == nil, buckets.count >= tableLimit {
@@ -41,7 +46,7 @@ package final class RequestLimits: Sendable {
             bucket.at = max(at, bucket.at)
             defer { buckets[name] = bucket }
             guard bucket.tokens >= 1 else { return (1 - bucket.tokens) / rate }
-            bucket.tokens -= 1
+            bucket.tokens -= tokens
             return nil
         }
     }

@@ -84,7 +84,7 @@ struct ServiceResponder: HTTPResponder {
     /// The path and the query of a request.
     private static func target(of request: Request) -> (path: String, query: String) {
         let target = request.head.path ?? ""
-        let mark = target.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+        let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
         return (
             String(target[..<(mark ?? target.endIndex)]),
             mark.map { String(target[target.utf8.index(after: $0)...]) } ?? ""
@@ -123,8 +123,8 @@ struct ServiceResponder: HTTPResponder {
             address: address, correlationId: correlationId, caller: caller, now: sources.now())
         do {
             return try await route.handler(call)
-        } catch let problem as Problem where route.access == .open && problem.status == 401 {
-            // A gateway asks for everybody from one address: only what proves nothing counts against the limit.
+        } catch let problem as Problem where route.access == .open && problem.refusesCaller {
+            // A gateway asks for everybody from one address: only what is refused counts against the limit.
             try limit(caller, address)
             throw problem
         }

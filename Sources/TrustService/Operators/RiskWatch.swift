@@ -4,6 +4,7 @@
 import Findings
 import Foundation
 import Logging
+import StrictJSON
 import Synchronization
 import TrustPolicy
 import TrustStores
@@ -33,6 +34,17 @@ struct RiskStanding: Sendable {
     var alerts: [(code: Code, message: String)] = []
 }
 
+/// How far a key is trusted at this moment, and why not further.
+struct JudgedTrust: Sendable, Equatable {
+    let tier: String
+    var reasons: [String] = []
+
+    /// The members of an answer that say so.
+    var members: [JSONValue.Member] {
+        [.init("tier", .string(tier)), .init("reasons", .array(reasons.map(JSONValue.string)))]
+    }
+}
+
 /// What is known of the risk of keys and apps, without asking anybody but the store.
 struct RiskWatch: Sendable {
     let store: any TrustStore
@@ -42,9 +54,13 @@ struct RiskWatch: Sendable {
     let log: Logger
     let baselines = MetricBaselines()
 
-    /// The tier of a key, from what is known about it without asking anybody. One signal alone never makes it low.
-    func tier(of key: StoredKey, at now: Date) async throws -> String {
+    /// For how long a key is new, in seconds.
+    private static let youth: TimeInterval = 3600
+
+    /// The trust in a key, from what is known about it without asking anybody. One signal alone never makes its tier low.
+    func trust(in key: StoredKey, at now: Date) async throws -> JudgedTrust {
         var signals = RiskSignals()
+        signals.isNewKey = now.timeIntervalSince(key.attestedAt) < RiskWatch.youth
         signals.metric = key.riskMetric
         signals.baseline = baselines[key.app]
         signals.largestCounterGap = Int(key.largestGap)
@@ -58,7 +74,8 @@ struct RiskWatch: Sendable {
             } ?? 0
         signals.lacksExpectedExtensions = version >= 27 && key.validationCategory == nil
         signals.hasEnvironmentSurprise = key.environment == "development" && key.validationCategory == 4
-        return RiskScore(signals).tier.rawValue
+        let score = RiskScore(signals)
+        return JudgedTrust(tier: score.tier.rawValue, reasons: score.reasons)
     }
 
     /// Takes note of the metric in a refreshed receipt.

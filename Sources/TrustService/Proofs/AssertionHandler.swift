@@ -28,7 +28,7 @@ struct AssertionHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             try await proofs.accept(presented, app, call) { judged in
-                .json(["counter": .integer(Int(judged.advance.counter)), "tier": .string(judged.tier)])
+                .json(.object([.init("counter", .integer(Int(judged.advance.counter)))] + judged.trust.members))
             }
         }
     }
@@ -42,12 +42,16 @@ struct AssertionHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
-            let (token, seconds) = try await proofs.accept(presented, app, call) { judged in
-                try await live.current.tokens.issue(
-                    for: judged.key, tier: judged.tier, singleUse: singleUse, identifier: random(16), at: call.now)
+            let (issued, reasons) = try await proofs.accept(presented, app, call) { judged in
+                let issued = try await live.current.tokens.issue(
+                    for: judged.key, trust: judged.trust, singleUse: singleUse, identifier: random(16), at: call.now)
+                return (issued, judged.trust.reasons)
             }
             observer.count("tokens.issued")
-            return .json(["token": .string(token), "expiresIn": .integer(seconds)])
+            return .json([
+                "token": .string(issued.token), "expiresIn": .integer(issued.expiresIn),
+                "reasons": .array(reasons.map(JSONValue.string)),
+            ])
         }
     }
 }

@@ -10,8 +10,8 @@ import TrustStores
 enum ClientData {
     /// The challenge that client data holds: one JSON object with exactly one top-level string member `challenge`.
     ///
-    /// - Throws: ``Problem`` `challenge.missing`.
-    static func challenge(in bytes: [UInt8]) throws(ProofRefusal) -> [UInt8] {
+    /// - Throws: ``ProofRefusal`` `challenge.missing`; ``Problem`` `request.malformed` for another member that is given twice.
+    static func challenge(in bytes: [UInt8]) throws -> [UInt8] {
         guard let document = try? JSONReader.read(bytes, limits: .clientData), let members = document.members else {
             throw ProofRefusal(.challengeMissing, evidence: "the client data is not a JSON object")
         }
@@ -19,10 +19,19 @@ enum ClientData {
         guard named.count == 1, let text = named.first?.value.text else {
             throw ProofRefusal(.challengeMissing, evidence: "the client data has \(named.count) members `challenge`")
         }
+        try document.refuseDoubledMember()
         guard let challenge = Base64.decode(text) else {
             throw ProofRefusal(.challengeUnknown, evidence: "the challenge in the client data is not base64")
         }
         return challenge
+    }
+
+    /// Refuses client data in which a member is given twice: the app's backend could read another value than was meant. Data that is not JSON
+    /// is the app's own.
+    ///
+    /// - Throws: ``Problem`` `request.malformed`.
+    static func refuseDoubledMember(in bytes: [UInt8]) throws(Problem) {
+        try (try? JSONReader.read(bytes, limits: .clientData))?.refuseDoubledMember()
     }
 }
 
@@ -54,8 +63,9 @@ struct SignedInput {
     }
 
     /// For an assertion: the client data followed by the challenge, or the client data that holds it.
-    static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws(ProofRefusal) -> SignedInput {
+    static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws -> SignedInput {
         if let challenge {
+            try ClientData.refuseDoubledMember(in: clientData)
             return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData + challenge))
         }
         return SignedInput(

@@ -56,11 +56,14 @@ extension ProofIntake {
             throw ProofRefusal(.attestChainUntrusted, evidence: "a simulated device, which this interface refuses")
         }
         guard
-            let registration = KeyRegistration(
+            var registration = KeyRegistration(
                 proven.key, app: app.settings.id, simulatedRoots: proven.simulatedRoots, user: presented.user,
                 attestation: presented.attestation,
                 refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now))
         else { throw Problem(.internalError, evidence: "the key cannot be registered") }
+        registration.draws = newKeys.draws(
+            app: app.settings.id, user: presented.user, environment: proven.key.environment,
+            isSimulated: proven.simulated, address: call.address)
         switch try await store.insert(registration, spending: spendable, at: call.now) {
         case .inserted(let key):
             if key.simulated { app.vouchers.keep(true, for: key.id) }
@@ -71,6 +74,10 @@ extension ProofIntake {
             return RegisteredKey(key: key, isNew: true)
         case .existing(let key): return RegisteredKey(key: try await trusted.trusted(key).get(), isNew: false)
         case .refused(let refusal): throw ProofRefusal(refusal.code).needingNewKey
+        case .exhausted(let until):
+            throw Problem(
+                .limitKeys, retryAfterSeconds: Problem.seconds(until: until, from: call.now),
+                evidence: "limits.newKeysPerUser or limits.newKeysPerAddress")
         }
     }
 

@@ -15,6 +15,7 @@ struct ProofIntake: Sendable {
     let risk: RiskWatch
     let receiptPlan: ReceiptPlan
     let signals: SignalBook
+    let newKeys: NewKeyLimits
     let observer: RequestObserver
 
     /// Judges one assertion, lets the caller prepare its answer, and commits counter and challenge in one transaction. Everything that can
@@ -81,7 +82,7 @@ struct ProofIntake: Sendable {
             ).get()
             let advance = CounterAdvance(
                 keyId: key.id, counter: assertion.counter, mode: mode, challenge: spendable, expecting: expecting)
-            return JudgedAssertion(key: key, advance: advance, tier: try await risk.tier(of: key, at: call.now))
+            return JudgedAssertion(key: key, advance: advance, trust: try await risk.trust(in: key, at: call.now))
         } catch let refusal as ProofRefusal {
             throw RefusedJudgement(refusal: refusal)
         }
@@ -176,5 +177,5 @@ struct PresentedAssertion: Sendable {
 struct JudgedAssertion: Sendable {
     let key: StoredKey
     let advance: CounterAdvance
-    let tier: String
+    let trust: JudgedTrust
 }

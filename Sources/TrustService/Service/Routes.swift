@@ -36,16 +36,14 @@ extension ServiceParts {
             AuditHandler(store: store, apps: apps, sources: sources),
             RiskHandler(apps: apps, signals: signals, watch: risk),
             HealthHandler(readiness: readiness, observer: observer),
-        ] + appCheckHandlers(device, lifetime)
+        ] + appCheckHandlers(device)
     }
 
     /// The interface of App Check, if it is configured.
-    private func appCheckHandlers(_ device: DeviceBits, _ lifetime: Duration) -> [any Handler] {
+    private func appCheckHandlers(_ device: DeviceBits) -> [any Handler] {
         guard let bearers = appCheckBearers else { return [] }
         return [
-            AppCheckHandler(
-                live: live, apps: apps, modes: modes, proofs: proofs, challenges: challenges, risk: risk,
-                device: device, lifetime: lifetime, sources: sources, observer: observer),
+            AppCheckHandler(self, device: device),
             AppCheckVerification(store: store, live: live, bearers: bearers),
         ]
     }

@@ -53,6 +53,8 @@ package struct ServiceParts: Sendable {
         readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, known: known, risk: risk, receiptPlan: receiptPlan,
-            signals: signals, observer: observer)
+            signals: signals,
+            newKeys: NewKeyLimits(settings: configuration.limits, trustedProxies: configuration.trustedProxies),
+            observer: observer)
     }
 }

@@ -16,6 +16,13 @@ struct Quotas: Sendable {
     struct Draft {
         let quota: Configuration.Quota
         let cost: Int
+
+        /// Whether the quota counts this bearer.
+        ///
+        /// - Throws: ``Problem`` `policy.user`.
+        func admit(_ bearer: TokenBearer) throws(Problem) {
+            guard !quota.requireUser || bearer.user != nil else { throw Problem(.policyUser) }
+        }
     }
 
     /// Puts the counter of each quota into the registry, at zero, so that the first refusal is an increase.
@@ -68,8 +75,9 @@ struct Quotas: Sendable {
             return remaining
         case .exhausted(let until):
             observer.count("quotas.exhausted", [("quota", quota.name)])
-            let seconds = min(max(1, until.timeIntervalSince(now).rounded(.up)), 1e9)
-            throw Problem(.policyQuota, retryAfterSeconds: Int(seconds), evidence: "quota \(quota.name)")
+            throw Problem(
+                .policyQuota, retryAfterSeconds: Problem.seconds(until: until, from: now),
+                evidence: "quota \(quota.name)")
         }
     }
 

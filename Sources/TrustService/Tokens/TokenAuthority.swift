@@ -54,15 +54,15 @@ package struct TokenAuthority: Sendable {
 
     /// A token for a key that has just proved itself.
     func issue(
-        for key: StoredKey, tier: String, singleUse: Bool, identifier: [UInt8], at now: Date
+        for key: StoredKey, trust: JudgedTrust, singleUse: Bool, identifier: [UInt8], at now: Date
     ) async throws -> (token: String, expiresIn: Int) {
         let set = key.simulated ? simulated : production
         let seconds = Int(min(ttl, singleUse ? TokenAuthority.singleUseLimit : ttl).inSeconds)
         let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
         let claims = TokenClaims(
             iss: set.issuer, aud: audience, sub: key.identity, jti: Base64.encodeURL(identifier), iat: issuedAt,
-            exp: issuedAt + seconds, key: key.id.base64, tier: tier, env: key.environment, sim: key.simulated,
-            singleUse: singleUse ? true : nil)
+            exp: issuedAt + seconds, key: key.id.base64, tier: trust.tier, env: key.environment,
+            sim: key.simulated, singleUse: singleUse ? true : nil, reasons: trust.reasons)
         return (try await set.sign(claims), seconds)
     }
 

@@ -4,6 +4,19 @@
 import AppAttest
 import TrustStores
 
+/// A token that is good now, of whatever kind it is.
+struct GoodToken: Sendable {
+    let bearer: TokenBearer
+    /// The identifier in its claims.
+    let jti: String
+    /// What its issue said beside the tier.
+    let reasons: [String]
+    /// Whether it is good for one use.
+    let isSingleUse: Bool
+    /// Under which name it is spent, and when it ends.
+    let spending: SingleUseToken
+}
+
 /// Who holds a token that is good now, of whatever kind the token is: what a gateway is told of a request.
 struct TokenBearer: Sendable, Equatable {
     /// The configured id of the app.
@@ -12,7 +25,7 @@ struct TokenBearer: Sendable, Equatable {
     let identity: String
     /// The key id in standard base64. Without a key `none`, and `debug:` with its name for a debug token.
     let key: String
-    /// Who is counted by key: a key by its id, a debug token by its name, and all device tokens of an app as one, because a phone makes as
+    /// Who is counted by key: a key by its id, a debug token by its app and name, and all device tokens of an app as one, because a phone makes as
     /// many as it likes and nothing in two of them says that they are of one device.
     let subject: String
     /// The user of the key.
@@ -57,7 +70,7 @@ struct TokenBearer: Sendable, Equatable {
         self.app = app.settings.id
         identity = app.settings.appIds.first ?? ""
         key = "debug:\(debugName)"
-        subject = "debug:\(debugName)"
+        subject = "debug:\(app.settings.id.utf8.count):\(app.settings.id):\(debugName)"
         user = nil
         self.tier = tier
         environment = "debug"

@@ -22,6 +22,8 @@ package struct TokenClaims: JWTPayload, Equatable {
     package var sim: Bool
     /// Present and true in a token that must be consumed.
     package var singleUse: Bool?
+    /// What was known beside the tier. Tokens of versions that knew no reasons have none.
+    package var reasons: [String]?
 
     /// Time, issuer and audience are judged by ``TokenAuthority``, which is told the time.
     package func verify(using algorithm: some JWTAlgorithm) {}
@@ -40,6 +42,7 @@ extension TokenClaims {
         guard use == nil || use?.flag != nil else { return nil }
         self.init(
             iss: issuer, aud: audience, sub: subject, jti: identifier, iat: issuedAt, exp: expiresAt, key: key,
-            tier: tier, env: environment, sim: isSimulated, singleUse: use?.flag)
+            tier: tier, env: environment, sim: isSimulated, singleUse: use?.flag,
+            reasons: claims.member("reasons")?.elements?.compactMap(\.text))
     }
 }

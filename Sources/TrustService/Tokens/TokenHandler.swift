@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import CompactTokens
 import Findings
 import Foundation
 import HTTPTypes
 import StrictJSON
-import TrustPolicy
 import TrustStores
 
 /// What gateways and backends ask about tokens, and the keys to check them with.
@@ -37,19 +37,11 @@ struct TokenHandler: Handler {
         // What is wrong with the gateway's own words is said first, whoever asks.
         var draft: Quotas.Draft?
         if let name = wanted.quota { draft = try quotas.draft(name, call.headers) }
-        let bearer = try await bearer(call)
-        guard !bearer.simulated || wanted.allowsSimulated else {
-            throw Problem(.tokenInvalid, evidence: "a simulated device's token")
-        }
-        guard !bearer.isDebug || wanted.allowsDebug else { throw Problem(.tokenInvalid, evidence: "a debug token") }
-        if let apps = wanted.apps, !apps.contains(UTF8Key(bearer.app)) { throw Problem(.policyApp) }
-        // A debug token stands for no device, so it is of no environment of App Attest.
-        if let environment = wanted.environment, !bearer.isDebug, environment.rawValue != bearer.environment {
-            throw Problem(.policyEnvironment)
-        }
-        if let needs = wanted.tier {
-            guard let has = TrustTier(rawValue: bearer.tier), has >= needs else { throw Problem(.policyTier) }
-        }
+        let token = try await presented(call)
+        try wanted.terms.judge(token)
+        let bearer = token.bearer
+        if let draft { try draft.admit(bearer) }
+        if wanted.terms.spends { try await spend(token, at: call.now) }
         var answer = Answer.empty(wanted.success)
         answer.headers = [
             (.sealwardApp, bearer.identity), (.sealwardKey, bearer.key), (.sealwardTier, bearer.tier),
@@ -63,40 +55,64 @@ struct TokenHandler: Handler {
         return answer
     }
 
-    /// Who asks: the holder of a token of this service, or of an App Check token of it.
-    private func bearer(_ call: Call) async throws -> TokenBearer {
+    /// The token of a request: one of this service, or an App Check token of it.
+    private func presented(_ call: Call) async throws -> GoodToken {
         let appCheckTokens = appCheck == nil ? [] : call.headers[values: .firebaseAppCheck]
         guard let appCheck, let token = appCheckTokens.first else {
             guard let token = call.bearer else { throw Problem(.tokenMissing) }
-            let claims = try await tokens.read(token, at: call.now)
-            guard claims.singleUse != true else { throw Problem(.tokenInvalid, evidence: "a single-use token") }
-            return TokenBearer(try await usableKey(of: claims), tier: claims.tier)
+            return try await native(token, at: call.now)
         }
         guard appCheckTokens.count == 1, call.bearer == nil else {
             throw Problem(.requestMalformed, evidence: "more than one token")
         }
-        return try await appCheck.bearer(of: token, at: call.now).bearer
+        return try await appCheck.token(token, at: call.now)
     }
 
-    /// `POST /v1/tokens/consume`: a single-use token passes once, on any number of nodes.
-    @Sendable private func consume(_ call: Call) async throws -> Answer {
-        let token = try RequestBody(call.body).string("token")
-        let claims = try await tokens.read(token, at: call.now)
-        guard claims.singleUse == true else { throw Problem(.tokenNotSingleUse) }
+    /// A token of this service that is good now.
+    private func native(_ text: String, at now: Date) async throws -> GoodToken {
+        let claims = try await tokens.read(text, at: now)
         let key = try await usableKey(of: claims)
-        guard call.caller.permits(.server, app: key.app) else {
+        let end = Date(timeIntervalSince1970: Double(claims.exp))
+        return GoodToken(
+            bearer: TokenBearer(key, tier: claims.tier), jti: claims.jti, reasons: claims.reasons ?? [],
+            isSingleUse: claims.singleUse == true, spending: SingleUseToken(id: claims.jti, expiresAt: end))
+    }
+
+    /// `POST /v1/tokens/consume`: a single-use token, or a limited-use one of App Check, passes once, on any number of nodes.
+    @Sendable private func consume(_ call: Call) async throws -> Answer {
+        let body = try RequestBody(call.body)
+        let text = try body.string("token")
+        var terms = TokenTerms()
+        terms.spends = true
+        for (member, name) in [("app", "app"), ("environment", "env"), ("simulated", "simulated"), ("debug", "debug")] {
+            if let value = try body.optionalString(member, limit: 4096) { try terms.take(UTF8Key(name), value) }
+        }
+        let token: GoodToken
+        if let appCheck, (try? CompactToken(text, algorithm: AppCheckTokens.algorithm)) != nil {
+            token = try await appCheck.token(text, at: call.now)
+        } else {
+            token = try await native(text, at: call.now)
+        }
+        let bearer = token.bearer
+        guard call.caller.permits(.server, app: bearer.app) else {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
-        let expiry = Date(timeIntervalSince1970: Double(claims.exp))
-        switch try await store.consume(SingleUseToken(id: claims.jti, expiresAt: expiry), at: call.now) {
+        try terms.judge(token)
+        try await spend(token, at: call.now)
+        return .json([
+            "sub": .string(bearer.identity), "key": .string(bearer.key), "tier": .string(bearer.tier),
+            "reasons": .array(token.reasons.map(JSONValue.string)), "jti": .string(token.jti),
+            "env": .string(bearer.environment), "sim": .bool(bearer.simulated),
+        ]).about(KeyIdentifier(strictBase64: bearer.key).map { .key($0, app: bearer.app) } ?? .app(bearer.app))
+    }
+
+    /// Spends a token, once over all nodes.
+    private func spend(_ token: GoodToken, at now: Date) async throws {
+        switch try await store.consume(token.spending, at: now) {
         case .spent: break
         case .alreadyUsed: throw Problem(.tokenSpent)
         case .expired: throw Problem(.tokenInvalid, evidence: "expired")
         }
-        return .json([
-            "sub": .string(claims.sub), "key": .string(claims.key), "tier": .string(claims.tier),
-            "jti": .string(claims.jti), "env": .string(claims.env), "sim": .bool(claims.sim),
-        ]).about(.key(key.id, app: key.app))
     }
 
     /// The key of a token, as long as it may be used.

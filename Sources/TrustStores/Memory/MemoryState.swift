@@ -82,11 +82,19 @@ struct MemoryState {
         _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
     ) -> InsertOutcome {
         if let existing = keys[registration.id] { return registration.outcome(against: existing.key) }
-        switch spend(SpentName(challenge), at: instant) {
+        let name = SpentName(challenge)
+        switch standing(of: name, at: instant) {
         case .alreadyUsed: return .refused(.challengeUsed)
         case .expired: return .refused(.challengeExpired)
         case .spent: break
         }
+        let before = quotas
+        for draw in registration.draws {
+            guard case .exhausted(let until) = self.draw(draw, at: instant) else { continue }
+            quotas = before
+            return .exhausted(until: until)
+        }
+        spent[name.bytes] = name.expiresAt
         let key = registration.stored(at: instant)
         keys[key.id] = KeyEntry(
             key: key, window: CounterWindow(highest: 0, seen: 1),

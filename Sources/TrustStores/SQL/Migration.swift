@@ -21,7 +21,7 @@ package struct Migration: Sendable {
 extension [Migration] {
     /// The steps of every store, oldest first, with their SQL for one kind of database: the contents of the files in the order of their numbers.
     package init(_ files: [UInt8]...) {
-        let names = ["0001-first", "0002-operators", "0003-quotas"]
+        let names = ["0001-first", "0002-operators", "0003-quotas", "0004-terms"]
         self = zip(zip(1..., names), files).map { step, file in
             Migration(version: step.0, name: step.1, sql: String(decoding: file, as: UTF8.self))
         }

@@ -44,6 +44,11 @@ extension SQLTrustStore {
             if results[0].changes == 0 {
                 return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
             }
+            for draw in registration.draws {
+                if case .exhausted(let until) = try session.draw(draw, at: instant) {
+                    return .rollback(.exhausted(until: until))
+                }
+            }
             return .commit(.inserted(key))
         }
     }

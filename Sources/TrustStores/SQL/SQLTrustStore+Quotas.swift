@@ -5,20 +5,29 @@ package import Foundation
 
 extension SQLTrustStore {
     package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+        try await engine.transact { session in
+            let outcome = try session.draw(draw, at: instant)
+            if case .exhausted = outcome { return .rollback(outcome) }
+            return .commit(outcome)
+        }
+    }
+}
+
+extension SQLSession {
+    /// Counts a draw in the transaction that is open; an exhausted one changed nothing.
+    func draw(_ draw: QuotaDraw, at instant: Date) throws -> QuotaOutcome {
         let now = StoreTime.milliseconds(instant)
         let end = draw.end(from: now)
         let counting = SQLStatement(
             QuotaText.count, .bytes(draw.name), .integer(now), .integer(end), .integer(Int64(draw.cost)),
             .integer(Int64(draw.limit - draw.cost)), .integer(end + QuotaDraw.slack))
-        return try await engine.transact { session in
-            let results = try session.run([counting, SQLStatement(QuotaText.find, .bytes(draw.name))])
-            guard let changes = results.first?.changes, let row = results.last?.rows.first else {
-                throw StoreFault.damaged("a quota that was counted is missing")
-            }
-            let until = StoreTime.date(try row.integer(0))
-            guard changes == 1 else { return .rollback(.exhausted(until: until)) }
-            return .commit(.drawn(remaining: max(0, draw.limit - Int(try row.integer(1))), until: until))
+        let results = try run([counting, SQLStatement(QuotaText.find, .bytes(draw.name))])
+        guard let changes = results.first?.changes, let row = results.last?.rows.first else {
+            throw StoreFault.damaged("a quota that was counted is missing")
         }
+        let until = StoreTime.date(try row.integer(0))
+        guard changes == 1 else { return .exhausted(until: until) }
+        return .drawn(remaining: max(0, draw.limit - Int(try row.integer(1))), until: until)
     }
 }
 

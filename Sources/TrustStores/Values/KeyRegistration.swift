@@ -15,6 +15,8 @@ public struct KeyRegistration: Sendable, Equatable {
     public let receipt: ReceiptRecord
     /// When the receipt is to be refreshed first; nil for never.
     public let refreshAt: Date?
+    /// What the registration counts against, all together with the key or not at all.
+    package var draws: [QuotaDraw] = []
 
     /// Takes a key from the verifier, with its verified receipt; nothing else can be registered.
     ///
@@ -79,6 +81,8 @@ public enum InsertOutcome: Sendable, Equatable {
     case existing(StoredKey)
     /// Nothing was changed.
     case refused(InsertRefusal)
+    /// A quota of the registration has no room until the instant. Nothing was changed.
+    case exhausted(until: Date)
 }
 
 /// Why a key is not stored.

@@ -115,7 +115,7 @@ struct ServeCommand: AsyncParsableCommand {
         if settings.appCheck?.simulated == .allow {
             output.write(
                 CommandIO.lines(
-                    "WARNING: simulated devices get App Check tokens, signed with the keys of all others, with \"sim\": true."
+                    "WARNING: simulated devices get App Check tokens, signed with a key that /v1/jwks publishes, with \"sim\": true."
                 ))
         }
         for warning in settings.warnings { log.warning("\(warning)") }

@@ -31,7 +31,8 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The number that all keys, ids and chosen faults are derived from. (default: 1)", valueName: "N"))
+            "The number that all keys, ids and chosen faults are derived from: whoever knows it makes trusted devices. (default: a fresh one for each start, which is printed)",
+            valueName: "N"))
     var seed: UInt64?
 
     @Option(help: ArgumentHelp("The same number from a file; - is standard input.", valueName: "FILE"))
@@ -74,7 +75,8 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let seed = try number()
+            let given = try number()
+            let seed = given ?? UInt64.random(in: 1...UInt64.max)
             var configuration = AppleSimulatorConfiguration()
             configuration.seed = seed
             configuration.refreshAfter = .seconds(refreshAfter)
@@ -83,13 +85,19 @@ struct SimulateAppleCommand: AsyncParsableCommand {
             let simulator = try AppleSimulator(configuration: configuration)
             if let attestationRoot { try CommandIO.write(simulator.attestationRootPEM, to: attestationRoot) }
             if let receiptRoot { try CommandIO.write(simulator.receiptRootPEM, to: receiptRoot) }
+            if given == nil {
+                CommandIO.say(
+                    "seed \(seed), made for this start. For the same roots and keys next time: --seed \(seed), or that number in a file and --seed-file FILE."
+                )
+            }
             try await serve(simulator)
             return .clean
         }
     }
 
-    private func number() throws -> UInt64 {
-        guard let seedFile else { return seed ?? 1 }
+    /// The seed that was given; nil for none.
+    private func number() throws -> UInt64? {
+        guard let seedFile else { return seed }
         guard let number = UInt64(try CommandIO.token(seedFile, kind: "seed")) else {
             throw CommandFault("\(CommandIO.name(of: seedFile)): contains no seed: that is a whole number below 2^64.")
         }
@@ -172,7 +180,9 @@ struct SimulatedTeam: ExpressibleByArgument {
         guard SystemFile.isRegular(descriptor) else { throw fault("it is not a regular file") }
         let old = SystemFile.read(descriptor, at: 0, count: text.count + 1)
         guard old.fault == 0 else { throw fault(SystemFile.message(old.fault)) }
-        guard text.starts(with: old.bytes) else { throw fault("another key is there") }
+        guard text.starts(with: old.bytes) else {
+            throw fault("another key is there; the seed that made it was another one")
+        }
         guard fchmod(descriptor, 0o600) == 0 else { throw fault(SystemFile.message(errno)) }
         if old.bytes == text { return }
         let number = SystemFile.write(text, to: descriptor)

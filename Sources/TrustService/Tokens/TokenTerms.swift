@@ -1,0 +1,72 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Findings
+import TrustPolicy
+
+/// Which tokens a caller accepts: one rule for gateways (`/v1/authorize`) and backends (`/v1/tokens/consume`).
+struct TokenTerms: Equatable {
+    /// The configured ids of the apps whose tokens pass; nil for every configured app.
+    private(set) var apps: Set<UTF8Key>?
+    /// The environment whose tokens pass; nil for any. Production unless the caller says otherwise.
+    private(set) var environment: AttestationEnvironment? = .production
+    /// The lowest tier that passes.
+    private(set) var tier = TrustTier.low
+    /// Whether tokens of simulated devices pass.
+    private(set) var allowsSimulated = false
+    /// Whether tokens that a debug token of App Check got pass.
+    private(set) var allowsDebug = false
+    /// Whether the token is spent: then those that are good for one use pass, and no others.
+    var spends = false
+
+    /// Takes one term as callers write it: `app`, `env`, `tier`, `simulated`, `debug` or `once`.
+    ///
+    /// - Throws: ``Problem`` `request.malformed` for an unknown name or value.
+    mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
+        switch name {
+        case "app":
+            let ids = value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+            if ids.allSatisfy({ !$0.isEmpty }) {
+                apps = Set(ids.map { UTF8Key(String(Substring($0))) })
+                return
+            }
+        case "env":
+            environment = AttestationEnvironment.allCases.first { value.hasSameBytes(as: $0.rawValue) }
+            if environment != nil || value.hasSameBytes(as: "any") { return }
+        case "tier":
+            if let known = TrustTier.allCases.first(where: { value.hasSameBytes(as: $0.rawValue) }) {
+                tier = known
+                return
+            }
+        case "simulated":
+            allowsSimulated = value.hasSameBytes(as: "allow")
+            if allowsSimulated { return }
+        case "debug":
+            allowsDebug = value.hasSameBytes(as: "allow")
+            if allowsDebug { return }
+        case "once":
+            spends = value.hasSameBytes(as: "consume")
+            if spends { return }
+        default: break
+        }
+        throw Problem(.requestMalformed, evidence: "a term of the check has an unknown value")
+    }
+
+    /// Whether a good token passes.
+    ///
+    /// - Throws: ``Problem`` `token.single-use`, `token.not-single-use`, `policy.simulated`, `token.invalid` for a debug token, `policy.app`,
+    ///   `policy.environment`, `policy.tier`.
+    func judge(_ token: GoodToken) throws(Problem) {
+        let bearer = token.bearer
+        guard token.isSingleUse == spends else { throw Problem(spends ? .tokenNotSingleUse : .tokenSingleUse) }
+        guard !bearer.simulated || allowsSimulated else { throw Problem(.policySimulated) }
+        guard !bearer.isDebug || allowsDebug else { throw Problem(.tokenInvalid, evidence: "a debug token") }
+        if let apps, !apps.contains(UTF8Key(bearer.app)) { throw Problem(.policyApp) }
+        // A debug token stands for no device, so it is of no environment of App Attest.
+        if let environment, !bearer.isDebug, environment.rawValue != bearer.environment {
+            throw Problem(.policyEnvironment)
+        }
+        guard let has = TrustTier(rawValue: bearer.tier), has >= tier else { throw Problem(.policyTier) }
+    }
+}

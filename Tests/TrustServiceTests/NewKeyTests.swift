@@ -1,0 +1,126 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import DeviceSimulator
+import Findings
+import Foundation
+import NIOConcurrencyHelpers
+import StrictJSON
+import TLSFacts
+import Testing
+import TrustStores
+
+@testable import TrustService
+
+/// How many keys a user and an address may register, and what answers say of a young key.
+@Suite struct NewKeyTests {
+    private func configuration(_ change: (inout Configuration) -> Void) throws -> Configuration {
+        let proxy = try #require(AddressRange("127.0.0.1/32"))
+        return AppCheckTests.configuration {
+            $0.limits.countsSimulatedKeys = true
+            $0.trustedProxies = [proxy]
+            change(&$0)
+        }
+    }
+
+    private func attest(_ phone: Phone, user: String? = nil, from address: String? = nil) async throws -> Reply {
+        let (_, body) = try await phone.attestation(user: user)
+        return try await phone.service.post(
+            "/v1/apps/shop/attestations", body, headers: address.map { ["X-Forwarded-For": $0] } ?? [:])
+    }
+
+    @Test func aUserRegistersOnlySoManyKeysADayOnAllNodes() async throws {
+        let store = InMemoryTrustStore()
+        let settings = try configuration { $0.limits.newKeysPerUser = 3 }
+        try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
+            try await RunningService.with(settings, store: store, clock: left.clock) {
+                (right: RunningService) async throws -> Void in
+                let phones = [await Phone(left), await Phone(right)]
+                let replies = try await withThrowingTaskGroup(of: Reply.self) { group in
+                    for index in 0..<10 {
+                        group.addTask { try await attest(phones[index % 2], user: "ada") }
+                    }
+                    return try await group.reduce(into: [Reply]()) { $0.append($1) }
+                }
+                #expect(replies.count { $0.status == 201 } == 3)
+                let refused = replies.filter { $0.verdict == "429 limit.keys" }
+                #expect(refused.count == 7)
+                #expect(refused.allSatisfy { (1...86_400).contains(Int($0.headers["retry-after"] ?? "") ?? 0) })
+                #expect(try await attest(phones[0], user: "bob").status == 201)
+                #expect(try await attest(phones[0]).status == 201)
+                left.clock.advance(86_401)
+                // The devices of tests are certified by their clock.
+                #expect(try await attest(phones[1], user: "ada").status == 201)
+            }
+        }
+    }
+
+    /// What is refused for another reason counts nothing, and what the limit refuses may be sent again.
+    @Test func aRefusedRegistrationCountsNothing() async throws {
+        let settings = try configuration { $0.limits.newKeysPerUser = 1 }
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let (_, body) = try await phone.attestation(user: "ada")
+            phone.faults.next.withLockedValue { $0 = .otherApp }
+            #expect(try await attest(phone, user: "ada").status == 403)
+            phone.faults.next.withLockedValue { $0 = nil }
+            #expect(try await service.post("/v1/apps/shop/attestations", body).status == 201)
+            #expect(try await service.post("/v1/apps/shop/attestations", body).status == 200)
+            #expect(try await attest(phone, user: "ada").verdict == "429 limit.keys")
+        }
+    }
+
+    @Test func anAddressRegistersOnlySoManyKeysAnHourByEveryRoute() async throws {
+        let settings = try configuration { $0.limits.newKeysPerAddress = 2 }
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            for (address, status) in [
+                ("2001:db8::1", 201), ("2001:db8::ffff", 201), ("2001:db8::2", 429), ("2001:db8:0:1::1", 201),
+                ("192.0.2.1", 201), ("::ffff:192.0.2.1", 201), ("192.0.2.1", 429), ("192.0.2.2", 201),
+            ] {
+                #expect(try await attest(phone, from: address).status == status, "\(address)")
+            }
+            // This machine, which is also the trusted proxy, speaks for others.
+            for _ in 0..<4 { #expect(try await attest(phone).status == 201) }
+            let appCheck = await AppCheckPhone(service)
+            let reply = try await service.post(
+                AppCheckPhone.path("exchangeAppAttestAttestation"), .object(try await appCheck.attestation().body),
+                headers: ["X-Forwarded-For": "192.0.2.1"])
+            #expect(AppCheckPhone.verdict(reply) == "429 RESOURCE_EXHAUSTED" && reply.headers["retry-after"] != nil)
+        }
+    }
+
+    @Test func productionKeysOfRealDevicesCount() {
+        var limits = Configuration.Limits()
+        #expect(limits.newKeysPerUser == 50 && limits.newKeysPerAddress == 0)
+        limits.newKeysPerAddress = 5
+        func draws(_ environment: AttestationEnvironment, _ simulated: Bool, _ address: String = "192.0.2.1") -> [Int] {
+            NewKeyLimits(settings: limits, trustedProxies: []).draws(
+                app: "shop", user: "ada", environment: environment, isSimulated: simulated, address: address
+            ).map(\.limit)
+        }
+        #expect(draws(.production, false) == [50, 5] && draws(.development, false) == [5])
+        #expect(draws(.production, true) == [] && draws(.production, false, "::1") == [50])
+        #expect(draws(.production, false, "127.0.0.9") == [50] && draws(.production, false, "unix") == [50])
+        (limits.newKeysPerUser, limits.newKeysPerAddress) = (0, 0)
+        #expect(draws(.production, false) == [])
+    }
+
+    @Test func aYoungKeyIsSaidToBeNew() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            func reasons() async throws -> [JSONValue?] {
+                let asserted = try await phone.assert(try await phone.assertion(keyId))
+                let issued = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))
+                let claims = issued["token"]?.text?.split(separator: ".").dropFirst().first
+                let bytes = try #require(claims.flatMap { Base64.decodeURL(String($0)) })
+                return [asserted["reasons"], issued["reasons"], try JSONReader.read(bytes).member("reasons")]
+            }
+            #expect(try await reasons() == [["newKey"], ["newKey"], ["newKey"]])
+            service.clock.advance(3601)
+            #expect(try await reasons() == [[], [], []])
+        }
+    }
+}
