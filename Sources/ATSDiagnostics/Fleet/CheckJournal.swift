@@ -3,7 +3,7 @@
 
 import Crypto
 package import Findings
-import Foundation
+package import Foundation
 import StrictJSON
 
 /// The results of a run that may be stopped at any moment and taken up again: what is in the file is never asked for again.
