@@ -168,6 +168,7 @@ enum LogJudge {
         if let stream = evidence.streamError, cutNumbers.contains(stream) {
             return cut(evidence, ErrorNumber.stream(stream)?.codes ?? [])
         }
+        if evidence.urlError == -1005 { return cut(evidence, ErrorNumber.url(-1005)?.codes ?? []) }
         let codes =
             LogMeaning.codes(
                 urlError: evidence.urlError, streamError: evidence.streamError, sentence: evidence.sentence)
@@ -228,13 +229,17 @@ enum LogJudge {
         } else {
             way = " The first suspect is the network between: VPN, proxy, firewall; then the server."
         }
-        let inHandshake = evidence.urlError == -1005 ? "" : " during the TLS handshake"
+        let isLate = evidence.urlError == -1005 && evidence.streamError == nil
         let verb = codes.count == 1 && codes.first == .netReset ? "reset" : "cut"
+        fix.append(
+            isLate
+                ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash"
+                : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
+        )
         return LogFailure(
-            evidence, .network, codes, "The connection to \(host) was \(verb)\(inHandshake).\(way)",
-            fix: fix + [
-                "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
-            ])
+            evidence, .network, codes,
+            "The connection to \(host) was \(verb)\(isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
+            fix: fix)
     }
 
     // MARK: - Trust
