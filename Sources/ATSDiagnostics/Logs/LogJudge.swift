@@ -229,7 +229,7 @@ enum LogJudge {
         } else {
             way = " The first suspect is the network between: VPN, proxy, firewall; then the server."
         }
-        let isLate = evidence.urlError == -1005 && evidence.streamError == nil
+        let isLate = evidence.urlError == -1005
         let verb = codes.count == 1 && codes.first == .netReset ? "reset" : "cut"
         fix.append(
             isLate
