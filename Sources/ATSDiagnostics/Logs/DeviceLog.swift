@@ -119,9 +119,9 @@ package struct DeviceLog: Sendable {
     private mutating func closeError() {
         guard let current = open else { return }
         open = nil
-        var evidence = current.evidence
-        evidence?.streamError = evidence?.streamError ?? current.error.streamError
-        evidence?.place = current.error.place ?? evidence?.place
+        guard var evidence = current.evidence else { return add(current.error, nil, line: current.line) }
+        evidence.streamError = evidence.streamError ?? current.error.streamError
+        evidence.place = current.error.place ?? evidence.place
         add(current.error, evidence, line: current.line)
     }
 
