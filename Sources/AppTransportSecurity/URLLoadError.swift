@@ -96,7 +96,7 @@ extension URLLoadError {
     }
 
     /// The stream code that a received alert becomes. Source: Security, base/SecBase.h.
-    static func streamCode(ofAlert description: UInt8) -> Int {
+    package static func streamCode(ofAlert description: UInt8) -> Int {
         switch description {
         case 0: -9805
         case 10: -9819
