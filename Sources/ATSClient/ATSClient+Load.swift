@@ -104,7 +104,7 @@ extension LoadReport {
         case let malformed as MalformedInput: self.init(LoadFaults.badURL(malformed, url: text), after: response)
         default:
             let cancelled = ATSLoadError(
-                .noAnswer, error: URLLoadError(code: -999, message: "cancelled"),
+                .noAnswer, error: URLLoadError(-999),
                 causes: [Cause(.httpNoAnswer, "The load was cancelled.")], url: text)
             self.init(cancelled, after: response)
         }

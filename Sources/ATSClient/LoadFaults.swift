@@ -22,14 +22,14 @@ enum LoadFaults {
 
     static func badURL(_ malformed: MalformedInput, url: String) -> ATSLoadError {
         ATSLoadError(
-            .refused, error: URLLoadError(code: -1000, message: "bad URL"),
+            .refused, error: URLLoadError(-1000),
             causes: [Cause(malformed.code, malformed.reason)], url: url)
     }
 
     /// The request has no form in HTTP.
     static func unframed(_ impossible: RequestFraming.Impossible, url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .refused, error: URLLoadError(code: -1002, message: "unsupported URL"),
+            .refused, error: URLLoadError(-1002),
             causes: [Cause(.httpRequestBody, "The request cannot be sent: \(impossible.reason).")], url: url.text)
     }
 
@@ -64,7 +64,7 @@ enum LoadFaults {
         default:
             ATSLoadError(
                 .noAnswer,
-                error: URLLoadError(code: -1, message: "unknown error"),
+                error: URLLoadError(-1),
                 causes: [
                     Cause(.httpNoAnswer, "The load failed: \(error.nameWithoutPlace).")
                 ],
@@ -78,7 +78,7 @@ enum LoadFaults {
     ) -> ATSLoadError {
         if let reason = judgement.refusedByDelegate {
             return ATSLoadError(
-                .refused, error: URLLoadError(code: -999, message: "cancelled"),
+                .refused, error: URLLoadError(-999),
                 causes: [Cause(.trustRefusedByDelegate, reason)], url: url.text)
         }
         let causes = judgement.verdict.causes
@@ -91,7 +91,7 @@ enum LoadFaults {
     /// Not for the policy's sake, so no key would change it.
     private static func translate(_ forbidden: ForbiddenAddress, url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .refused, error: URLLoadError(code: -1004, message: "Could not connect to the server."),
+            .refused, error: URLLoadError(-1004),
             causes: [Cause(Code.proxyForbiddenAddress, forbidden.reason)], url: url.text)
     }
 
@@ -131,9 +131,9 @@ enum LoadFaults {
     private static func translate(
         _ failure: ExchangeFailure, url: LoadURL, requirements: TransportRequirements
     ) -> ATSLoadError {
-        let lost = URLLoadError(code: -1005, message: "The network connection was lost.")
-        let late = URLLoadError(code: -1001, message: "The request timed out.")
-        let tooLarge = URLLoadError(code: -1103, message: "resource exceeds maximum size")
+        let lost = URLLoadError(-1005)
+        let late = URLLoadError(-1001)
+        let tooLarge = URLLoadError(-1103)
         func noAnswer(_ code: Code, _ error: URLLoadError, _ sentence: String) -> ATSLoadError {
             ATSLoadError(.noAnswer, error: error, causes: [Cause(code, sentence)], url: url.text)
         }
@@ -149,7 +149,7 @@ enum LoadFaults {
             return noAnswer(
                 .httpIncompleteAnswer, lost, "\(host) closed the connection before its answer was complete.")
         case .malformed(let what):
-            let unparsable = URLLoadError(code: -1017, message: "cannot parse response")
+            let unparsable = URLLoadError(-1017)
             return noAnswer(.httpNoAnswer, unparsable, "\(host) answers with something that is not HTTP (\(what)).")
         case .headerTooLarge:
             return noAnswer(.httpAnswerTooLarge, tooLarge, "\(host) sends more header fields than the limit allows.")
@@ -162,15 +162,15 @@ enum LoadFaults {
         case .requestBody(let what):
             let sentence = "The body of the request could not be sent: \(what)."
             return noAnswer(
-                .httpRequestBody, URLLoadError(code: -1021, message: "request body stream exhausted"), sentence)
+                .httpRequestBody, URLLoadError(-1021), sentence)
         case .shutDown:
-            return noAnswer(.httpNoAnswer, URLLoadError(code: -999, message: "cancelled"), "The client is shut down.")
+            return noAnswer(.httpNoAnswer, URLLoadError(-999), "The client is shut down.")
         }
     }
 
     static func bodyTooLarge(_ limit: Int, url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .noAnswer, error: URLLoadError(code: -1103, message: "resource exceeds maximum size"),
+            .noAnswer, error: URLLoadError(-1103),
             causes: [Cause(.httpAnswerTooLarge, "\(url.host) sends a body of more than \(limit) bytes.")], url: url.text
         )
     }
@@ -192,18 +192,18 @@ enum LoadFaults {
         switch fault {
         case .unusable:
             return refusal(
-                url, -1011, "bad server response", .httpRedirectBlocked, "The Location '\(shown)' is not a URL.")
+                url, -1011, .httpRedirectBlocked, "The Location '\(shown)' is not a URL.")
         case .scheme:
             return refusal(
-                url, -1002, "unsupported URL", .httpRedirectBlocked,
+                url, -1002, .httpRedirectBlocked,
                 "The redirect leads to '\(shown)', which is neither http nor https.")
         case .malformed(let reason):
             return refusal(
-                url, -1000, "bad URL", .httpRedirectBlocked,
+                url, -1000, .httpRedirectBlocked,
                 "The redirect leads to '\(shown)', which is not a URL: \(reason).")
         case .body:
             return refusal(
-                url, -1021, "request body stream exhausted", .httpRedirectBlocked,
+                url, -1021, .httpRedirectBlocked,
                 "The redirect requires sending the body again, but it was streamed.")
         case .loop(let afterCookie): return endless(url, "The redirects loop back to \(shown)", afterCookie)
         case .limit(let limit, let afterCookie):
@@ -213,11 +213,10 @@ enum LoadFaults {
 
     /// Redirects without an end. A load keeps no cookies, and URLSession does: if one was set on the way, nobody knows how the redirects end with it.
     private static func endless(_ url: String, _ sentence: String, _ afterCookie: Bool) -> ATSLoadError {
-        let (number, text) = (-1007, "too many HTTP redirects")
-        guard afterCookie else { return refusal(url, number, text, .httpRedirectLoop, sentence + ".") }
+        guard afterCookie else { return refusal(url, -1007, .httpRedirectLoop, sentence + ".") }
         return ATSLoadError(
             .noAnswer,
-            error: URLLoadError(code: number, message: text),
+            error: URLLoadError(-1007),
             causes: [
                 Cause(
                     .httpRedirectNeedsCookie,
@@ -228,12 +227,12 @@ enum LoadFaults {
     }
 
     private static func refusal(
-        _ url: String, _ number: Int, _ text: String, _ code: Code, _ sentence: String
+        _ url: String, _ number: Int, _ code: Code, _ sentence: String
     )
         -> ATSLoadError
     {
         ATSLoadError(
-            .refused, error: URLLoadError(code: number, message: text), causes: [Cause(code, sentence)], url: url)
+            .refused, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
     }
 }
 

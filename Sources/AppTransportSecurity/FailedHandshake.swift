@@ -164,11 +164,15 @@ package enum ConnectionCauses {
         }
     }
 
-    static func alertName(_ description: UInt8) -> String {
+    /// The name of a TLS alert, as in the registry of IANA.
+    package static func alertName(_ description: UInt8) -> String {
         switch description {
         case 0: "close_notify"
         case 10: "unexpected_message"
         case 20: "bad_record_mac"
+        case 21: "decryption_failed"
+        case 22: "record_overflow"
+        case 30: "decompression_failure"
         case 40: "handshake_failure"
         case 42: "bad_certificate"
         case 43: "unsupported_certificate"
@@ -180,13 +184,18 @@ package enum ConnectionCauses {
         case 49: "access_denied"
         case 50: "decode_error"
         case 51: "decrypt_error"
+        case 60: "export_restriction"
         case 70: "protocol_version"
         case 71: "insufficient_security"
         case 80: "internal_error"
         case 86: "inappropriate_fallback"
         case 90: "user_canceled"
+        case 100: "no_renegotiation"
         case 109: "missing_extension"
+        case 110: "unsupported_extension"
         case 112: "unrecognized_name"
+        case 113: "bad_certificate_status_response"
+        case 115: "unknown_psk_identity"
         case 116: "certificate_required"
         case 120: "no_application_protocol"
         default: "number \(description)"

@@ -20,6 +20,11 @@ public struct URLLoadError: Error, Sendable, Equatable {
         self.streamCode = streamCode
         self.message = message
     }
+
+    /// The same with Apple's sentence for the number.
+    package init(_ code: Int, streamCode: Int? = nil) {
+        self.init(code: code, streamCode: streamCode, message: ErrorNumber.url(code)?.sentence ?? "unknown error")
+    }
 }
 
 extension URLLoadError {
@@ -57,17 +62,11 @@ extension URLLoadError {
 
 extension URLLoadError {
     /// NSURLErrorAppTransportSecurityRequiresSecureConnection: cleartext where the policy asks for TLS.
-    package static let requiresSecureConnection = URLLoadError(
-        code: -1022,
-        message:
-            "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection."
-    )
+    package static let requiresSecureConnection = URLLoadError(-1022)
 
     /// NSURLErrorSecureConnectionFailed with a stream code, which says more.
     package static func secureConnectionFailed(_ streamCode: Int) -> URLLoadError {
-        URLLoadError(
-            code: -1200, streamCode: streamCode,
-            message: "An SSL error has occurred and a secure connection to the server cannot be made.")
+        URLLoadError(-1200, streamCode: streamCode)
     }
 
     /// A certificate that plain trust evaluation refuses.
@@ -87,18 +86,17 @@ extension URLLoadError {
     /// The error of a connection that ended before TLS.
     package static func connection(_ failure: ConnectionFailure) -> URLLoadError {
         switch failure {
-        case .refused, .unreachable: URLLoadError(code: -1004, message: "Could not connect to the server.")
-        case .timeout: URLLoadError(code: -1001, message: "The request timed out.")
-        case .reset: URLLoadError(code: -1005, message: "The network connection was lost.")
+        case .refused, .unreachable: URLLoadError(-1004)
+        case .timeout: URLLoadError(-1001)
+        case .reset: URLLoadError(-1005)
         case .closed: secureConnectionFailed(-9816)
         case .notTLS: secureConnectionFailed(-9800)
-        case .nameNotFound:
-            URLLoadError(code: -1003, message: "A server with the specified hostname could not be found.")
+        case .nameNotFound: URLLoadError(-1003)
         }
     }
 
     /// The stream code that a received alert becomes. Source: Security, base/SecBase.h.
-    static func streamCode(ofAlert description: UInt8) -> Int {
+    package static func streamCode(ofAlert description: UInt8) -> Int {
         switch description {
         case 0: -9805
         case 10: -9819

@@ -19,7 +19,7 @@ struct Sealward: AsyncParsableCommand {
     mutating func run() async throws { print(Overview.text, terminator: "") }
 
     static func main() async {
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words = ExplainCodeCommand.allowingMinus(Array(CommandLine.arguments.dropFirst()))
         if let message = UnknownSubcommand.message(for: words, below: Sealward.self) {
             CommandIO.say(page: message.fitted)
             Foundation.exit(ExitCode.validationFailure.rawValue)
@@ -43,7 +43,7 @@ struct Sealward: AsyncParsableCommand {
 
     private static func parseAndRun(_ words: [String]) async {
         do {
-            var command = try await asyncParseAsRoot()
+            var command = try await asyncParseAsRoot(words)
             do {
                 if var command = command as? any AsyncParsableCommand {
                     try await command.run()

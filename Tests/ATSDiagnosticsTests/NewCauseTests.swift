@@ -91,10 +91,10 @@ import Testing
     }
 
     @Test func logOfADeviceNamesTheFix() {
-        let finding = DeviceLogReport.Finding(
-            urlError: -1200, streamError: nil, sentence: nil, codes: [Self.code], count: 1, line: 7)
-        let host = DeviceLogReport.Host(name: "moon.example", port: nil, isSecure: true, findings: [finding])
-        let report = DeviceLogReport(lines: 7, unknown: 0, hosts: [host], beyond: 0)
-        #expect(withRow { report.text }.contains("fix    wait for the full moon"))
+        let evidence = LogEvidence(
+            place: nil, urlError: -1200, streamError: nil, quote: "moon", line: 7, lines: 1)
+        #expect(
+            withRow { LogFailure(evidence, .tls, [Self.code], "New moon.").text }.contains(
+                "fix    wait for the full moon"))
     }
 }

@@ -1,10 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads what a device or Mac logged about loads, and says for each host which of our causes it may be.
+/// Reads what a device or Mac logged about loads, and says for each failure why.
 ///
-/// Console's text, `log show` in each of its styles, Xcode's console and the errors of `nscurl` are one thing here: lines. Feed the bytes of
-/// any number of files, in parts of any size; what is kept does not grow with them. Lines that say nothing known are counted.
+/// Console's text, `log show` in each of its styles, Xcode's console, `idevicesyslog`, exceptions of other languages and the rows of `nscurl` are one
+/// thing here: lines. Each is read into facts, the facts of one load are joined, and the judge sees them together. Feed the bytes of any number of
+/// files, in parts of any size; what is kept does not grow with them. Lines that say nothing known are counted.
 ///
 ///     var log = DeviceLog()
 ///     log.read(Array("… HTTP load failed (kCFStreamErrorDomainSSL, -9824)".utf8))
@@ -21,7 +22,13 @@ package struct DeviceLog: Sendable {
 
     private var line: [UInt8] = []
     private var table = LogTable()
-    private var open: (error: LogLine, line: Int, left: Int)?
+    private var joiner = LogJoiner()
+    private var nscurl = NSCurlReader()
+    /// Whether a transcript of nscurl was read whose default connection passes.
+    private var hasPassed = false
+    /// Where a command goes that a line before its output names.
+    private var commandPlace: LogPlace?
+    private var open: (error: LogLine, evidence: LogEvidence?, line: Int, left: Int)?
     private var style = JSONStyle()
 
     /// Nothing was read yet.
@@ -46,14 +53,23 @@ package struct DeviceLog: Sendable {
     package mutating func endFile() {
         if !line.isEmpty { endLine() }
         closeError()
+        endTranscript()
+        joiner.end()
+        commandPlace = nil
         style = JSONStyle()
+    }
+
+    private mutating func endTranscript() {
+        if let failure = nscurl.failure { joiner.add(failure) }
+        if nscurl.passes { hasPassed = true }
+        nscurl = NSCurlReader()
     }
 
     /// What was found so far.
     package func report() -> DeviceLogReport {
         var copy = self
         copy.endFile()
-        return copy.table.report()
+        return copy.table.report(copy.joiner.report(), hasPassed: copy.hasPassed)
     }
 
     private mutating func endLine() {
@@ -70,12 +86,15 @@ package struct DeviceLog: Sendable {
 
     /// One line of a message.
     private mutating func take(_ text: ArraySlice<UInt8>) {
+        if NSCurlReader.begins(text) { endTranscript() }
+        let isRow = nscurl.take(text, line: table.lines + 1)
         if var current = open {
             if let more = LogLine(continuing: text, of: current.error) {
                 table.lines += 1
                 current.error.streamError = current.error.streamError ?? more.streamError
                 current.error.place = current.error.place ?? more.place
                 current.error.depth += more.depth
+                current.evidence?.addDetails(Scan(bytes: text))
                 current.left -= 1
                 open = current
                 if current.error.depth <= 0 || current.left <= 0 { closeError() }
@@ -85,22 +104,39 @@ package struct DeviceLog: Sendable {
         }
         let found = LogLine(text)
         table.lines += 1
-        guard found.saysSomething else {
+        let evidence = isRow ? nil : LogEvidence(text, found, number: table.lines)
+        if evidence == nil, !isRow, !found.saysSomething {
             if let task = found.task, let place = found.place { table.name(task, place) }
+            noteCommand(text)
             table.unknown += 1
-            return
-        }
-        if found.isOpen {
-            open = (found, table.lines, DeviceLog.openLimit)
+        } else if found.isOpen {
+            open = (found, evidence, table.lines, DeviceLog.openLimit)
         } else {
-            table.add(found, line: table.lines)
+            add(found, evidence, line: table.lines)
         }
     }
 
     private mutating func closeError() {
         guard let current = open else { return }
         open = nil
-        table.add(current.error, line: current.line)
+        guard var evidence = current.evidence else { return add(current.error, nil, line: current.line) }
+        evidence.streamError = evidence.streamError ?? current.error.streamError
+        evidence.place = current.error.place ?? evidence.place
+        add(current.error, evidence, line: current.line)
+    }
+
+    private mutating func add(_ found: LogLine, _ evidence: LogEvidence?, line: Int) {
+        if found.saysSomething, !table.add(found, line: line), evidence == nil { table.unknown += 1 }
+        guard var evidence else { return }
+        if evidence.place == nil, evidence.task == nil, evidence.process == nil { evidence.place = commandPlace }
+        joiner.add(evidence)
+    }
+
+    /// A command line of nscurl, or its first words: `TLS failed with error: -9808` names no host.
+    private mutating func noteCommand(_ text: ArraySlice<UInt8>) {
+        let scan = Scan(bytes: text)
+        guard scan.contains("nscurl ") || scan.contains("Diagnostics") || scan.contains("loads to ") else { return }
+        if let place = scan.place { commandPlace = place }
     }
 }
 
@@ -125,7 +161,10 @@ struct JSONStyle: Sendable {
             isJSON = JSONStyle.begins(text)
         }
         guard isJSON == true else { return .text }
-        guard let start = JSONStyle.value(of: "\"eventMessage\"", in: text) else { return .structure }
+        guard let start = JSONStyle.value(of: "\"eventMessage\"", in: text) else {
+            // An object in one line that is none of `log`: what an app printed.
+            return text.first == UInt8(ascii: "{") && text.last { $0 > 0x20 } == UInt8(ascii: "}") ? .text : .structure
+        }
         return .message(JSONStyle.string(text[start...]))
     }
 

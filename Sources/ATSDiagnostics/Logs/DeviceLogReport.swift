@@ -55,8 +55,15 @@ package struct DeviceLogReport: Sendable {
     /// How often the log spoke of hosts beyond those that are listed one by one.
     package let beyond: Int
 
-    /// Whether something was found that stands in the way of a load.
-    package var hasFindings: Bool { beyond > 0 || hosts.contains { $0.findings.contains { !$0.codes.isEmpty } } }
+    /// Each failure once, the one with the most lines first.
+    package let failures: [LogFailure]
+    /// How many there are beyond those.
+    package let moreFailures: Int
+    /// Whether a transcript of nscurl shows a load that the default rules let through.
+    package let hasPassed: Bool
+
+    /// Whether a failure of a load was found.
+    package var hasFindings: Bool { moreFailures > 0 || !failures.isEmpty }
 }
 
 extension DeviceLogReport {
@@ -64,24 +71,22 @@ extension DeviceLogReport {
     package var json: JSONValue {
         .object([
             .init("schema", "sealward.ats-log/1"), .init("lines", .integer(lines)), .init("unknown", .integer(unknown)),
-            .init("hosts", .array(hosts.map(\.json))), .init("beyond", .integer(beyond)),
+            .init("failures", .array(failures.map(\.json))), .init("hosts", .array(hosts.map(\.json))),
+            .init("beyond", .integer(beyond)), .init("moreFailures", .integer(moreFailures)),
         ])
     }
 
-    /// For people.
+    /// For people: a paragraph for each failure.
     package var text: String {
-        var text = ""
-        for host in hosts {
+        var text = failures.map { $0.text + "\n" }.joined()
+        if moreFailures > 0 { text += "\(moreFailures) more \(moreFailures == 1 ? "failure" : "failures")\n" }
+        if !hasFindings {
             text +=
-                "\(host.name?.terminalSafe ?? "(no host in the line)"), \(host.count) \(host.count == 1 ? "line" : "lines")\n"
-            for finding in host.findings {
-                text += "    \(finding.count)x  \(finding.name), first in line \(finding.line)\n"
-                if !finding.codes.isEmpty { text += "        cause  \(finding.causeWords)\n" }
-                if let fix = finding.fix { text += "        fix    \(fix)\n" }
-            }
-            if let command = host.command { text += "    run  \(command.terminalSafe)\n" }
+                hasPassed
+                ? "nscurl loads the URL under the default rules of ATS: nothing to do.\n"
+                : "No failure of a load that is known. What helps: the lines of the app's process around the failure, as\n"
+                    + "    log show --last 5m --style compact --predicate 'process == \"APP\"' | sealward ats log -\n"
         }
-        if beyond > 0 { text += "\(beyond) \(beyond == 1 ? "line" : "lines") about more hosts\n" }
         let says = unknown == 1 ? "says" : "say"
         return text + "\(lines) \(lines == 1 ? "line" : "lines"), \(unknown) of them \(says) nothing known\n"
     }
@@ -112,19 +117,6 @@ extension DeviceLogReport.Finding {
             .init("words", .optional(sentence?.text)), .init("codes", .array(codes.map { .string($0.rawValue) })),
             .init("certain", .bool(codes.count == 1)), .init("fix", .optional(fix)),
         ])
-    }
-
-    /// What the log wrote.
-    fileprivate var name: String {
-        var parts: [String] = []
-        if let urlError { parts.append("NSURLError \(urlError)") }
-        if let streamError { parts.append("stream \(streamError)") }
-        if let sentence { parts.append("\"\(sentence.text)\"") }
-        return parts.joined(separator: ", ")
-    }
-
-    fileprivate var causeWords: String {
-        codes.count == 1 ? codes[0].rawValue : "one of " + codes.map(\.rawValue).joined(separator: ", ")
     }
 
     /// What to do, where the cause is certain.

@@ -25,7 +25,9 @@ struct LogLine {
 
     init(_ line: ArraySlice<UInt8>) {
         let text = Scan(bytes: line)
-        urlError = LogLine.urlErrorWords.lazy.compactMap { text.negative(after: $0, in: -4000 ... -1) }.first
+        urlError =
+            LogLine.urlErrorWords.lazy.compactMap { text.negative(after: $0, in: -4000 ... -1) }.first
+            ?? text.numberOfDomain
         streamError =
             (LogLine.streamMembers + LogLine.streamWords).lazy
             .compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first
@@ -66,13 +68,16 @@ struct LogLine {
     /// In the description of an error.
     private static let streamMembers: [StaticString] = [
         "_kCFStreamErrorCodeKey=", "_kCFStreamErrorCodeKey = \"", "_kCFStreamErrorCodeKey = ",
+        "_kCFStreamErrorCodeKey\": ", "_kCFNetworkCFStreamSSLErrorOriginalValue=",
     ]
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
+        "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "OSStatus ", "TLS error ",
     ]
     private static let urlWords: [StaticString] = [
         "NSErrorFailingURLStringKey=", "NSErrorFailingURLKey=", "NSErrorFailingURLStringKey = \"",
         "NSErrorFailingURLKey = \"", "NSErrorFailingURLStringKey = ", "NSErrorFailingURLKey = ",
+        "NSErrorFailingURLStringKey\": \"", "NSErrorFailingURLStringKey\": ", "NSErrorFailingURLKey\": ",
     ]
     private static let hostWords: [StaticString] = ["for server: ", "blocked a cleartext HTTP connection to "]
 }
@@ -109,7 +114,7 @@ struct LogPlace: Hashable {
 }
 
 /// Searches in the bytes of a line.
-private struct Scan {
+struct Scan {
     let bytes: ArraySlice<UInt8>
 
     var depth: Int {
@@ -117,6 +122,26 @@ private struct Scan {
     }
 
     func contains(_ words: StaticString) -> Bool { end(of: words) != nil }
+
+    /// What follows some words; nil if they are not there.
+    func rest(after words: StaticString) -> ArraySlice<UInt8>? { end(of: words).map { bytes[$0...] } }
+
+    /// A number near the name of the domain, whatever words of whatever language stand between, or named `code` in the same line.
+    var numberOfDomain: Int? {
+        guard let rest = rest(after: "NSURLErrorDomain") ?? rest(after: "kCFErrorDomainCFNetwork") else { return nil }
+        let near = Scan(bytes: rest.prefix(40))
+        if let number = near.bytes.indices.lazy.compactMap({ near.negative(at: $0) }).first { return number }
+        return ["code: ", "code\":", "code\": ", "code=", "Code="].lazy.compactMap {
+            negative(after: $0, in: -4000 ... -1)
+        }.first
+    }
+
+    /// The number whose minus stands at an index.
+    private func negative(at index: Int) -> Int? {
+        guard bytes[index] == UInt8(ascii: "-") else { return nil }
+        let digits = bytes[index...].dropFirst().prefix(6).prefix { 0x30...0x39 ~= $0 }
+        return 3...4 ~= digits.count ? -digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) } : nil
+    }
 
     /// The number after some words, if it is in a range.
     func negative(after words: StaticString, in range: ClosedRange<Int>) -> Int? {

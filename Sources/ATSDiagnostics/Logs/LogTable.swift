@@ -41,15 +41,14 @@ struct LogTable: Sendable {
     private var order: [[UInt8]] = []
 
     /// Counts what a line says, for its host if that is known or becomes known.
-    mutating func add(_ line: LogLine, line number: Int) {
+    ///
+    /// - Returns: whether it has to do with ATS or TLS.
+    mutating func add(_ line: LogLine, line number: Int) -> Bool {
         let key = Key(
             urlError: line.urlError, streamError: line.streamError,
             sentence: line.sentence.flatMap { LogSentence.all.firstIndex(of: $0) })
         guard LogMeaning.codes(urlError: key.urlError, streamError: key.streamError, sentence: line.sentence) != nil
-        else {
-            unknown += 1
-            return
-        }
+        else { return false }
         if let place = line.place {
             count(key, at: place, number)
             if let task = line.task { name(task, place) }
@@ -67,6 +66,7 @@ struct LogTable: Sendable {
         } else {
             count(key, number)
         }
+        return true
     }
 
     /// Says where a load goes, for lines before and behind.
@@ -109,7 +109,7 @@ struct LogTable: Sendable {
         hosts[name]?.entries[key, default: Entry(line: line)].count += 1
     }
 
-    func report() -> DeviceLogReport {
+    func report(_ found: (failures: [LogFailure], beyond: Int), hasPassed: Bool) -> DeviceLogReport {
         var copy = self
         for task in order { copy.forget(task) }
         let named = copy.hosts.map { name, host in
@@ -122,7 +122,7 @@ struct LogTable: Sendable {
             lines: lines, unknown: unknown,
             hosts: sorted
                 + (rest.isEmpty ? [] : [DeviceLogReport.Host(name: nil, port: nil, isSecure: true, findings: rest)]),
-            beyond: copy.beyond)
+            beyond: copy.beyond, failures: found.failures, moreFailures: found.beyond, hasPassed: hasPassed)
     }
 
     private static func findings(_ entries: [Key: Entry]) -> [DeviceLogReport.Finding] {

@@ -30,60 +30,19 @@ package struct NSCurlTranscript: Sendable {
     ///
     /// - Throws: `MalformedInput` with code `malformed.transcript` for text that names no URL or has no row.
     package init(_ bytes: [UInt8]) throws(MalformedInput) {
-        var url: String?
-        var rows: [Row] = []
-        var name: String?
-        var isInside = false
-        var passed: Bool?
-        var error: (code: Int?, stream: Int?) = (nil, nil)
-        var isHardened = false
-        let start = Array("Configuring ATS Info.plist keys and displaying the result of HTTPS loads to ".utf8)
-        for whole in bytes.split(separator: 0x0A) {
-            var line = whole.drop { $0 == 0x20 || $0 == 0x09 }
-            while let last = line.last, last == 0x20 || last == 0x0D || last == 0x09 { line = line.dropLast() }
-            if line.isEmpty { continue }
-            if url == nil, line.starts(with: start) {
-                var text = line.dropFirst(start.count)
-                if text.last == UInt8(ascii: ".") { text = text.dropLast() }
-                url = String(decoding: text, as: UTF8.self)
-            } else if line.elementsEqual("---".utf8) {
-                if isInside, let name, rows.count < 256 {
-                    rows.append(
-                        Row(
-                            name: name, passed: passed, code: error.code, streamCode: error.stream,
-                            isHardened: isHardened))
-                }
-                isInside.toggle()
-                (name, passed, error, isHardened) = (nil, nil, (nil, nil), false)
-            } else if isInside, name == nil {
-                name = String(decoding: line.prefix(200), as: UTF8.self)
-                isHardened = NSCurlTranscript.namesPackage(line)
-            } else if isInside, passed == nil, NSCurlTranscript.namesPackage(line) {
-                isHardened = true
-            } else if isInside, line.starts(with: "Result :".utf8) {
-                let word = line.dropFirst("Result :".utf8.count).drop { $0 == 0x20 }
-                passed = word.elementsEqual("PASS".utf8) ? true : word.elementsEqual("FAIL".utf8) ? false : nil
-            } else if isInside, passed == false {
-                let found = LogLine(line)
-                error.code = error.code ?? found.urlError
-                error.stream = error.stream ?? found.streamError
-            }
-        }
+        var reader = NSCurlReader()
+        for line in bytes.split(separator: 0x0A) { _ = reader.take(line) }
         func malformed(_ reason: String) -> MalformedInput {
             MalformedInput(code: .malformedTranscript, reason: reason)
         }
-        guard let url else { throw malformed("names no URL; record it with nscurl --ats-diagnostics --verbose URL") }
-        guard !rows.isEmpty else {
+        guard let url = reader.url else {
+            throw malformed("names no URL; record it with nscurl --ats-diagnostics --verbose URL")
+        }
+        guard !reader.rows.isEmpty else {
             throw malformed("has no result; record it with nscurl --ats-diagnostics --verbose URL")
         }
         self.url = url
-        self.rows = rows
-    }
-
-    /// Whether a line names a key or a version of the NIAP packages.
-    private static func namesPackage(_ line: ArraySlice<UInt8>) -> Bool {
-        let line = line.prefix(1000)
-        return [ATSKey.packageWord, HardeningLevel.fcpV21.rawValue].contains { line.contains($0.utf8) }
+        rows = reader.rows
     }
 }
 

@@ -10,11 +10,13 @@ import StrictJSON
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
-        abstract: "Read what a device or Mac logged, and say for each host why its loads failed.",
+        abstract: "Read what a device, a Mac or an app logged, and say for each failure why it failed and what to do.",
         discussion: """
-            Console's text, `log show` (--style default, syslog, json, ndjson), Xcode's console, the text of a sysdiagnose and the errors of \
-            nscurl, of any size. If a number has several causes, all are named: a log does not say which; `ats check` does. Lines that say \
-            nothing known are counted. Exit status: 0 nothing blocks a load, 1 something does, 2 a file cannot be read and nothing blocks a load in the others.
+            Console's text, `log show` (--style default, compact, syslog, json, ndjson), Xcode's console, idevicesyslog, the text of a sysdiagnose, \
+            nscurl (--ats-diagnostics, --tls-diagnostics), and exceptions of React Native, Flutter, .NET, Unity and Electron, of any size and in \
+            any language. Lines about one load are one failure. If a log does not decide between causes, all are named; `ats check` decides. What \
+            is not App Transport Security is said to be something else. Lines that say nothing known are counted. Exit status: 0 nscurl shows a \
+            load that passes, 1 a failure was found, 2 none is known, or a file cannot be read and the others have none.
 
             Example: log show --last 1h --style syslog | sealward ats log -
             """
@@ -53,7 +55,7 @@ struct LogCommand: AsyncParsableCommand {
             let report = log.report()
             try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
             if report.hasFindings { return .findings }
-            return missing == 0 ? .clean : .undetermined
+            return missing == 0 && report.hasPassed ? .clean : .undetermined
         }
     }
 }

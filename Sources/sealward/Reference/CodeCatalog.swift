@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSDiagnostics
 import ATSLint
 import AppAttest
 import AppTransportSecurity
@@ -26,6 +27,8 @@ enum CodeCatalog {
         Section(
             title: "App Transport Security: rules and notes (`because` of `ats explain`)",
             explanations: RuleExplanations.all),
+        Section(
+            title: "Logs and numbers: what only `ats log` and `explain` say", explanations: LogExplanations.all),
         Section(title: "App Attest: attestations", explanations: RefusalExplanations.attestations),
         Section(title: "App Attest: assertions", explanations: RefusalExplanations.assertions),
         Section(title: "App Attest: receipts", explanations: RefusalExplanations.receipts),
@@ -66,8 +69,8 @@ enum CodeCatalog {
 
     /// The code or rule that was probably meant.
     static func suggestion(for text: String) -> String? {
-        let names = all.map(\.code.rawValue)
-        if let near = NearName.suggestion(for: text, among: names, within: 3) { return near }
+        let names = all.map(\.code.rawValue) + ExplainedSubject.names
+        if let near = NearName.suggestion(for: text, among: names, within: text.utf8.count > 6 ? 3 : 1) { return near }
         // A part of the name alone: version-too-low.
         guard text.utf8.count > 3 else { return nil }
         let parts = names.filter { $0.contains(text) }
@@ -124,6 +127,12 @@ enum CodeCatalog {
     }
 
     // MARK: - For programs
+
+    /// A number, a name or a key, with its codes explained.
+    static func json(_ subject: ExplainedSubject) -> JSONValue {
+        let codes = json(subject.codes.compactMap(LogExplanations.explanation))
+        return .object((codes.members ?? []) + [.init("subjects", .array([subject.json]))])
+    }
 
     static func json(_ explanations: [CodeExplanation]) -> JSONValue {
         [

@@ -9,49 +9,72 @@ import StrictJSON
 struct ExplainCodeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "What a code means, and who must do what about it.",
+        abstract: "What a code, an error number, a name or a key means, and who must do what about it.",
         discussion: """
-            Example:
+            Examples:
               sealward explain ats.tls.version-too-low
+              sealward explain -1022
+              sealward explain "NSURLErrorDomain -1200"
+              sealward explain com.apple.devicecheck.error 3
+              sealward explain NSAllowsLocalNetworking
 
-            CODE is a code of any command or answer, for example token.spent, or the id of a lint rule.
+            WHAT is a code of any command or answer, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, an OSStatus of TLS or a \
+            DCError, with or without sign and domain, the name of such an error, a TLS alert, a status of App Check (App Check 403), or a key of \
+            NSAppTransportSecurity.
 
-            Exit status: 0 done, 64 usage and unknown codes.
+            Exit status: 0 done, 64 usage and unknown words.
             """
     )
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, markdown }
 
-    @Argument(help: ArgumentHelp("A code or a rule. Without it all codes are listed.", valueName: "CODE"))
-    var code: String?
+    @Argument(
+        help: ArgumentHelp("A code, rule, number, name or key. Without it all codes are listed.", valueName: "WHAT"))
+    var words: [String] = []
 
     @Option(help: ArgumentHelp("Output format: text, json or markdown (all codes as a page).", valueName: "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions
 
+    private var what: String? { words.isEmpty ? nil : words.joined(separator: " ") }
+
     func validate() throws {
-        guard let code, CodeCatalog.explanation(of: code) == nil, RuleCatalog.rule(code) == nil else { return }
+        guard let what, CodeCatalog.explanation(of: what) == nil, RuleCatalog.rule(what) == nil,
+            ExplainedSubject(what) == nil
+        else { return }
         let hint =
-            CodeCatalog.suggestion(for: code).map { "Did you mean '\($0)'?" } ?? "'sealward explain' lists them all."
-        throw ValidationError("There is no code '\(code.terminalSafe(limit: 80))'. \(hint)")
+            CodeCatalog.suggestion(for: what).map { "Did you mean '\($0)'?" } ?? "'sealward explain' lists them all."
+        throw ValidationError("There is no code '\(what.terminalSafe(limit: 80))'. \(hint)")
     }
 
     func run() async throws {
         try await CommandIO.run {
-            let one = code.flatMap(CodeCatalog.explanation)
-            let rule = code.flatMap(RuleCatalog.rule)
+            let one = what.flatMap(CodeCatalog.explanation)
+            let rule = what.flatMap(RuleCatalog.rule)
+            let subject = one == nil && rule == nil ? what.flatMap { ExplainedSubject($0) } : nil
             let text =
                 switch format {
-                case .text: (rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? CodeCatalog.list()).fitted
+                case .text:
+                    (rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? CodeCatalog.list()).fitted
                 case .json:
-                    (rule.map { RuleBook.json([$0]) } ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all))
-                        .rendered()
-                        + "\n"
+                    (rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) }
+                        ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all)).rendered() + "\n"
                 case .markdown: CodeCatalog.markdown()
                 }
             try CommandIO.write(text, to: shared.output)
             return .clean
         }
+    }
+
+    /// The words of the command line with a number that begins with a minus behind `--`: it is no option.
+    static func allowingMinus(_ words: [String]) -> [String] {
+        guard words.first == configuration.commandName, !words.contains("--") else { return words }
+        let isNumber = { (word: String) in
+            word.utf8.first == UInt8(ascii: "-") && word.utf8.count > 1
+                && word.utf8.dropFirst().allSatisfy { 0x30...0x39 ~= $0 }
+        }
+        let numbers = words.filter(isNumber)
+        return numbers.isEmpty ? words : words.filter { !isNumber($0) } + ["--"] + numbers
     }
 }

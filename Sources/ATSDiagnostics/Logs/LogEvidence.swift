@@ -1,0 +1,210 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// What one line, or several lines about one load, say about how it failed. Every part is bounded.
+struct LogEvidence: Sendable {
+    /// A certificate of a chain that the log prints.
+    struct Certificate: Sendable, Equatable {
+        let subject: [UInt8]
+        let issuer: [UInt8]
+    }
+
+    /// The line that says most.
+    struct Quote: Sendable {
+        /// Lower says more.
+        let rank: Int
+        let text: String
+        let line: Int
+    }
+
+    var place: LogPlace?
+    var urlError: Int?
+    var streamError: Int?
+    /// An errno.
+    var socketError: Int?
+    /// The number of a DCError.
+    var deviceError: Int?
+    /// The status of an answer of App Check.
+    var appCheckStatus: Int?
+    /// A TLS alert, and whether the other side sent it.
+    var alert: (number: UInt8, isReceived: Bool)?
+    var sentence: LogSentence?
+    /// Places in ``LogPhrase/all``, the most telling first.
+    var phrases: [Int] = []
+    /// The name of the interface, for example `utun6`.
+    var interface: String?
+    var chain: [Certificate] = []
+    var quote: Quote
+    /// The numbers of the first and the last line, and how many there are.
+    var line: Int
+    var lastLine: Int
+    var lines = 1
+    var process: [UInt8]?
+    var thread: [UInt8]?
+    var task: [UInt8]?
+    var connection: [UInt8]?
+
+    /// What loads without the system's stack; nil for the system.
+    var speaker: LogPhrase.Speaker? {
+        guard urlError == nil, let first = phrases.first else { return nil }
+        let speaker = LogPhrase.all[first].speaker
+        return speaker == .system ? nil : speaker
+    }
+
+    /// Whether host and error are known, so that other lines are about other loads.
+    var isComplete: Bool { place != nil && urlError != nil }
+
+    // MARK: - One line
+
+    /// Nil if the line says nothing about a failure.
+    init?(_ text: ArraySlice<UInt8>, _ found: LogLine, number: Int) {
+        let scan = Scan(bytes: text)
+        let phrases = LogPhrase.found(in: text)
+        line = number
+        lastLine = number
+        urlError = found.urlError.flatMap { ErrorNumber.url($0) == nil || $0 == -999 ? nil : $0 }
+        streamError = found.streamError
+        sentence = found.sentence.flatMap { $0.codes.isEmpty ? nil : $0 }
+        self.phrases = phrases.map(\.phrase)
+        alert = scan.alert
+        socketError = scan.socketError
+        deviceError = scan.deviceError
+        if scan.contains("firebaseappcheck") || scan.contains("appCheck") || scan.contains("app_check") {
+            appCheckStatus = LogEvidence.statusWords.lazy.compactMap { scan.digits(after: $0) }.first {
+                LogExplanations.appCheck(status: $0) != nil
+            }
+        }
+        quote = Quote(rank: .max, text: "", line: number)
+        guard
+            urlError != nil || streamError != nil || sentence != nil || !phrases.isEmpty || alert != nil
+                || socketError != nil || deviceError != nil || appCheckStatus != nil
+        else { return nil }
+        quote = Quote(
+            rank: rank, text: LogEvidence.quote(text, from: phrases.first?.start ?? text.startIndex), line: number)
+        place = found.place ?? scan.place
+        task = found.task.map { Array($0.prefix { $0 != 0x22 && $0 != 0x27 }) }
+        connection = scan.connection
+        (process, thread) = scan.process
+        addDetails(scan)
+    }
+
+    /// What other things than lines say.
+    init(place: LogPlace?, urlError: Int?, streamError: Int?, quote: String, line: Int, lines: Int) {
+        self.place = place
+        self.urlError = urlError
+        self.streamError = streamError
+        self.quote = Quote(rank: 0, text: quote, line: line)
+        self.line = line
+        self.lines = lines
+        lastLine = line
+    }
+
+    /// What a description that goes on over several lines adds.
+    mutating func addDetails(_ scan: Scan) {
+        interface = interface ?? scan.interface
+        for certificate in scan.certificates where chain.count < 8 && !chain.contains(certificate) {
+            chain.append(certificate)
+        }
+    }
+
+    private static let statusWords: [StaticString] = [
+        "status code: ", "status code ", "statusCode: ", "statusCode=", "\"code\": ", "\"code\":", "HTTP ",
+    ]
+
+    /// How much the line says: sentences that name a cause before those that name a judge, and words before numbers.
+    private var rank: Int {
+        if deviceError != nil || appCheckStatus != nil { return 0 }
+        if let first = phrases.first(where: { !LogPhrase.all[$0].codes.isEmpty }) { return 1 + first }
+        if sentence != nil { return 1000 }
+        if alert != nil { return 1001 }
+        if let first = phrases.first { return 1002 + first }
+        return urlError == -1022 ? 3000 : streamError != nil ? 3001 : 3002
+    }
+
+    /// The part of a line that says it: the whole of a short one.
+    private static func quote(_ text: ArraySlice<UInt8>, from start: Int) -> String {
+        let limit = 160
+        let whole = text.drop { $0 <= 0x20 }
+        guard whole.count > limit else { return String(decoding: whole, as: UTF8.self).trimmed }
+        let before = text[..<start].suffix(40)
+        let part = text.dropFirst(text.count - text[start...].count - before.count).prefix(limit)
+        return String(decoding: part, as: UTF8.self).trimmed + "..."
+    }
+
+    // MARK: - Several lines
+
+    /// Whether both name the same task, or the same connection of a process.
+    func isSameLoad(as other: LogEvidence) -> Bool {
+        guard process == nil || other.process == nil || process == other.process else { return false }
+        if let task, let otherTask = other.task { return task == otherTask }
+        return connection != nil && connection == other.connection && !isComplete && !conflicts(with: other)
+    }
+
+    /// Whether an earlier line may be about the same load as this one, which names neither its task nor its connection.
+    func mayFollow(_ earlier: LogEvidence, within reach: Int) -> Bool {
+        guard line - earlier.lastLine <= reach, task == nil || earlier.task == nil,
+            connection == nil || earlier.connection == nil,
+            process == nil || earlier.process == nil || process == earlier.process, !conflicts(with: earlier)
+        else { return false }
+        if earlier.isComplete { return urlError == earlier.urlError && place?.host == earlier.place?.host }
+        return true
+    }
+
+    /// Whether both cannot be about one load.
+    private func conflicts(with earlier: LogEvidence) -> Bool {
+        func differ<Value: Equatable>(_ left: Value?, _ right: Value?) -> Bool {
+            left != nil && right != nil && left != right
+        }
+        if differ(place?.host, earlier.place?.host) || differ(urlError, earlier.urlError) { return true }
+        if differ(streamError, earlier.streamError) || speaker != earlier.speaker { return true }
+        if (deviceError == nil && appCheckStatus == nil)
+            != (earlier.deviceError == nil && earlier.appCheckStatus == nil)
+        {
+            return true
+        }
+        // ATS blocks cleartext before anything is sent: there is no connection to speak of.
+        let cleartext = [self, earlier].filter { $0.urlError == -1022 || $0.sentence?.isCleartext == true }
+        if cleartext.count == 1 { return true }
+        // A number of TLS belongs to an error that TLS can bring about.
+        guard let number = urlError ?? earlier.urlError, (streamError ?? earlier.streamError) != nil else {
+            return false
+        }
+        return !(-1206 ... -1200 ~= number || number == -1005 || number == -1001)
+    }
+
+    /// Both as one.
+    func joined(with other: LogEvidence) -> LogEvidence {
+        var joined = self
+        joined.place = place.flatMap { $0.isGuessedSecure ? other.place ?? $0 : $0 } ?? other.place
+        joined.urlError = urlError ?? other.urlError
+        joined.streamError = streamError ?? other.streamError
+        joined.socketError = socketError ?? other.socketError
+        joined.deviceError = deviceError ?? other.deviceError
+        joined.appCheckStatus = appCheckStatus ?? other.appCheckStatus
+        joined.alert = alert ?? other.alert
+        joined.sentence = sentence ?? other.sentence
+        joined.phrases = Array((phrases + other.phrases.filter { !phrases.contains($0) }).sorted().prefix(16))
+        joined.interface = interface ?? other.interface
+        joined.chain = Array((chain + other.chain.filter { !chain.contains($0) }).prefix(8))
+        joined.quote = other.quote.rank < quote.rank ? other.quote : quote
+        joined.line = min(line, other.line)
+        joined.lastLine = max(lastLine, other.lastLine)
+        joined.lines += other.lines
+        joined.process = process ?? other.process
+        joined.thread = thread ?? other.thread
+        joined.task = task ?? other.task
+        joined.connection = connection ?? other.connection
+        return joined
+    }
+}
+
+extension String {
+    /// Without white space at both ends.
+    fileprivate var trimmed: String {
+        let bytes = utf8.drop { $0 <= 0x20 }
+        return String(decoding: bytes.reversed().drop { $0 <= 0x20 }.reversed(), as: UTF8.self)
+    }
+}

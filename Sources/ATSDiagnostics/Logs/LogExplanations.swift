@@ -1,0 +1,101 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+package import Findings
+
+/// What the codes mean that only logs and numbers give.
+package enum LogExplanations {
+    /// In the order of the documents.
+    package static let all: [CodeExplanation] =
+        [
+            CodeExplanation(
+                .netLocalNetwork,
+                "the system denies the app the local network (iOS 14, macOS 15 and later); this is privacy, not ATS, and no key of NSAppTransportSecurity changes it",
+                .developer,
+                "put NSLocalNetworkUsageDescription (and NSBonjourServices for Bonjour) into Info.plist, and have the user allow the app in Settings > Privacy & Security > Local Network (Apple TN3179)"
+            ),
+            CodeExplanation(
+                .netSandbox, "the sandbox of the Mac app forbids connections; this is not ATS", .developer,
+                "set com.apple.security.network.client to YES in the app's .entitlements (Xcode: Signing & Capabilities > App Sandbox > Outgoing Connections), and sign again"
+            ),
+            CodeExplanation(
+                .netOffline, "the device has no network that the app may use; this is not ATS", .network,
+                "check Wi-Fi, cellular data and airplane mode, and whether cellular data is allowed for the app"),
+            CodeExplanation(
+                .tlsClientCertificateRejected, "the server refuses the certificate that the app sent as its own",
+                .server,
+                "compare the issuer and the dates of the app's certificate with the list of CAs and the clock of the server"
+            ),
+            CodeExplanation(
+                .cleartextOwnRule, "a library of the app refuses cleartext by a setting of its own, which is not ATS",
+                .developer,
+                "load https, or change that setting: in Unity Player Settings > Allow downloads over HTTP, in Flutter a current version, on Android the network security configuration"
+            ),
+        ] + deviceErrors + [
+            CodeExplanation(
+                .appCheckRefused,
+                "App Check answers 403 (or 401): the proof was refused; the app forgets its key, attests once more and then pauses up to 4 hours",
+                .developer,
+                "compare Team ID, bundle ID and environment with the registration in App Check; for the simulator register its debug token"
+            ),
+            CodeExplanation(
+                .appCheckStopped,
+                "App Check answers 400 or 404: the request can never become right, and the client is silent for a day",
+                .developer,
+                "check the project number, the app ID and the API key, and that App Check has the provider switched on"
+            ),
+            CodeExplanation(
+                .appCheckUnavailable,
+                "App Check answers 429, 503 or another status: its service cannot answer now; the client tries again after growing pauses",
+                .app, "wait; with 429 look at the quota and at how often tokens are asked for"),
+        ]
+
+    /// What `DCAppAttestService` and `DCDevice` throw, by number: the numbers are the indices.
+    package static let deviceErrors: [CodeExplanation] = [
+        CodeExplanation(
+            .deviceUnknown, "DCError 0, unknownSystemFailure: DeviceCheck failed for a reason that it does not say",
+            .app,
+            "try generateAssertion once more with the same key, then once with a new key"),
+        CodeExplanation(
+            .deviceUnsupported,
+            "DCError 1, featureUnsupported: no App Attest here: the Simulator, Macs before macOS 27, and most extensions",
+            .developer,
+            "ask isSupported first, and let the server decide about callers without proof"),
+        CodeExplanation(
+            .deviceInvalidInput,
+            "DCError 2, invalidInput: an argument is wrong: the hash is not 32 bytes of SHA-256, or the key ID is not one that generateKey gave",
+            .developer, "pass SHA-256 of the client data, 32 bytes, and the key ID as it was given"),
+        CodeExplanation(
+            .deviceInvalidKey,
+            "DCError 3, invalidKey: the key is unknown on this device, was attested already, or was never attested (a reinstall, a restored backup)",
+            .app,
+            "forget the key and make a new one, once; apps that were installed under iOS 17.0 or earlier may stay so (Apple confirms it, forums 812308)"
+        ),
+        CodeExplanation(
+            .deviceUnavailable, "DCError 4, serverUnavailable: Apple's attestation server did not answer", .app,
+            "try again later with the same key and the same clientDataHash; a new key would count against the device"),
+    ]
+
+    /// The names of DCError, by number.
+    package static let deviceErrorNames = [
+        "unknownSystemFailure", "featureUnsupported", "invalidInput", "invalidKey", "serverUnavailable",
+    ]
+
+    /// What a status of App Check's HTTP interface means for an app; nil for success and for no status.
+    package static func appCheck(status: Int) -> CodeExplanation? {
+        let code: Code
+        switch status {
+        case 401, 403: code = .appCheckRefused
+        case 400, 404: code = .appCheckStopped
+        case 402...599: code = .appCheckUnavailable
+        default: return nil
+        }
+        return all.first { $0.code == code }
+    }
+
+    /// What a code means: one of these, or a cause of a load.
+    package static func explanation(of code: Code) -> CodeExplanation? {
+        all.first { $0.code == code } ?? CauseTable.current[code]?.explanation
+    }
+}

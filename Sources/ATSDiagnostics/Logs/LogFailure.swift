@@ -1,0 +1,189 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+package import Findings
+import StrictJSON
+
+/// A failure of which a log speaks: which host, what happened, why, and what to do.
+package struct LogFailure: Sendable {
+    /// Who or what refused.
+    package enum Kind: String, Sendable {
+        /// The policy of App Transport Security, before or after the handshake.
+        case ats
+        /// The evaluation of the certificate, under ATS or without it.
+        case trust
+        /// The TLS handshake.
+        case tls
+        /// Everything before TLS: names, routes, firewalls, proxies.
+        case network
+        /// The privacy of the local network.
+        case localNetwork = "local-network"
+        /// The sandbox of a Mac app.
+        case sandbox
+        /// App Attest, DeviceCheck or App Check.
+        case appAttest = "app-attest"
+        /// A library that does not load with the system's stack.
+        case notApple = "not-apple"
+
+        /// Whether no key of NSAppTransportSecurity has anything to do with it.
+        var isNotATS: Bool { ![.ats, .trust, .tls].contains(self) }
+    }
+
+    struct Key: Hashable {
+        let host: UTF8Key?
+        let kind: Kind
+        let codes: [Code]
+        let urlError: Int?
+        let streamError: Int?
+    }
+
+    /// Nil where the log does not say it.
+    package let host: String?
+    /// Who or what refused.
+    package let kind: Kind
+    /// Why, the decisive cause first; several only where the log does not decide.
+    package let because: [Cause]
+    /// The sentence of the log that says most, at most 200 bytes.
+    package let quote: String
+    /// What to do, without full stops.
+    package let fix: [String]
+    /// Commands that go on.
+    package let next: [String]
+    let urlError: Int?
+    let streamError: Int?
+    /// Lower says more.
+    let rank: Int
+    /// The first line.
+    let line: Int
+    /// The lines about it.
+    private(set) var count: Int
+
+    init(
+        _ evidence: LogEvidence, _ kind: Kind, _ codes: [Code], _ sentence: String, fix: [String] = []
+    ) {
+        let place = evidence.place
+        host = place?.host
+        self.kind = kind
+        because = codes.enumerated().map { index, code in
+            Cause(code, index == 0 ? sentence : LogExplanations.explanation(of: code)?.meaning ?? code.rawValue)
+        }
+        quote = evidence.quote.text
+        self.fix = fix.isEmpty ? LogFailure.fix(codes) : fix
+        next = LogFailure.next(kind, codes, evidence)
+        urlError = evidence.urlError
+        streamError = evidence.streamError
+        rank = evidence.quote.rank
+        line = evidence.quote.line
+        count = evidence.lines
+    }
+
+    var key: Key {
+        Key(
+            host: host.map { UTF8Key($0) }, kind: kind, codes: because.map(\.code), urlError: urlError,
+            streamError: streamError)
+    }
+
+    /// Counts the lines of another one with it.
+    mutating func add(_ other: LogFailure) { count += other.count }
+
+    /// Whether another failure, of which the log says less, is probably this one.
+    func explains(_ weak: LogFailure) -> Bool {
+        guard host != nil, weak.host == nil || weak.host == host, kind != .appAttest, weak.kind != .appAttest else {
+            return false
+        }
+        if let stream = weak.streamError { return stream == streamError && (weak.urlError ?? urlError) == urlError }
+        if let number = weak.urlError { return number == urlError }
+        return weak.because.first?.code == because.first?.code && kind == weak.kind
+    }
+
+    /// What the first cause asks for, where it is the only one.
+    private static func fix(_ codes: [Code]) -> [String] {
+        guard codes.count == 1, let code = codes.first, let explanation = LogExplanations.explanation(of: code) else {
+            return []
+        }
+        return [explanation.action]
+    }
+
+    private static func next(_ kind: Kind, _ codes: [Code], _ evidence: LogEvidence) -> [String] {
+        let place = evidence.place
+        let check = place.map { place -> String in
+            let host = place.host.utf8.contains(UInt8(ascii: ":")) ? "[\(place.host)]" : place.host
+            let url = "\(place.isSecure ? "https" : "http")://\(host)\(place.port.map { ":\($0)" } ?? "")/"
+            return "sealward ats check \(url)\(evidence.sentence?.isHardened == true ? " --for managed" : "")"
+        }
+        switch kind {
+        case .localNetwork, .sandbox:
+            let first = kind == .sandbox ? ["codesign -d --entitlements - APP.app"] : []
+            return first + ["sealward explain \(codes.first?.rawValue ?? "")"]
+        case .appAttest:
+            return [
+                evidence.deviceError.map { "sealward explain \"com.apple.devicecheck.error \($0)\"" }
+                    ?? "sealward explain \"App Check \(evidence.appCheckStatus ?? 403)\""
+            ]
+        case .ats where codes.first == .cleartextBlocked && place == nil: return ["sealward ats lint Info.plist"]
+        default:
+            let number = (evidence.streamError ?? evidence.urlError).map { "sealward explain \($0)" }
+            return [check ?? number ?? codes.first.map { "sealward explain \($0)" }].compactMap(\.self)
+        }
+    }
+}
+
+extension LogFailure {
+    /// A member of `failures` in `sealward.ats-log/1`.
+    var json: JSONValue {
+        .object([
+            .init("host", .optional(host)), .init("kind", .string(kind.rawValue)),
+            .init("because", .array(because.map(\.json))), .init("quote", .string(quote)),
+            .init("fix", .array(fix.map(JSONValue.string))), .init("next", .array(next.map(JSONValue.string))),
+            .init("certain", .bool(because.count == 1)), .init("lines", .integer(count)), .init("line", .integer(line)),
+            .init(
+                "error",
+                urlError == nil && streamError == nil
+                    ? .null
+                    : ["code": .optional(urlError), "streamCode": .optional(streamError)]),
+        ])
+    }
+
+    /// A paragraph for people.
+    var text: String {
+        let numbers = [urlError.map { "NSURLErrorDomain \($0)" }, streamError.map { "stream code \($0)" }]
+            .compactMap(\.self).joined(separator: ", ")
+        var lines = [
+            "\(host?.terminalSafe ?? "A load whose host the log does not name"): \(kind.title)"
+                + (numbers.isEmpty ? "" : " (\(numbers))") + ", \(count) \(count == 1 ? "line" : "lines")"
+        ]
+        func add(_ label: String, _ text: String) { lines.append("    " + label.padded(to: 7) + text) }
+        add("log", "\"\(quote.terminalSafe)\", line \(line)")
+        if let first = because.first {
+            add(
+                "cause",
+                "\(first.message.terminalSafe) [\(first.code)\(because.count == 1 ? "" : ", or one of the next line")]")
+            if because.count > 1 {
+                add(
+                    "or",
+                    because.dropFirst().map(\.code.rawValue).joined(separator: ", ") + "; the log does not say which")
+            }
+        }
+        if kind.isNotATS { add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.") }
+        for fix in fix { add("fix", fix.terminalSafe) }
+        for command in next { add("run", command.terminalSafe) }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension LogFailure.Kind {
+    /// What happened, behind the host.
+    fileprivate var title: String {
+        switch self {
+        case .ats: "App Transport Security blocked the load"
+        case .trust: "the certificate was refused"
+        case .tls: "the TLS handshake failed"
+        case .network: "the connection failed"
+        case .localNetwork: "the local network is denied to the app"
+        case .sandbox: "the sandbox forbids the connection"
+        case .appAttest: "App Attest or App Check failed"
+        case .notApple: "a library of the app refused, not the system"
+        }
+    }
+}

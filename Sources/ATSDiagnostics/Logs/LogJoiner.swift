@@ -1,0 +1,94 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Puts the lines about one load together: by its task, its connection, its process and thread, and by what follows what.
+struct LogJoiner: Sendable {
+    /// Loads whose lines may go on.
+    static let openLimit = 128
+    /// Lines between two that name nothing in common and are about one load all the same.
+    static let reach = 64
+    /// Failures that are listed one by one.
+    static let failureLimit = 1024
+
+    private var open: [LogEvidence] = []
+    private var failures: [LogFailure.Key: LogFailure] = [:]
+    /// Failures beyond the limit.
+    private var beyond = 0
+
+    /// Takes what a line says.
+    mutating func add(_ new: LogEvidence) {
+        var joined = new
+        if let same = open.lastIndex(where: { new.isSameLoad(as: $0) }) {
+            joined = open.remove(at: same).joined(with: new)
+        }
+        if new.urlError != nil {
+            takeContext(&joined, new)
+        } else if new.task == nil, new.deviceError == nil {
+            // The line before, which says who judged, or how an exception goes on.
+            if let last = open.last, !last.isComplete, last.task == nil, last.urlError == nil,
+                new.mayFollow(last, within: 8),
+                last.connection == nil || new.connection == nil || last.connection == new.connection,
+                new.connection != nil || new.speaker != nil
+            {
+                joined = open.removeLast().joined(with: joined)
+            }
+        }
+        open.append(joined)
+        if open.count > LogJoiner.openLimit { judge(open.removeFirst()) }
+    }
+
+    /// The lines of the connection come before the error of the load: those with its number, or all if it has none.
+    private mutating func takeContext(_ joined: inout LogEvidence, _ new: LogEvidence) {
+        let before = open.indices.filter { index in
+            var candidate = joined
+            candidate.connection = nil
+            candidate.line = new.line
+            return candidate.mayFollow(open[index], within: LogJoiner.reach)
+        }
+        let connected = before.filter { open[$0].connection != nil }
+        var taken = before
+        if joined.streamError != nil {
+            let mine = connected.first { open[$0].thread != nil && open[$0].thread == new.thread } ?? connected.first
+            taken.removeAll { open[$0].connection != nil && $0 != mine }
+        }
+        for index in taken.reversed() { joined = joined.joined(with: open.remove(at: index)) }
+    }
+
+    private mutating func judge(_ evidence: LogEvidence) {
+        guard let failure = LogJudge.failure(evidence) else { return }
+        if failures[failure.key] != nil {
+            failures[failure.key]?.add(failure)
+        } else if failures.count < LogJoiner.failureLimit {
+            failures[failure.key] = failure
+        } else {
+            beyond += 1
+        }
+    }
+
+    /// Ends a file: what comes next is about other loads.
+    mutating func end() {
+        for evidence in open { judge(evidence) }
+        open.removeAll()
+    }
+
+    /// Adds a failure that was found in another way.
+    mutating func add(_ failure: LogFailure) { failures[failure.key] = failure }
+
+    /// The failures, the most frequent first, and how many more there are.
+    func report() -> (failures: [LogFailure], beyond: Int) {
+        var copy = self
+        copy.end()
+        var kept = copy.failures.values.sorted { ($0.rank, $0.line) < ($1.rank, $1.line) }
+        // What says less is about a load that another line said more of: of the same host, or without a host and of one host only.
+        for index in kept.indices.reversed() {
+            let weak = kept[index]
+            let strong = kept.indices.filter {
+                $0 != index && kept[$0].explains(weak) && (weak.host == nil || $0 < index)
+            }
+            guard let first = strong.first, weak.host != nil || strong.count == 1 else { continue }
+            kept[first].add(weak)
+            kept.remove(at: index)
+        }
+        return (kept.sorted { ($1.count, $0.line) < ($0.count, $1.line) }, copy.beyond)
+    }
+}

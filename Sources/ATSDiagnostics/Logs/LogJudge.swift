@@ -1,0 +1,378 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// Says why a load failed, from all lines about it. Pure: evidence in, failure out.
+enum LogJudge {
+    /// Nil where the evidence is of no failure.
+    static func failure(_ evidence: LogEvidence) -> LogFailure? {
+        device(evidence) ?? cleartext(evidence) ?? words(evidence) ?? clientCertificate(evidence) ?? alert(evidence)
+            ?? numbers(evidence)
+    }
+
+    // MARK: - App Attest
+
+    private static func device(_ evidence: LogEvidence) -> LogFailure? {
+        let explanations = LogExplanations.deviceErrors
+        let row = evidence.deviceError.flatMap { explanations.indices.contains($0) ? explanations[$0] : nil }
+        guard let row = row ?? evidence.appCheckStatus.flatMap(LogExplanations.appCheck) else { return nil }
+        return LogFailure(evidence, .appAttest, [row.code], row.meaning.sentence, fix: [row.action])
+    }
+
+    // MARK: - ATS
+
+    private static func cleartext(_ evidence: LogEvidence) -> LogFailure? {
+        guard evidence.urlError == -1022 || evidence.sentence?.isCleartext == true else { return nil }
+        let host = evidence.host
+        return LogFailure(
+            evidence, .ats, [.cleartextBlocked],
+            "ATS blocked a cleartext (http) load of \(host) before anything was sent.",
+            fix: [
+                evidence.place == nil
+                    ? "load https: find the http:// URL that the app loads, the log does not name it"
+                    : "load https://\(host)/, and serve https there",
+                "where the server cannot: \(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES, for an address or a name of the local network \(ATSKey.localNetworking) = YES",
+            ])
+    }
+
+    // MARK: - Words that name a cause
+
+    private static func words(_ evidence: LogEvidence) -> LogFailure? {
+        let system = evidence.speaker == nil
+        if let sentence = evidence.sentence, sentence.codes.count == 1, let code = sentence.codes.first {
+            return LogFailure(
+                evidence, .ats, sentence.codes,
+                "ATS\(sentence.isHardened ? " with FCP_v2.1" : "") refused \(evidence.host): \(meaning(code)).")
+        }
+        let phrases = evidence.phrases.map { LogPhrase.all[$0] }
+        // A load of the system is not judged by words of another library that stand in the same line.
+        guard let phrase = phrases.first(where: { !$0.codes.isEmpty && (!system || $0.speaker == .system) }),
+            let code = phrase.codes.first
+        else { return nil }
+        let host = evidence.host
+        if code == .netReset, system { return cut(evidence, phrase.codes) }
+        if let sentence = phrase.sentence {
+            return LogFailure(
+                evidence, kind(code, phrase.speaker), phrase.codes,
+                sentence.replacing("<host>", with: host).capitalizedFirst)
+        }
+        switch (code, kind(code, phrase.speaker)) {
+        case (.tlsHandshakeFailed, .notApple) where evidence.alert != nil: return nil
+        case (.cleartextOwnRule, _), (.netLocalNetwork, _), (.netSandbox, _), (.netOffline, _):
+            return LogFailure(evidence, kind(code, phrase.speaker), [code], meaning(code).sentence)
+        case (_, .notApple):
+            return LogFailure(
+                evidence, .notApple, phrase.codes,
+                "\(phrase.speaker.name) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
+                fix: (phrase.codes.count == 1 ? LogExplanations.explanation(of: code).map { [$0.action] } ?? [] : [])
+                    + [phrase.speaker.advice])
+        case (_, .trust):
+            return trust(evidence, phrase.codes)
+        case (let code, let kind):
+            return LogFailure(evidence, kind, phrase.codes, "\(host): \(meaning(code)).")
+        }
+    }
+
+    // MARK: - Client certificates
+
+    private static func clientCertificate(_ evidence: LogEvidence) -> LogFailure? {
+        let host = evidence.host
+        if evidence.urlError == -1206 {
+            return LogFailure(
+                evidence, .tls, [.tlsClientCertificateRequired],
+                "\(host) asked for a client certificate. CFNetwork makes -1206 also of a 403: then the server only asks for one, and refuses the request itself.",
+                fix: [
+                    "look for a 403 in the server's log: if there is one, find what it refuses, and answer with another status than 403",
+                    "if there is none, the handshake needs it: give the app a certificate of a CA that the server accepts",
+                ])
+        }
+        let alert = evidence.alert.flatMap { $0.isReceived && clientAlerts.contains($0.number) ? $0.number : nil }
+        guard evidence.urlError == -1205 || alert != nil else { return nil }
+        if alert == 116 {
+            return LogFailure(
+                evidence, .tls, [.tlsClientCertificateRequired],
+                "\(host) demands a client certificate and got none (alert certificate_required).")
+        }
+        let name = alert.map { " (alert \(ConnectionCauses.alertName($0)), \($0))" } ?? ""
+        let reason =
+            switch alert {
+            case 48: ": it does not know the CA that issued it"
+            case 45: ": it has expired"
+            case 44: ": it is revoked"
+            case 49: ": whom it names has no access"
+            default: ""
+            }
+        return LogFailure(
+            evidence, .tls, [.tlsClientCertificateRejected],
+            "\(host) refuses the certificate that the app sent as its own\(name)\(reason).")
+    }
+
+    private static let clientAlerts: Set<UInt8> = [42, 43, 44, 45, 46, 48, 49, 116]
+
+    // MARK: - Alerts
+
+    private static func alert(_ evidence: LogEvidence) -> LogFailure? {
+        guard let alert = evidence.alert else { return nil }
+        let host = evidence.host
+        let name = "alert \(ConnectionCauses.alertName(alert.number)), \(alert.number)"
+        guard alert.isReceived else {
+            // The client says what it refuses.
+            switch alert.number {
+            case 45: return trust(evidence, [.trustExpired])
+            case 44: return trust(evidence, [.trustRevoked])
+            case 48: return trust(evidence, [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate])
+            case 42, 43, 46: return trust(evidence, evidence.specific ?? RefusalNumbers.trust)
+            case 0, 90: return numbers(evidence)
+            default:
+                return LogFailure(
+                    evidence, .tls, evidence.specific ?? [.tlsHandshakeFailed],
+                    "The app's side ended the handshake with \(host) (\(name)).")
+            }
+        }
+        let codes: [Code]
+        let what: String
+        switch alert.number {
+        case 0: return cut(evidence, [.netClosed])
+        case 40:
+            codes = ErrorNumber.stream(-9824)?.codes ?? []
+            what = "found no version, cipher suite, group or signature in common with the app"
+        case 70: (codes, what) = ([.tlsVersionTooLow], "speaks none of the TLS versions that the app offers")
+        case 71: (codes, what) = ([.tlsNoCommonSuite], "finds what the app offers too weak")
+        case 80:
+            (codes, what) = ([.tlsHandshakeFailed], "failed itself: the fault is in the server, its log says which")
+        case 112:
+            (codes, what) = (
+                [.tlsHandshakeFailed],
+                "has no site of that name: it knows no certificate for the name in the ClientHello (SNI)"
+            )
+        case 120:
+            (codes, what) = (
+                [.tlsHandshakeFailed], "speaks none of the application protocols that the app offers (ALPN)"
+            )
+        default: (codes, what) = ([.tlsHandshakeFailed], "ended the handshake")
+        }
+        let fix: [String] =
+            switch alert.number {
+            case 80: ["look in the server's log at that time: the app can do nothing about it"]
+            case 112: ["configure the site and its certificate for \(host) on the server, or load the name that it has"]
+            default: []
+            }
+        return LogFailure(evidence, .tls, codes, "\(host.capitalizedFirst) \(what) (\(name)).", fix: fix)
+    }
+
+    // MARK: - Numbers
+
+    private static func numbers(_ evidence: LogEvidence) -> LogFailure? {
+        if let stream = evidence.streamError, cutNumbers.contains(stream) {
+            return cut(evidence, ErrorNumber.stream(stream)?.codes ?? [])
+        }
+        if evidence.urlError == -1005 { return cut(evidence, ErrorNumber.url(-1005)?.codes ?? []) }
+        let codes =
+            LogMeaning.codes(
+                urlError: evidence.urlError, streamError: evidence.streamError, sentence: evidence.sentence)
+            ?? evidence.socketError.flatMap { socketErrors[$0] }
+            ?? (evidence.phrases.isEmpty ? [] : RefusalNumbers.trust)
+        let socket = evidence.socketError.flatMap { socketErrors[$0] }
+        if let socket, let code = socket.first, evidence.streamError == nil,
+            evidence.urlError == nil || code == .netSandbox
+        {
+            return LogFailure(
+                evidence, kind(code, .system), socket,
+                "\(evidence.host): \(meaning(code)) (errno \(evidence.socketError ?? 0)).",
+                fix: (LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
+                    + (evidence.socketError == 65
+                        ? [
+                            "for a host of the local network: since macOS 15 a denied Local Network privacy looks the same"
+                        ] : []))
+        }
+        guard let first = codes.first else { return other(evidence) }
+        // A number of trust, or a judge of trust: the chain may say more.
+        if CauseTable.current[first]?.stage == .trust { return trust(evidence, codes) }
+        let name = evidence.streamError.flatMap(ErrorNumber.stream) ?? evidence.urlError.flatMap(ErrorNumber.url)
+        let said = name.map { "\($0.name): \($0.meaning.isEmpty ? $0.sentence : $0.meaning)" } ?? meaning(first)
+        let sentence = codes.count == 1 ? "\(evidence.host): \(meaning(first))." : said.sentence
+        return LogFailure(evidence, kind(first, .system), codes, sentence)
+    }
+
+    private static let cutNumbers: Set<Int> = [-9816, -9805, -9806, -9844, -9852]
+
+    private static let socketErrors: [Int: [Code]] = [
+        1: [.netSandbox], 32: [.netClosed], 50: [.netOffline], 51: [.netOffline], 54: [.netReset], 57: [.netClosed],
+        60: [.netTimeout], 61: [.netRefused], 64: [.netRefused], 65: [.netRefused], 101: [.netOffline],
+        104: [.netReset], 110: [.netTimeout], 111: [.netRefused], 113: [.netRefused],
+    ]
+
+    /// An NSURLError that is no cause of ours.
+    private static func other(_ evidence: LogEvidence) -> LogFailure? {
+        guard let row = evidence.urlError.flatMap(ErrorNumber.url), row.number != -999 else { return nil }
+        return LogFailure(
+            evidence, .network, [.httpNoAnswer],
+            "\(row.name): \(row.meaning.isEmpty ? row.sentence : row.meaning)".sentence)
+    }
+
+    /// A connection that ended in the handshake: first what is in between.
+    private static func cut(_ evidence: LogEvidence, _ codes: [Code]) -> LogFailure? {
+        let host = evidence.host
+        let interface = evidence.interface ?? ""
+        let way: String
+        var fix = [
+            "try without VPN, proxy and content filter, and from another network: the first suspect is what is in between"
+        ]
+        if ["utun", "ipsec", "ppp", "tun", "tap"].contains(where: interface.hasPrefix) {
+            way = " It went through \(interface), a VPN or a filter: that is the first suspect, not the server."
+            fix = ["try without the VPN or filter behind \(interface)"]
+        } else if interface.hasPrefix("pdp_ip") {
+            way = " It went over the cellular network (\(interface)): a box of the carrier is the first suspect."
+            fix = ["try over Wi-Fi: what works there is cut by the carrier's network"]
+        } else {
+            way = " The first suspect is the network between: VPN, proxy, firewall; then the server."
+        }
+        let isLate = evidence.urlError == -1005
+        let verb = codes.count == 1 && codes.first == .netReset ? "reset" : "cut"
+        fix.append(
+            isLate
+                ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash"
+                : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
+        )
+        return LogFailure(
+            evidence, .network, codes,
+            "The connection to \(host) was \(verb)\(isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
+            fix: fix)
+    }
+
+    // MARK: - Trust
+
+    private static func trust(_ evidence: LogEvidence, _ candidates: [Code]) -> LogFailure {
+        let host = evidence.host
+        let phrases = evidence.phrases.map { LogPhrase.all[$0].words }
+        let isSystemTrust = phrases.contains { $0.hasSameBytes(as: SystemWords.systemTrust) }
+        let judge =
+            isSystemTrust
+            ? "ATS itself refused the chain of \(host) (\"system trust\"), after the app's own code had accepted it."
+            : phrases.contains { $0.hasSameBytes(as: SystemWords.strict) }
+                ? "The strict evaluation refused the certificate of \(host): strict means the rules of ATS on top of the default evaluation, which this chain may pass."
+                : evidence.streamError == -9802
+                    ? "The evaluation under ATS refused the certificate of \(host) or its chain."
+                    : "Trust evaluation refused the certificate of \(host) or its chain."
+        var codes = candidates
+        var chain = ""
+        if let leaf = evidence.chain.first, let last = evidence.chain.last {
+            func name(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self).terminalSafe }
+            let isOpen = Set(candidates).isSuperset(of: [.trustUnknownRoot, .trustSelfSigned])
+            if leaf.subject == leaf.issuer {
+                chain = " Its subject is its issuer (\(name(leaf.subject))): it is self-signed."
+                if isOpen { codes = [.trustSelfSigned] }
+            } else if last.subject == last.issuer {
+                chain =
+                    " The chain that was sent ends in its own root, \(name(last.subject)): the device must trust it."
+                if isOpen { codes = [.trustUnknownRoot] + candidates.filter { !anchors.contains($0) } }
+            } else if evidence.chain.count == 1 {
+                chain = " The server sent one certificate, and not that of its issuer, \(name(leaf.issuer))."
+                if isOpen { codes = [.trustMissingIntermediate, .trustUnknownRoot] }
+            } else {
+                chain =
+                    " The chain that was sent ends below \(name(last.issuer)): the device must have that root, trust it, and it must not have expired."
+                if isOpen {
+                    codes =
+                        [.trustUnknownRoot, .trustExpired]
+                        + candidates.filter { !anchors.contains($0) && $0 != .trustExpired }
+                }
+            }
+        }
+        let first = codes.first ?? .trustUnknownRoot
+        let cause = codes.count == 1 ? " \(meaning(first).capitalizedFirst)." : ""
+        var fix: [String] = []
+        if codes.count == 1, let action = LogExplanations.explanation(of: first)?.action { fix.append(action) }
+        if codes.count > 1 {
+            fix.append("look at the certificates that the server sends: the check names the requirement that they miss")
+        }
+        if anchors.contains(first) || codes.count > 1 {
+            fix.append(
+                "a root of your own: install it on the device and switch it on in Settings > General > About > Certificate Trust Settings"
+            )
+        }
+        if isSystemTrust || anchors.contains(first) {
+            fix.append(
+                "if the app's code is to accept it, \(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES beside the delegate: neither helps alone"
+            )
+        }
+        return LogFailure(evidence, .trust, codes, judge + chain + cause, fix: fix)
+    }
+
+    private static let anchors: [Code] = [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]
+
+    // MARK: - Shared
+
+    private static func meaning(_ code: Code) -> String {
+        LogExplanations.explanation(of: code)?.meaning ?? code.rawValue
+    }
+
+    private static func kind(_ code: Code, _ speaker: LogPhrase.Speaker) -> LogFailure.Kind {
+        switch code {
+        case .netLocalNetwork: return .localNetwork
+        case .netSandbox: return .sandbox
+        case .netOffline: return .network
+        case .cleartextBlocked: return .ats
+        case .cleartextOwnRule: return .notApple
+        default: break
+        }
+        switch CauseTable.current[code]?.stage {
+        case .network, .http, .proxy: return .network
+        case .trust: return speaker == .system ? .trust : .notApple
+        default: return speaker == .system ? .tls : .notApple
+        }
+    }
+}
+
+extension LogEvidence {
+    /// The host for a sentence.
+    fileprivate var host: String { place?.host ?? "the server" }
+
+    /// The causes of the number of the stream, if it is one that says something.
+    fileprivate var specific: [Code]? {
+        streamError.flatMap(ErrorNumber.stream).flatMap { $0.codes.isEmpty ? nil : $0.codes }
+    }
+}
+
+extension LogPhrase.Speaker {
+    fileprivate var name: String {
+        switch self {
+        case .system: "The system"
+        case .dart: "Dart (Flutter)"
+        case .dotNet: ".NET's managed handler"
+        case .unity: "Unity"
+        case .chromium: "Chromium (Electron)"
+        case .node: "Node (Electron)"
+        case .curl: "curl"
+        }
+    }
+
+    /// How such a library is made to trust what the system trusts.
+    fileprivate var advice: String {
+        switch self {
+        case .system: ""
+        case .dart:
+            "a root of your own goes into the SecurityContext of HttpClient; packages like cupertino_http load with the system's stack, then ATS counts"
+        case .dotNet: "with NSUrlSessionHandler the system loads, then ATS counts"
+        case .unity: "a root of your own goes into a CertificateHandler of UnityWebRequest"
+        case .chromium:
+            "a root of your own goes into the keychain as always trusted, or into the verify procedure of the session"
+        case .node: "a root of your own goes into NODE_EXTRA_CA_CERTS"
+        case .curl: "a root of your own is given with --cacert"
+        }
+    }
+}
+
+extension String {
+    /// As a sentence: a capital and a full stop.
+    fileprivate var sentence: String { capitalizedFirst + (hasSuffix(".") ? "" : ".") }
+
+    fileprivate var capitalizedFirst: String {
+        // Names of hosts and of constants stay as they are.
+        guard let first, first.isASCII, hasPrefix("the ") || hasPrefix("a ") || hasPrefix("an ") || hasPrefix("no ")
+        else { return self }
+        return first.uppercased() + dropFirst()
+    }
+}

@@ -1,0 +1,71 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+
+/// Words that a program writes about a failed load, and what they say. One more form is one row of its family, in `Words`.
+struct LogPhrase: Sendable {
+    /// Who wrote them: what loads without the system's stack is not judged by ATS.
+    enum Speaker: Sendable {
+        case system, dart, dotNet, unity, chromium, node, curl
+    }
+
+    /// Matched whatever the case of ASCII letters; at least four bytes.
+    let words: String
+    let speaker: Speaker
+    /// Why, decisive first; empty for words that only say who judged.
+    let codes: [Code]
+    /// A sentence with `<host>` for the host; nil where the meaning of the first code says it.
+    let sentence: String?
+
+    init(_ words: String, _ speaker: Speaker, _ codes: [Code], _ sentence: String? = nil) {
+        self.words = words
+        self.speaker = speaker
+        self.codes = codes
+        self.sentence = sentence
+    }
+
+    /// The most telling first: of several in one load the first decides.
+    static let all = SystemWords.all + DartWords.all + DotNetWords.all + UnityWords.all + ElectronWords.all
+
+    /// Where phrases stand in a line, in one pass over its bytes.
+    ///
+    /// - Returns: places in ``all`` with the index of the first byte, at most 16.
+    static func found(in line: ArraySlice<UInt8>) -> [(phrase: Int, start: Int)] {
+        var found: [(phrase: Int, start: Int)] = []
+        var window: UInt32 = 0
+        for (index, byte) in zip(line.indices, line) {
+            window = window << 8 | UInt32(byte.asciiLowercased)
+            guard filter[Int(hash(window))], let candidates = starts[window] else { continue }
+            let rest = line[index...].dropFirst()
+            for candidate in candidates where rest.count >= candidate.rest.count {
+                guard zip(candidate.rest, rest).allSatisfy({ $0 == $1.asciiLowercased }) else { continue }
+                if !found.contains(where: { $0.phrase == candidate.phrase }) {
+                    found.append((candidate.phrase, index - 3))
+                }
+            }
+            if found.count >= 16 { break }
+        }
+        return found.sorted { $0.phrase < $1.phrase }
+    }
+
+    private static func hash(_ window: UInt32) -> UInt32 { (window &* 2_654_435_761) >> 20 }
+
+    /// By the first four bytes: what follows them.
+    private static let starts: [UInt32: [(phrase: Int, rest: [UInt8])]] = {
+        var starts: [UInt32: [(phrase: Int, rest: [UInt8])]] = [:]
+        for (index, phrase) in all.enumerated() {
+            let bytes = phrase.words.utf8.asciiLowercased
+            let first = bytes.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            starts[first, default: []].append((index, Array(bytes.dropFirst(4))))
+        }
+        return starts
+    }()
+
+    /// Which hashes of four bytes begin a phrase: most bytes of a log need no look into the table.
+    private static let filter: [Bool] = {
+        var filter = [Bool](repeating: false, count: 4096)
+        for start in starts.keys { filter[Int(hash(start))] = true }
+        return filter
+    }()
+}

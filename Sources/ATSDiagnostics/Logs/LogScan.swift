@@ -1,0 +1,190 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+// What the bytes of a line hold beside the numbers of errors: each property looks for one form.
+
+extension Scan {
+    /// A TLS alert by number or by name, and whether the other side sent it.
+    var alert: (number: UInt8, isReceived: Bool)? {
+        if let number = digits(after: "SSL alert number "), let alert = UInt8(exactly: number) { return (alert, true) }
+        for (words, isReceived) in Scan.alertWords {
+            guard let name = value(after: words, until: Array(":(,\" ".utf8) + (isReceived == nil ? [] : [0x5D])) else {
+                continue
+            }
+            // Words of a description are separated by blanks, those of a symbol by underscores.
+            let text = isReceived == nil ? name : value(after: words, until: Array(",\"]".utf8)) ?? name
+            let folded = text.prefix(40).map { $0 == 0x20 ? UInt8(ascii: "_") : $0.asciiLowercased }
+            if let number = Scan.alerts.first(where: { folded.elementsEqual($0.name.utf8) })?.number {
+                return (number, isReceived ?? true)
+            }
+        }
+        return nil
+    }
+
+    /// nil: a symbol of the TLS library, which it has for alerts that it received.
+    private static let alertWords: [(StaticString, Bool?)] = [
+        ("read alert, level: fatal, description: ", true), ("write alert, level: fatal, description: ", false),
+        ("SSLV3_ALERT_", nil), ("TLSV1_ALERT_", nil), ("TLSV13_ALERT_", nil), ("TLSV1_", nil),
+    ]
+
+    private static let alerts: [(number: UInt8, name: String)] = (0...121).map {
+        (number: $0, name: ConnectionCauses.alertName($0))
+    }
+
+    /// An errno.
+    var socketError: Int? {
+        let words: [StaticString] = [
+            "SO_ERROR [", "errno = ", "NSPOSIXErrorDomain Code=", "SocketException (", "POSIXErrorCode(rawValue: ",
+        ]
+        if let found = words.lazy.compactMap({ digits(after: $0) }).first(where: { $0 > 0 }) { return found }
+        guard contains("_kCFStreamErrorDomainKey=1,") || contains("_kCFStreamErrorDomainKey=1}") else { return nil }
+        return digits(after: "_kCFStreamErrorCodeKey=").flatMap { $0 > 0 ? $0 : nil }
+    }
+
+    /// The number of a DCError, by its domain, whatever words stand between, or by its name.
+    var deviceError: Int? {
+        if let rest = rest(after: "com.apple.devicecheck.error") {
+            let near = rest.prefix(24)
+            if let first = near.firstIndex(where: { 0x30...0x39 ~= $0 }), near[..<first].last != UInt8(ascii: "-") {
+                let digits = rest[first...].prefix { 0x30...0x39 ~= $0 }
+                let number = digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) }
+                return digits.count == 1 && LogExplanations.deviceErrors.indices.contains(number) ? number : nil
+            }
+        }
+        for words: StaticString in ["DCErrorCode", "DCError.", "DCError"] {
+            guard let name = rest(after: words)?.prefix(while: \.isASCIIAlphanumeric).asciiLowercased, !name.isEmpty
+            else {
+                continue
+            }
+            let number = LogExplanations.deviceErrorNames.firstIndex {
+                name.starts(with: $0.utf8.asciiLowercased)
+            }
+            if let number { return number }
+        }
+        return nil
+    }
+
+    /// The digits after some words, at most four.
+    func digits(after words: StaticString) -> Int? {
+        guard let digits = rest(after: words)?.prefix(5).prefix(while: { 0x30...0x39 ~= $0 }), 1...4 ~= digits.count
+        else {
+            return nil
+        }
+        return digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) }
+    }
+
+    /// What the system calls the connection: the number at its front.
+    var connection: [UInt8]? {
+        let words: [StaticString] = ["Connection ", "TIC TCP Conn Failed [", "TIC SSL Trust Error [", "[C"]
+        for words in words {
+            guard let digits = rest(after: words)?.prefix(10).prefix(while: { 0x30...0x39 ~= $0 }), !digits.isEmpty
+            else {
+                continue
+            }
+            return Array(digits)
+        }
+        return nil
+    }
+
+    /// The number of the process and of its thread, as `Name[12:ab3]`, `Name[12]` or in the columns of `log show`.
+    var process: (process: [UInt8]?, thread: [UInt8]?) {
+        let head = bytes.prefix(200)
+        var before: UInt8 = 0
+        for (index, byte) in zip(head.indices, head) {
+            defer { before = byte }
+            guard byte == UInt8(ascii: "[") else { continue }
+            let digits = head[index...].dropFirst().prefix { 0x30...0x39 ~= $0 }
+            guard !digits.isEmpty, let end = head[digits.endIndex...].first else { continue }
+            if end == UInt8(ascii: "]"), before.isASCIIAlphanumeric || before == UInt8(ascii: ")") {
+                return (Array(digits), nil)
+            }
+            guard end == UInt8(ascii: ":") else { continue }
+            let thread = head[digits.endIndex...].dropFirst().prefix(while: \.isASCIIAlphanumeric)
+            // An address of memory is no thread: `[1:0x1c017b900]` is a connection.
+            guard !thread.isEmpty, !thread.starts(with: "0x".utf8), head[thread.endIndex...].first == UInt8(ascii: "]")
+            else { continue }
+            return (Array(digits), Array(thread))
+        }
+        // Date, time, thread, type, activity, process.
+        let columns = head.split(separator: 0x20, maxSplits: 6)
+        guard columns.count > 6, columns[2].starts(with: "0x".utf8), columns[4].starts(with: "0x".utf8) else {
+            return (nil, nil)
+        }
+        return (Array(columns[5]), Array(columns[2]))
+    }
+
+    /// The network interface, as in `interface: utun6`.
+    var interface: String? {
+        guard let name = rest(after: "interface: ")?.prefix(16).prefix(while: { $0.isASCIIAlphanumeric || $0 == 0x5F }),
+            !name.isEmpty
+        else { return nil }
+        return String(decoding: name, as: UTF8.self)
+    }
+
+    /// The certificates of a chain, as `<cert(0x7f8b) s: SUBJECT i: ISSUER>`.
+    var certificates: [LogEvidence.Certificate] {
+        var found: [LogEvidence.Certificate] = []
+        var text = bytes
+        while found.count < 16, let rest = Scan(bytes: text).rest(after: "<cert(") {
+            text = rest
+            guard let subject = Scan(bytes: rest.prefix(600)).rest(after: " s: "),
+                let issuer = Scan(bytes: subject).rest(after: " i: "),
+                let end = issuer.firstIndex(of: UInt8(ascii: ">"))
+            else { continue }
+            found.append(
+                LogEvidence.Certificate(
+                    subject: Array(subject.prefix(max(0, subject.count - issuer.count - 4)).prefix(120)),
+                    issuer: Array(issuer[..<end].prefix(120))))
+        }
+        return found
+    }
+
+    /// The host that a line names in other words than the system's own members.
+    var place: LogPlace? {
+        for words: StaticString in ["https://", "http://"] {
+            guard let url = value(after: words, until: Array(" \"',;)}>]".utf8)) else { continue }
+            let whole = Array("\(words)".utf8) + url.prefix(2000)
+            if let place = LogPlace(url: whole[...]), !Scan.manuals.contains(where: { place.host.hasSuffix($0) }) {
+                return place
+            }
+        }
+        for words in Scan.hostWords {
+            guard let host = value(after: words, until: Array(" \"',;)}>](".utf8)) else { continue }
+            if let place = Scan.place(host) { return place }
+        }
+        // Typographic quotation marks, in whatever language stands around them.
+        if let quoted = rest(after: "\u{201C}") ?? rest(after: "\u{201E}") ?? rest(after: "\u{AB}") {
+            let end = quoted.firstIndex { $0 >= 0x80 || $0 <= 0x20 } ?? quoted.endIndex
+            if let place = Scan.place(quoted[..<end]) { return place }
+        }
+        // `[C1 192.0.2.1:8000 in_progress` of Network.
+        if let path = rest(after: "[C"), let blank = path.prefix(24).firstIndex(of: 0x20) {
+            let host = path[blank...].dropFirst().prefix { $0 > 0x20 && $0 != 0x5D }
+            if let place = Scan.place(host) { return place }
+        }
+        return nil
+    }
+
+    /// A host with or without a port; nil for redacted ones, and for a word without a dot that is not localhost.
+    private static func place(_ host: ArraySlice<UInt8>) -> LogPlace? {
+        let isName =
+            host.contains(UInt8(ascii: ".")) || host.contains(UInt8(ascii: ":")) || host.starts(with: "localhost".utf8)
+        guard isName, !host.contains(where: { "#/@%?=".utf8.contains($0) }) else { return nil }
+        return LogPlace(host: host.last == UInt8(ascii: ".") ? host.dropLast() : host)
+    }
+
+    /// Addresses of documentation, which messages quote.
+    private static let manuals = [
+        "developer.apple.com", "support.apple.com", "aka.ms", "go.microsoft.com", "firebaseappcheck.googleapis.com",
+    ]
+
+    private static let hostWords: [StaticString] = [
+        "address = ", "host lookup: '", "resolve host: ", "resolve host ", "ENOTFOUND ", "ECONNREFUSED ", "EAI_AGAIN ",
+        "Failed to connect to ", "connect to host ",
+        "connect to ", "(Host: ", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ", "not known (",
+        "refused (", "established, see inner exception. (",
+    ]
+}

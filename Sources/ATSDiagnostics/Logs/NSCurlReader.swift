@@ -1,0 +1,153 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Findings
+
+/// Reads the output of `nscurl --ats-diagnostics`, line by line, with whatever other programs wrote in between.
+struct NSCurlReader: Sendable {
+    /// The URL of the header.
+    private(set) var url: String?
+    /// The host of the titles, for a transcript whose header was not copied.
+    private var titleHost: String?
+    /// In the order of the transcript, at most 256.
+    private(set) var rows: [NSCurlTranscript.Row] = []
+    /// The number of the first line.
+    private(set) var firstLine = 0
+    private var isInside = false
+    private var isStarted = false
+    private var name: String?
+    private var passed: Bool?
+    private var code: Int?
+    private var streamCode: Int?
+    private var isHardened = false
+
+    /// Takes a line.
+    ///
+    /// - Returns: whether it belongs to the transcript, so that it is no news of its own.
+    mutating func take(_ whole: ArraySlice<UInt8>, line number: Int = 0) -> Bool {
+        var line = whole.drop { $0 == 0x20 || $0 == 0x09 }
+        while let last = line.last, last == 0x20 || last == 0x0D || last == 0x09 { line = line.dropLast() }
+        if line.isEmpty { return false }
+        if line.starts(with: NSCurlReader.header.utf8) {
+            // The next one in the same file; whoever reads several takes the rows before.
+            var text = line.dropFirst(NSCurlReader.header.utf8.count)
+            if text.last == UInt8(ascii: ".") { text = text.dropLast() }
+            if url == nil { url = String(decoding: text.prefix(8192), as: UTF8.self) }
+            if !isStarted { (isStarted, firstLine) = (true, number) }
+            return true
+        }
+        if line.starts(with: "Starting ATS Diagnostics".utf8) || line.elementsEqual(NSCurlReader.firstTitle.utf8) {
+            if !isStarted { (isStarted, firstLine) = (true, number) }
+            return true
+        }
+        guard isStarted else { return false }
+        if line.elementsEqual("---".utf8) {
+            if isInside, let name, rows.count < 256 {
+                rows.append(
+                    NSCurlTranscript.Row(
+                        name: name, passed: passed, code: code, streamCode: streamCode, isHardened: isHardened))
+            }
+            isInside.toggle()
+            (name, passed, code, streamCode, isHardened) = (nil, nil, nil, nil, false)
+        } else if !isInside {
+            let words: StaticString = " exceptions for "
+            if titleHost == nil, line.starts(with: "Configuring ".utf8), let host = Scan(bytes: line).rest(after: words)
+            {
+                titleHost = String(decoding: host.prefix(255), as: UTF8.self)
+                return true
+            }
+            return line.starts(with: "Configuring ".utf8)
+        } else if name == nil {
+            name = String(decoding: line.prefix(200), as: UTF8.self)
+            isHardened = NSCurlReader.namesPackage(line)
+        } else if line.starts(with: "Result :".utf8) {
+            let word = line.dropFirst("Result :".utf8.count).drop { $0 == 0x20 }
+            passed = word.elementsEqual("PASS".utf8) ? true : word.elementsEqual("FAIL".utf8) ? false : nil
+        } else if passed == nil, NSCurlReader.namesPackage(line) {
+            isHardened = true
+        } else if passed != true {
+            let found = LogLine(line)
+            code = code ?? found.urlError
+            streamCode = streamCode ?? found.streamError
+        }
+        return true
+    }
+
+    /// Whether a line begins another transcript.
+    static func begins(_ line: ArraySlice<UInt8>) -> Bool {
+        line.starts(with: "Starting ATS Diagnostics".utf8)
+    }
+
+    /// Where the loads went.
+    var place: LogPlace? {
+        url.flatMap { LogPlace(url: Array($0.utf8)[...]) } ?? titleHost.flatMap { LogPlace(host: Array($0.utf8)[...]) }
+    }
+
+    private static let header = "Configuring ATS Info.plist keys and displaying the result of HTTPS loads to "
+    private static let firstTitle = "Default ATS Secure Connection"
+
+    /// Whether a line names a key or a version of the NIAP packages.
+    private static func namesPackage(_ line: ArraySlice<UInt8>) -> Bool {
+        let line = line.prefix(1000)
+        return [ATSKey.packageWord, HardeningLevel.fcpV21.rawValue].contains { line.contains($0.utf8) }
+    }
+}
+
+extension NSCurlReader {
+    /// Whether the default rules let the load through.
+    var passes: Bool { row(DiagnosticConfiguration.defaultName)?.passed == true }
+
+    private func row(_ name: String) -> NSCurlTranscript.Row? { rows.first { $0.name.hasSameBytes(as: name) } }
+
+    /// What the rows prove about the server; nil where the default rules let the load through, or no row says anything.
+    var failure: LogFailure? {
+        guard !passes, rows.contains(where: { $0.passed == false }) else { return nil }
+        let passed = rows.filter { $0.passed == true }.map(\.name)
+        let failed = row(DiagnosticConfiguration.defaultName) ?? rows.first { $0.passed == false }
+        let words =
+            "nscurl: "
+            + (passed.isEmpty ? "no configuration passes" : "PASS only for " + passed.prefix(8).joined(separator: ", "))
+        var evidence = LogEvidence(
+            place: place, urlError: failed?.code, streamError: failed?.streamCode, quote: words, line: firstLine,
+            lines: rows.count)
+        let host = place?.host ?? "the server"
+        let versions = ["TLSv1.3", "TLSv1.2", "TLSv1.1", "TLSv1.0"]
+        func first(_ suffix: String) -> String? {
+            versions.first { version in passed.contains { $0.hasSameBytes(as: version + suffix) } }
+        }
+        let withoutSecrecy = passed.contains { $0.hasSameBytes(as: "Disabling Perfect Forward Secrecy") }
+        if let version = first(""), version != "TLSv1.3" {
+            return LogFailure(
+                evidence, .tls, [.tlsVersionTooLow],
+                "\(host) speaks \(spoken(version)) only: that row passes, and those of newer versions and of the default rules fail."
+            )
+        }
+        if withoutSecrecy {
+            return LogFailure(
+                evidence, .tls, [.tlsNoForwardSecrecy],
+                "\(host) has no cipher suite with forward secrecy: the row that asks for none passes, the default rules fail."
+            )
+        }
+        if let version = first(" with PFS disabled") {
+            return LogFailure(
+                evidence, .tls, [.tlsVersionTooLow, .tlsNoForwardSecrecy],
+                "\(host) speaks \(spoken(version)) only, and has no cipher suite with forward secrecy: only a row without both requirements passes.",
+                fix: ["enable TLS 1.2 or 1.3 and ECDHE suites on the server"])
+        }
+        if !passed.isEmpty {
+            // What passes only where ATS is off, or where insecure loads are allowed, fails for its certificate.
+            if evidence.urlError == nil, evidence.streamError == nil { evidence.streamError = -9802 }
+            if evidence.streamError.map({ RefusalNumbers.causes(stream: $0) })?.contains(.tlsVersionTooLow) != true {
+                return LogJudge.failure(evidence)
+            }
+        }
+        if let failure = LogJudge.failure(evidence) { return failure }
+        return LogFailure(
+            evidence, .network, [.netTimeout, .netRefused, .netDNS],
+            "Nothing passes for \(host), with ATS switched off neither: it is not ATS. Without --verbose nscurl does not say why.",
+            fix: ["record it again with nscurl --ats-diagnostics --verbose URL"])
+    }
+
+    private func spoken(_ version: String) -> String { version.replacing("TLSv", with: "TLS ") }
+}

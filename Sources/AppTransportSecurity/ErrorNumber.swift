@@ -1,0 +1,239 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Findings
+
+/// A number that an app gets for a failed load: its name, its words and what it means. The only table of these numbers.
+///
+/// Source: NSURLError.h; Security, base/SecBase.h; the sentences are those that URLSession gives.
+package struct ErrorNumber: Sendable {
+    /// Negative, as Apple writes it.
+    package let number: Int
+    /// As in Apple's headers.
+    package let name: String
+    /// Apple's sentence, or the words of the header.
+    package let sentence: String
+    /// What it means for an app, without a full stop; empty where the sentence says all.
+    package let meaning: String
+    /// What the other side and the network bring about, and what the number says by itself; what the client refuses itself is in ``RefusalNumbers``.
+    package let others: [Code]
+
+    private init(url number: Int, _ name: String, _ sentence: String, _ meaning: String = "", _ others: [Code] = []) {
+        self.init(number: number, name: "NSURLError" + name, sentence: sentence, meaning: meaning, others: others)
+    }
+
+    private init(stream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {
+        self.init(number: number, name: "errSSL" + name, sentence: sentence, meaning: "", others: others)
+    }
+
+    private init(number: Int, name: String, sentence: String, meaning: String, others: [Code]) {
+        self.number = number
+        self.name = name
+        self.sentence = sentence
+        self.meaning = meaning
+        self.others = others
+    }
+
+    /// The causes that this number can have, each once, those of the client's own judgement first.
+    package var codes: [Code] {
+        let own =
+            name.hasPrefix("errSSL")
+            ? RefusalNumbers.causes(stream: number) : RefusalNumbers.causes(urlError: number)
+        return own + others.filter { !own.contains($0) }
+    }
+
+    /// The row of an NSURLError; nil for numbers that are none.
+    package static func url(_ number: Int) -> ErrorNumber? { urlErrors.first { $0.number == number } }
+
+    /// The row of a CFStream error of TLS, which is an OSStatus too; nil for numbers that are none.
+    package static func stream(_ number: Int) -> ErrorNumber? { streamErrors.first { $0.number == number } }
+
+    private static let anchors: [Code] = [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]
+    private static let suites: [Code] = [
+        .tlsNoForwardSecrecy, .tlsNoCommonSuite, .tlsNoCommonGroup, .tlsNoCommonSignature,
+    ]
+
+    /// The errors of NSURLErrorDomain.
+    package static let urlErrors: [ErrorNumber] = [
+        ErrorNumber(url: -1, "Unknown", "unknown error"),
+        ErrorNumber(
+            url: -999, "Cancelled", "cancelled",
+            "the app cancelled the load, or its own check of the certificate did (cancelAuthenticationChallenge)"),
+        ErrorNumber(url: -1000, "BadURL", "bad URL"),
+        ErrorNumber(
+            url: -1001, "TimedOut", "The request timed out.", "nothing answered in time; this says nothing about ATS",
+            [.netTimeout, .tlsLargeHello]),
+        ErrorNumber(url: -1002, "UnsupportedURL", "unsupported URL"),
+        ErrorNumber(
+            url: -1003, "CannotFindHost", "A server with the specified hostname could not be found.",
+            "the name was not resolved: a wrong name, no DNS, or a sandboxed Mac app without com.apple.security.network.client",
+            [.netDNS]),
+        ErrorNumber(
+            url: -1004, "CannotConnectToHost", "Could not connect to the server.",
+            "nothing listens there, or a firewall refuses; this comes before TLS, so it is not ATS", [.netRefused]),
+        ErrorNumber(
+            url: -1005, "NetworkConnectionLost", "The network connection was lost.",
+            "the connection ended after the handshake; this is not ATS", [.netReset, .netClosed, .tlsLargeHello]),
+        ErrorNumber(url: -1006, "DNSLookupFailed", "DNS lookup error", "the name was not resolved", [.netDNS]),
+        ErrorNumber(url: -1007, "HTTPTooManyRedirects", "too many HTTP redirects", "", [.httpRedirectLoop]),
+        ErrorNumber(url: -1008, "ResourceUnavailable", "resource unavailable"),
+        ErrorNumber(
+            url: -1009, "NotConnectedToInternet", "The Internet connection appears to be offline.",
+            "no network, or since iOS 14 the user denied the app the local network (the log then says \"Local network prohibited\"); not ATS",
+            [.netOffline]),
+        ErrorNumber(url: -1010, "RedirectToNonExistentLocation", "a redirect without a target"),
+        ErrorNumber(url: -1011, "BadServerResponse", "bad server response"),
+        ErrorNumber(
+            url: -1012, "UserCancelledAuthentication", "the authentication was cancelled",
+            "often the app's own check of the certificate or of its pins"),
+        ErrorNumber(url: -1013, "UserAuthenticationRequired", "authentication is required"),
+        ErrorNumber(url: -1014, "ZeroByteResource", "zero byte resource"),
+        ErrorNumber(url: -1015, "CannotDecodeRawData", "cannot decode raw data"),
+        ErrorNumber(url: -1016, "CannotDecodeContentData", "cannot decode content data"),
+        ErrorNumber(url: -1017, "CannotParseResponse", "cannot parse response", "the server's answer is not HTTP"),
+        ErrorNumber(url: -1018, "InternationalRoamingOff", "international roaming is off", "", [.netOffline]),
+        ErrorNumber(url: -1019, "CallIsActive", "a phone call is active", "", [.netOffline]),
+        ErrorNumber(
+            url: -1020, "DataNotAllowed", "cellular data is not allowed", "cellular data is off for this app; not ATS",
+            [.netOffline]),
+        ErrorNumber(url: -1021, "RequestBodyStreamExhausted", "request body stream exhausted"),
+        ErrorNumber(
+            url: -1022, "AppTransportSecurityRequiresSecureConnection",
+            "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection.",
+            "ATS blocked a cleartext URL, before anything was sent", [.cleartextBlocked]),
+        ErrorNumber(url: -1103, "DataLengthExceedsMaximum", "resource exceeds maximum size"),
+        ErrorNumber(
+            url: -1200, "SecureConnectionFailed",
+            "An SSL error has occurred and a secure connection to the server cannot be made.",
+            "TLS failed, or ATS refused what was negotiated or the certificate; the stream code beside it (_kCFStreamErrorCodeKey, -98xx) says more"
+        ),
+        ErrorNumber(
+            url: -1201, "ServerCertificateHasBadDate", "The certificate for this server has expired.",
+            "plain trust evaluation refuses the certificate for its dates"),
+        ErrorNumber(
+            url: -1202, "ServerCertificateUntrusted", "The certificate for this server is invalid.",
+            "plain trust evaluation refuses the certificate: an exception of ATS alone does not help",
+            [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]),
+        ErrorNumber(
+            url: -1203, "ServerCertificateHasUnknownRoot",
+            "The certificate for this server was signed by an unknown certifying authority.",
+            "the chain ends in no root that the device trusts"),
+        ErrorNumber(
+            url: -1204, "ServerCertificateNotYetValid", "The certificate for this server is not yet valid.",
+            "the certificate's dates, or the clock of the device"),
+        ErrorNumber(
+            url: -1205, "ClientCertificateRejected", "The server did not accept the certificate.",
+            "the server refused the certificate that the app sent as its own", [.tlsClientCertificateRejected]),
+        ErrorNumber(
+            url: -1206, "ClientCertificateRequired", "The server requires a client certificate.",
+            "the server asked for a client certificate; CFNetwork also makes -1206 of a 403 from a server that only asks for one",
+            [.tlsClientCertificateRequired]),
+        ErrorNumber(url: -2000, "CannotLoadFromNetwork", "cannot load from network"),
+    ]
+
+    /// The errors of kCFStreamErrorDomainSSL (3), which are numbers of Secure Transport.
+    package static let streamErrors: [ErrorNumber] = [
+        ErrorNumber(stream: -9800, "Protocol", "protocol error", [.netNotTLS]),
+        ErrorNumber(stream: -9801, "Negotiation", "no common cipher suite, or what was negotiated is not accepted"),
+        ErrorNumber(
+            stream: -9802, "FatalAlert",
+            "fatal alert; under ATS the client itself refused the certificate or its chain"),
+        ErrorNumber(stream: -9803, "WouldBlock", "the call would block"),
+        ErrorNumber(stream: -9804, "SessionNotFound", "unknown session"),
+        ErrorNumber(stream: -9805, "ClosedGraceful", "the connection was closed in order", [.netClosed]),
+        ErrorNumber(stream: -9806, "ClosedAbort", "the connection was closed by an error", [.netClosed]),
+        ErrorNumber(stream: -9807, "XCertChainInvalid", "the certificate chain is invalid", anchors),
+        ErrorNumber(stream: -9808, "BadCert", "bad certificate format", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9809, "Crypto", "cryptographic error", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9810, "Internal", "internal error", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9811, "ModuleAttach", "module attach failure"),
+        ErrorNumber(stream: -9812, "UnknownRootCert", "valid chain, untrusted root"),
+        ErrorNumber(stream: -9813, "NoRootCert", "the chain is not verified by a root", anchors),
+        ErrorNumber(stream: -9814, "CertExpired", "the chain has an expired certificate"),
+        ErrorNumber(stream: -9815, "CertNotYetValid", "the chain has a certificate that is not valid yet"),
+        ErrorNumber(
+            stream: -9816, "ClosedNoNotify",
+            "the connection was cut without an end of TLS; during the handshake by a reset or a close",
+            [.netClosed, .netReset, .tlsLargeHello]),
+        ErrorNumber(stream: -9817, "BufferOverflow", "a buffer is too small"),
+        ErrorNumber(stream: -9818, "BadCipherSuite", "bad cipher suite", suites),
+        ErrorNumber(stream: -9819, "PeerUnexpectedMsg", "alert: unexpected message", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9820, "PeerBadRecordMac", "alert: bad record MAC", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9821, "PeerDecryptionFail", "alert: decryption failed", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9822, "PeerRecordOverflow", "alert: record overflow", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9823, "PeerDecompressFail", "alert: decompression failed", [.tlsHandshakeFailed]),
+        ErrorNumber(
+            stream: -9824, "PeerHandshakeFail",
+            "alert: handshake failure; the server found no version, suite, group or signature in common",
+            suites + [.tlsVersionTooLow]),
+        ErrorNumber(
+            stream: -9825, "PeerBadCert", "alert: bad certificate; the server refuses the app's own certificate",
+            [.tlsClientCertificateRejected]),
+        ErrorNumber(
+            stream: -9826, "PeerUnsupportedCert", "alert: unsupported certificate", [.tlsClientCertificateRejected]),
+        ErrorNumber(stream: -9827, "PeerCertRevoked", "alert: certificate revoked", [.tlsClientCertificateRejected]),
+        ErrorNumber(stream: -9828, "PeerCertExpired", "alert: certificate expired", [.tlsClientCertificateRejected]),
+        ErrorNumber(stream: -9829, "PeerCertUnknown", "alert: certificate unknown", [.tlsClientCertificateRejected]),
+        ErrorNumber(stream: -9830, "IllegalParam", "alert: illegal parameter", [.tlsHandshakeFailed]),
+        ErrorNumber(
+            stream: -9831, "PeerUnknownCA",
+            "alert: unknown CA; the server does not know the CA of the app's certificate",
+            [.tlsClientCertificateRejected]),
+        ErrorNumber(stream: -9832, "PeerAccessDenied", "alert: access denied", [.tlsClientCertificateRejected]),
+        ErrorNumber(stream: -9833, "PeerDecodeError", "alert: decode error", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9834, "PeerDecryptError", "alert: decrypt error", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9835, "PeerExportRestriction", "alert: export restriction", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9836, "PeerProtocolVersion", "alert: protocol version; no common TLS version"),
+        ErrorNumber(stream: -9837, "PeerInsufficientSecurity", "alert: insufficient security", suites),
+        ErrorNumber(
+            stream: -9838, "PeerInternalError", "alert: internal error; the server failed", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9839, "PeerUserCancelled", "alert: user canceled", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9840, "PeerNoRenegotiation", "alert: no renegotiation", [.tlsHandshakeFailed]),
+        ErrorNumber(
+            stream: -9841, "PeerAuthCompleted", "the server's certificate passed or is to be judged by the app",
+            RefusalNumbers.trust),
+        ErrorNumber(
+            stream: -9842, "ClientCertRequested", "the server asked for a client certificate",
+            [.tlsClientCertificateRequired]),
+        ErrorNumber(stream: -9843, "HostNameMismatch", "the certificate names other hosts"),
+        ErrorNumber(
+            stream: -9844, "ConnectionRefused", "the peer dropped the connection before it answered", [.netClosed]),
+        ErrorNumber(stream: -9845, "DecryptionFail", "decryption failure", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9846, "BadRecordMac", "bad record MAC", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9847, "RecordOverflow", "record overflow", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9848, "BadConfiguration", "bad configuration"),
+        ErrorNumber(stream: -9849, "UnexpectedRecord", "unexpected record", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9850, "WeakPeerEphemeralDHKey", "weak ephemeral Diffie-Hellman key", [.tlsNoCommonSuite]),
+        ErrorNumber(stream: -9851, "ClientHelloReceived", "a ClientHello was received"),
+        ErrorNumber(stream: -9852, "TransportReset", "the connection was reset", [.netReset, .netClosed]),
+        ErrorNumber(stream: -9853, "NetworkTimeout", "network timeout", [.netTimeout]),
+        ErrorNumber(stream: -9854, "ConfigurationFailed", "configuration failed"),
+        ErrorNumber(stream: -9855, "UnsupportedExtension", "unsupported TLS extension", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9856, "UnexpectedMessage", "unexpected message", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9857, "DecompressFail", "decompression failed", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9858, "HandshakeFail", "handshake failed", suites + [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9859, "DecodeError", "decode failed", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9860, "InappropriateFallback", "inappropriate fallback", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9861, "MissingExtension", "missing extension", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9862, "BadCertificateStatusResponse", "bad OCSP response", [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9863, "CertificateRequired", "certificate required", [.tlsClientCertificateRequired]),
+        ErrorNumber(stream: -9864, "UnknownPSKIdentity", "unknown PSK identity"),
+        ErrorNumber(
+            stream: -9865, "UnrecognizedName", "unrecognized name; the server has no site of that name",
+            [.tlsHandshakeFailed]),
+        ErrorNumber(stream: -9880, "ATSViolation", "ATS violation", RefusalNumbers.trust),
+        ErrorNumber(
+            stream: -9881, "ATSMinimumVersionViolation", "ATS: the TLS version is too low", [.tlsVersionTooLow]),
+        ErrorNumber(stream: -9882, "ATSCiphersuiteViolation", "ATS: the cipher suite is not accepted", suites),
+        ErrorNumber(
+            stream: -9883, "ATSMinimumKeySizeViolation", "ATS: the certificate's key is too small", [.trustWeakKey]),
+        ErrorNumber(
+            stream: -9884, "ATSLeafCertificateHashAlgorithmViolation", "ATS: the hash of the leaf is too weak",
+            [.trustWeakSignature]),
+        ErrorNumber(
+            stream: -9885, "ATSCertificateHashAlgorithmViolation", "ATS: a hash of the chain is too weak",
+            [.trustWeakSignature]),
+        ErrorNumber(
+            stream: -9886, "ATSCertificateTrustViolation", "ATS: the chain is not trusted", RefusalNumbers.trust),
+    ]
+}

@@ -1,0 +1,157 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import Findings
+import StrictJSON
+
+/// A number, a name or a key that people have, and what it says: `-1022`, `9824`, `invalidKey`, `NSAllowsLocalNetworking`.
+struct ExplainedSubject {
+    /// As Apple writes it.
+    let title: String
+    /// Apple's own sentence, where it has one.
+    var says: String?
+    /// What it means for the app, without a full stop.
+    let means: String
+    /// Why it comes; the first is no likelier than the others.
+    var codes: [Code] = []
+    var action: String?
+    let next: [String]
+
+    // MARK: - Reading
+
+    /// Nil for words that are none of these.
+    init?(_ text: String) {
+        let bytes = Array(text.utf8.prefix(300)).asciiLowercased
+        let letters = bytes.filter(\.isASCIIAlphanumeric)
+        func has(_ word: String) -> Bool { bytes.contains(word.utf8) || letters.contains(word.utf8) }
+        let number = ExplainedSubject.number(in: bytes)
+        if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: text) }) {
+            self.init(key: key)
+        } else if let number, has("devicecheck") || has("dcerror") {
+            self.init(device: number)
+        } else if let number, has("appcheck"), let row = LogExplanations.appCheck(status: number) {
+            self.init(title: "App Check, HTTP status \(number)", row, ["sealward ats log FILE"])
+        } else if let number, has("alert"), let alert = UInt8(exactly: number) {
+            self.init(alert: alert)
+        } else if let number {
+            let row =
+                has("stream") || has("ssl") || has("osstatus")
+                ? ErrorNumber.stream(-number) : ErrorNumber.url(-number) ?? ErrorNumber.stream(-number)
+            guard let row else { return nil }
+            self.init(row)
+        } else if let row = ExplainedSubject.named.first(where: { name, _ in name.elementsEqual(letters) })?.row {
+            self.init(row)
+        } else if let index = LogExplanations.deviceErrorNames.firstIndex(where: { name in
+            let name = name.utf8.asciiLowercased
+            return letters == name || letters == Array("dcerror".utf8) + name
+                || letters == Array("dcerrorcode".utf8) + name
+        }) {
+            self.init(device: index)
+        } else if let alert = (0...121).first(where: { ConnectionCauses.alertName($0).utf8.elementsEqual(bytes) }) {
+            self.init(alert: alert)
+        } else {
+            return nil
+        }
+    }
+
+    /// The last number of the text, without its sign; nil if there is none or it has more than five digits.
+    private static func number(in bytes: [UInt8]) -> Int? {
+        guard let last = bytes.split(whereSeparator: { !(0x30...0x39 ~= $0) }).last, last.count <= 5 else { return nil }
+        return last.reduce(0) { $0 * 10 + Int($1 & 0x0F) }
+    }
+
+    /// Names without what is put before them, in the ways in which languages write them.
+    private static let named: [(name: [UInt8], row: ErrorNumber)] =
+        ErrorNumber.urlErrors.flatMap { row -> [(name: [UInt8], row: ErrorNumber)] in
+            let short = row.name.utf8.dropFirst("NSURLError".utf8.count).asciiLowercased
+            return ["nsurlerror", "urlerror", "urlerrorcode", "kcfurlerror"].map {
+                (name: Array($0.utf8) + short, row: row)
+            }
+        } + ErrorNumber.streamErrors.map { (name: $0.name.utf8.asciiLowercased, row: $0) }
+
+    /// Every name that can be asked for, for words that are near one.
+    static var names: [String] {
+        KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames
+            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors).flatMap { [$0.name, String($0.number)] }
+    }
+
+    // MARK: - What each is
+
+    private init(_ row: ErrorNumber) {
+        let isURL = ErrorNumber.url(row.number) != nil
+        title = "\(row.name), \(isURL ? "NSURLErrorDomain" : "kCFStreamErrorDomainSSL (3) and OSStatus") \(row.number)"
+        says = row.meaning.isEmpty ? nil : row.sentence
+        means = row.meaning.isEmpty ? row.sentence : row.meaning
+        codes = row.codes
+        next =
+            (row.number == -1022
+                ? ["sealward ats explain URL --info-plist Info.plist", "sealward ats lint Info.plist"]
+                : ["sealward ats check https://HOST/"]) + ["sealward ats log FILE"]
+    }
+
+    private init(key: (key: String, type: String, meaning: String)) {
+        title = "\(key.key), \(key.type)"
+        means = key.meaning
+        next = ["sealward ats lint Info.plist", "sealward ats explain URL --info-plist Info.plist"]
+    }
+
+    private init?(device number: Int) {
+        let names = LogExplanations.deviceErrorNames
+        guard names.indices.contains(number), LogExplanations.deviceErrors.indices.contains(number) else { return nil }
+        self.init(
+            title: "DCError.\(names[number]), com.apple.devicecheck.error \(number)",
+            LogExplanations.deviceErrors[number], ["sealward ats log FILE"])
+    }
+
+    private init(title: String, _ row: CodeExplanation, _ next: [String]) {
+        self.title = title
+        means = row.meaning
+        codes = [row.code]
+        action = row.action
+        self.next = next
+    }
+
+    private init?(alert: UInt8) {
+        let name = ConnectionCauses.alertName(alert)
+        guard !name.hasPrefix("number ") else { return nil }
+        let row = ErrorNumber.stream(URLLoadError.streamCode(ofAlert: alert))
+        title = "\(name), TLS alert \(alert)"
+        means =
+            "the other side ended the handshake; an app gets NSURLErrorDomain -1200 with stream code \(row?.number ?? -9800) for it: \(row?.sentence ?? name)"
+        codes = row?.codes ?? []
+        next = ["sealward ats check https://HOST/", "sealward ats log FILE"]
+    }
+
+    // MARK: - Rendering
+
+    /// What to do, where there is one cause.
+    private var advice: String? {
+        action ?? (codes.count == 1 ? codes.first.flatMap(LogExplanations.explanation)?.action : nil)
+    }
+
+    /// For people, one screen.
+    var text: String {
+        var lines = [title, ""]
+        func add(_ label: String, _ text: String) { lines.append(label.padded(to: 8) + text.replacing("`", with: "")) }
+        if let says { add("says", "\"\(says)\"") }
+        add("means", means)
+        if codes.count == 1, let code = codes.first { add("code", code.rawValue) }
+        if codes.count > 1 {
+            add("causes", codes.map(\.rawValue).joined(separator: ", ") + "; the number alone does not say which")
+        }
+        if let advice { add("do", advice) }
+        for (index, command) in next.enumerated() { add(index == 0 ? "run" : "", command) }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// A member of `subjects` in `sealward.explain/1`.
+    var json: JSONValue {
+        [
+            "title": .string(title), "says": .optional(says), "meaning": .string(means),
+            "codes": .array(codes.map { .string($0.rawValue) }), "action": .optional(advice),
+            "next": .array(next.map(JSONValue.string)),
+        ]
+    }
+}

@@ -1,0 +1,43 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import Foundation
+import TestSupport
+import Testing
+
+/// Logs are text from anywhere: whole, cut, or not text at all.
+@Suite struct LogTruncationTests {
+    /// The corpus of the fuzz target, with each form that is read.
+    static let corpus: [[UInt8]] = {
+        let folder = URL(fileURLWithPath: LoopbackServers.repository + "/Fuzz/Corpus/log")
+        let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
+        return files.compactMap { try? Array(Data(contentsOf: $0)) }
+    }()
+
+    @Test func everyTruncationIsReadToItsEnd() {
+        #expect(Self.corpus.count > 6)
+        for bytes in Self.corpus {
+            for count in 0...min(bytes.count, 1500) {
+                var log = DeviceLog()
+                log.read(Array(bytes.prefix(count)))
+                let report = log.report()
+                #expect(report.unknown <= report.lines)
+            }
+        }
+    }
+
+    @Test("Numbers, names and braces without end are bounded and make no failure of nothing")
+    func hostileLines() {
+        let lines = [
+            String(repeating: "<cert(", count: 20000), String(repeating: "[C1 ", count: 20000),
+            "com.apple.devicecheck.error " + String(repeating: "9", count: 400), "SSL alert number 99999",
+            "errno = 999999",
+            String(repeating: "{", count: 60000), "\u{201C}", "interface: " + String(repeating: "a", count: 60000),
+        ]
+        var log = DeviceLog()
+        log.read(Array(lines.joined(separator: "\n").utf8))
+        let report = log.report()
+        #expect(!report.hasFindings && report.text.utf8.count < 2000, "\(report.text)")
+    }
+}

@@ -1,0 +1,222 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `failures` of `sealward ats log`: one failure for each load, with its cause, whatever program wrote the log.
+@Suite struct LogFailureTests {
+    private func failures(_ text: String) throws -> [[String: Any]] {
+        let run = try ProgramRun(["ats", "log", "-", "--format", "json"], input: text + "\n")
+        let failures = try #require(run.json["failures"] as? [[String: Any]], "\(run.errors)")
+        #expect(run.status == (failures.isEmpty ? 2 : 1), "\(run.output)")
+        return failures
+    }
+
+    /// `host kind first-code`, in the order of the report.
+    private func summary(_ failures: [[String: Any]]) -> [String] {
+        failures.map { failure in
+            let codes = (failure["because"] as? [[String: Any]])?.compactMap { $0["code"] as? String } ?? []
+            return "\(failure["host"] as? String ?? "-") \(failure["kind"] as? String ?? "-") \(codes.first ?? "-")"
+        }
+    }
+
+    /// One line each, of every program whose logs are read.
+    @Test(arguments: [
+        // Network and Sandbox
+        (
+            "Demo[812:40211] nw_endpoint_flow_failed_with_error [C1 192.168.0.12:8000 in_progress socket-flow (unsatisfied (Local network prohibited), interface: en0)]",
+            "192.168.0.12 local-network ats.net.local-network-denied"
+        ),
+        ("Sandbox: Demo(900) deny(1) network-outbound 192.0.2.1:443", "- sandbox ats.net.sandbox"),
+        (
+            "nw_socket_handle_socket_event [C1.1.1:2] Socket SO_ERROR [61: Connection refused]",
+            "- network ats.net.refused"
+        ),
+        (
+            "Fehler: Der Vorgang konnte nicht abgeschlossen werden. (NSURLErrorDomain-Fehler -1009.) https://a.example/",
+            "a.example network ats.net.offline"
+        ),
+        ("操作が完了できませんでした。（NSURLErrorDomainエラー-1022）", "- ats ats.cleartext.blocked"),
+        (
+            "{\"code\":-1022,\"domain\":\"NSURLErrorDomain\",\"url\":\"http://a.example/x\"}",
+            "a.example ats ats.cleartext.blocked"
+        ),
+        (
+            "Error Domain=NSOSStatusErrorDomain Code=-67818 \"“a.example” ist abgelaufen\"",
+            "a.example trust ats.trust.expired"
+        ),
+        ("Trust evaluate failure: [leaf SSLHostname]", "- trust ats.trust.wrong-host"),
+        ("TLS failed with error: -9808", "- tls ats.tls.handshake-failed"),
+        // Alerts
+        (
+            "boringssl_context_handle_fatal_alert(2091) [C1.1.1:2][0x15be] read alert, level: fatal, description: internal error",
+            "- tls ats.tls.handshake-failed"
+        ),
+        (
+            "[C4:1][0x1] write alert, level: fatal, description: certificate expired", "- trust ats.trust.expired"
+        ),
+        (
+            "error:10000460:SSL routines:OPENSSL_internal:TLSV1_ALERT_PROTOCOL_VERSION:tls_record.cc",
+            "- tls ats.tls.version-too-low"
+        ),
+        // Dart
+        (
+            "HandshakeException: Handshake error in client (OS Error:\n\tCERTIFICATE_VERIFY_FAILED: self signed certificate(handshake.cc:393))",
+            "- not-apple ats.trust.self-signed"
+        ),
+        (
+            "SocketException: Failed host lookup: 'a.example.com' (OS Error: nodename nor servname provided, or not known, errno = 8)",
+            "a.example.com network ats.net.dns"
+        ),
+        (
+            "SocketException: Connection refused (OS Error: Connection refused, errno = 61), address = a.example.com, port = 80",
+            "a.example.com network ats.net.refused"
+        ),
+        (
+            "SocketException: Connection failed (OS Error: Operation not permitted, errno = 1), address = a.example.com, port = 443",
+            "a.example.com sandbox ats.net.sandbox"
+        ),
+        // .NET, Unity, Electron, Node
+        (
+            "AuthenticationException: The remote certificate is invalid because of errors in the certificate chain: NotTimeValid",
+            "- not-apple ats.trust.expired"
+        ),
+        ("Curl error 60: Cert verify failed: UNITYTLS_X509VERIFY_FLAG_CN_MISMATCH", "- not-apple ats.trust.wrong-host"),
+        ("InvalidOperationException: Insecure connection not allowed", "- not-apple ats.cleartext.own-rule"),
+        (
+            "Failed to load URL: https://a.example/ with error: ERR_CERT_DATE_INVALID",
+            "a.example not-apple ats.trust.expired"
+        ),
+        (
+            "ERROR:ssl_client_socket_impl.cc(996)] handshake failed; returned -1, net_error -201",
+            "- not-apple ats.trust.expired"
+        ),
+        ("Error: getaddrinfo ENOTFOUND a.example.com", "a.example.com network ats.net.dns"),
+        // App Attest and App Check
+        (
+            "The operation couldn’t be completed. (com.apple.devicecheck.error error 3.)",
+            "- app-attest attest.device.invalid-key"
+        ),
+        ("Error Domain=com.apple.devicecheck.error Code=4 \"(null)\"", "- app-attest attest.device.server-unavailable"),
+        ("DCError.featureUnsupported", "- app-attest attest.device.feature-unsupported"),
+        (
+            "[AppCheck] URL: https://firebaseappcheck.googleapis.com/v1/x - HTTP status code: 403",
+            "- app-attest attest.app-check.refused"
+        ),
+    ])
+    func eachFormIsRead(_ text: String, _ expected: String) throws {
+        let found = try failures(text)
+        #expect(summary(found) == [expected], "\(found)")
+        for failure in found {
+            #expect((failure["fix"] as? [String])?.isEmpty == false || (failure["next"] as? [String])?.isEmpty == false)
+            #expect((failure["quote"] as? String)?.isEmpty == false)
+        }
+    }
+
+    @Test("Lines of two loads that fail at once stay with their own load, by the number of the stream and the process")
+    func linesAreJoined() throws {
+        let found = try failures(
+            """
+            Demo[1:a] Connection 5: strict TLS Trust evaluation failed(-9802)
+            Demo[1:a] Connection 6: received ECONNRESET with incomplete TLS handshake - generating errSSLClosedNoNotify
+            Demo[1:a] Connection 6: encountered error(3:-9816)
+            Other[2:b] Connection 5: system TLS Trust evaluation failed(-9802)
+            Demo[1:a] Task <A>.<1> finished with error [-1200] Error Domain=NSURLErrorDomain Code=-1200 "x" UserInfo={NSErrorFailingURLKey=https://cut.example/, _kCFStreamErrorCodeKey=-9816}
+            Demo[1:a] Task <B>.<1> finished with error [-1200] Error Domain=NSURLErrorDomain Code=-1200 "x" UserInfo={NSErrorFailingURLKey=https://strict.example/, _kCFStreamErrorCodeKey=-9802}
+            """)
+        let hosts = Dictionary(uniqueKeysWithValues: found.map { ($0["host"] as? String ?? "-", $0) })
+        #expect((hosts["cut.example"]?["quote"] as? String)?.contains("ECONNRESET") == true, "\(found)")
+        #expect((hosts["strict.example"]?["quote"] as? String)?.contains("strict TLS") == true, "\(found)")
+        #expect(found.count == 2, "\(found)")
+    }
+
+    @Test func aChainInTheLogDecides() throws {
+        let found = try failures(
+            """
+            Task <A>.<1> finished with error [-1202] Error Domain=NSURLErrorDomain Code=-1202 "x" UserInfo={NSErrorPeerCertificateChainKey=(
+                "<cert(0x7f8b3b00a600) s: self.example i: self.example>"
+            ), NSErrorFailingURLKey=https://self.example/, _kCFStreamErrorCodeKey=-9807}
+            """)
+        #expect(summary(found) == ["self.example trust ats.trust.self-signed"])
+        #expect((found.first?["because"] as? [Any])?.count == 1)
+    }
+
+    private static func transcript(_ passing: [String], header: Bool = true) -> String {
+        let names = [
+            "ATS Default Connection", "Allow All Loads", "TLSv1.3", "TLSv1.2", "TLSv1.1", "TLSv1.0",
+            "Disabling Perfect Forward Secrecy", "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP",
+        ]
+        let rows = names.map { "---\n\($0)\nResult : \(passing.contains($0) ? "PASS" : "FAIL")\n---\n" }
+        return "Starting ATS Diagnostics\n"
+            + (header
+                ? "Configuring ATS Info.plist keys and displaying the result of HTTPS loads to https://a.example/.\n"
+                : "")
+            + "Configuring TLS exceptions for a.example\n" + rows.joined(separator: "\n")
+    }
+
+    @Test(
+        "Rows of nscurl are evidence",
+        arguments: [
+            (["Allow All Loads", "TLSv1.0"], "a.example tls ats.tls.version-too-low"),
+            (
+                [
+                    "Allow All Loads", "Disabling Perfect Forward Secrecy",
+                    "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP",
+                ],
+                "a.example tls ats.tls.no-forward-secrecy"
+            ),
+            (
+                ["Allow All Loads", "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP"],
+                "a.example trust ats.trust.unknown-root"
+            ),
+            ([], "a.example network ats.net.timeout"),
+        ])
+    func rowsOfNSCurl(_ passing: [String], _ expected: String) throws {
+        for header in [true, false] {
+            let found = try failures(Self.transcript(passing, header: header))
+            #expect(summary(found) == [expected], "\(found)")
+        }
+    }
+
+    @Test func aTranscriptThatPassesIsHealth() throws {
+        let run = try ProgramRun(
+            ["ats", "log", "-"], input: Self.transcript(["ATS Default Connection", "Allow All Loads"]))
+        #expect(run.status == 0 && run.output.contains("under the default rules"), "\(run.output)")
+    }
+}
+
+/// `sealward explain` of what people have: numbers, names and keys.
+@Suite struct ExplainedSubjectTests {
+    @Test(arguments: [
+        (["-1022"], "NSURLErrorAppTransportSecurityRequiresSecureConnection"), (["9824"], "errSSLPeerHandshakeFail"),
+        (["--", "-9802"], "errSSLFatalAlert"), (["-9808", "--format", "text"], "errSSLBadCert"),
+        (["NSURLErrorDomain -1200"], "NSURLErrorSecureConnectionFailed"),
+        (["NSURLErrorDomain", "-1205"], "ClientCertificateRejected"),
+        (["NSAllowsLocalNetworking"], "100.64.0.0/10"), (["com.apple.devicecheck.error 3"], "DCError.invalidKey"),
+        (["serverUnavailable"], "DCError.serverUnavailable"), (["NSURLErrorSecureConnectionFailed"], "-1200"),
+        (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
+        (["alert 42"], "-9825"),
+    ])
+    func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {
+        let run = try ProgramRun(["explain"] + words)
+        #expect(run.status == 0 && run.output.contains(expected), "\(run.output)\(run.errors)")
+        #expect(run.output.split(separator: "\n").count <= 24)
+    }
+
+    @Test(arguments: [
+        ("-1023", "Did you mean '-10"), ("NSAllowArbitraryLoads", "NSAllowsArbitraryLoads"),
+        ("77777777", "lists them all"),
+    ])
+    func unknownWordsGetTheNearest(_ word: String, _ hint: String) throws {
+        let run = try ProgramRun(["explain", word])
+        #expect(run.status == 64 && run.errors.contains(hint), "\(run.errors)")
+    }
+
+    @Test func jsonHasTheSubjectAndItsCodes() throws {
+        let run = try ProgramRun(["explain", "-1022", "--format", "json"])
+        #expect((run.json["subjects"] as? [[String: Any]])?.first?["codes"] as? [String] == ["ats.cleartext.blocked"])
+        #expect((run.json["codes"] as? [[String: Any]])?.count == 1)
+    }
+}
