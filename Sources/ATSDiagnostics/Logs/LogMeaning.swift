@@ -19,7 +19,8 @@ enum LogMeaning {
     private static let streams: [Int: [Code]] = [
         -9800: [.netNotTLS],
         -9805: [.netClosed], -9806: [.netClosed], -9807: anchors, -9808: [.tlsHandshakeFailed],
-        -9809: [.tlsHandshakeFailed], -9810: [.tlsHandshakeFailed], -9813: anchors, -9816: [.netClosed],
+        -9809: [.tlsHandshakeFailed], -9810: [.tlsHandshakeFailed], -9813: anchors,
+        -9816: [.netClosed, .netReset, .tlsLargeHello],
         -9818: suites, -9819: [.tlsHandshakeFailed], -9820: [.tlsHandshakeFailed],
         -9821: [.tlsHandshakeFailed], -9822: [.tlsHandshakeFailed], -9823: [.tlsHandshakeFailed],
         -9824: suites + [.tlsVersionTooLow], -9825: [.tlsClientCertificateRequired],

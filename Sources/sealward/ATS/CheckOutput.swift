@@ -209,6 +209,11 @@ struct CheckOutput {
                 judgedAt: CheckDocuments.seconds(options.instant))
             try stream.write(page.html())
         case .text:
+            if summary.failed > 0, !hasSystems {
+                try stream.write(
+                    "The fraction counts the configurations of nscurl that pass; the first, or the app's dictionary, decides. --verbose lists them.\n"
+                        .fitted)
+            }
             if places.count > 1 {
                 try stream.write(
                     "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(words)\n"
