@@ -99,7 +99,8 @@ struct ServerMatrixTests {
         }
         let hellos = adaptive.values.map(\.handshakes)
         let mean = Double(hellos.reduce(0, +)) / Double(max(1, hellos.count))
-        #expect(mean <= 1.6, "mean hellos \(mean)")
+        // A system whose rows have four floors asks servers without TLS 1.3 once more than one with two.
+        #expect(mean <= (os == "macos26" && sdk == nil ? 1.6 : 2), "mean hellos \(mean)")
     }
 
     /// What the search found must pass when it is the app's own dictionary.

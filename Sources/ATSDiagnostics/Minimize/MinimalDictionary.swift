@@ -175,14 +175,14 @@ package struct DictionarySearch: Sendable {
             whole.changes(without: setting) == false && remaining.changes(without: setting) == false
         }
         for setting in app.settings where app.weakens(setting) {
+            // Its entry may be gone as a whole.
+            if let host = setting.host, remaining.dictionary.exceptions[host] == nil { continue }
             let without = DictionarySearch.withoutEffect(setting, of: app, on: judges.first?.judge.profile)
             guard without != nil || !whole.concerned(by: setting).contains(where: isUndetermined) else { continue }
             var gone = setting
             if !goes(setting) {
                 // The entry itself decides: without it the host is under the other rules, and with it, emptied, under the defaults.
-                guard let entry = setting.entry, let host = entry.host,
-                    remaining.dictionary.exceptions[host] != nil, goes(entry)
-                else { continue }
+                guard let entry = setting.entry, goes(entry) else { continue }
                 gone = entry
             }
             remaining.drop(gone)
