@@ -115,7 +115,8 @@ extension LoadReport {
         status = response?.status.code
         url = error.url
         hops = response?.hops ?? error.hops + [Hop(url: error.url, status: nil)]
-        self.error = error.error
+        // What this program cannot do, and what sources contradict each other about, says nothing of what an app would get.
+        self.error = error.code == .noteLoadNotMade || error.causes.first?.isDisputed == true ? nil : error.error
         because = error.causes
         remedies = error.remedies
         headerFields = response?.head.headerFields ?? [:]

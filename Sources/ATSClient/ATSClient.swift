@@ -241,8 +241,16 @@ extension Connector {
     ) async -> ATSLoadError {
         guard let failure = error as? ConnectFailure, failure.wasConnected, !failure.askedForClientCertificate,
             let addresses = try? await usableAddresses(of: key, timeout: timeLimit(until: deadline))
-        else { return LoadFaults.translate(error, url: url, decision: decision) }
+        else {
+            return LoadFaults.translate(
+                error, url: url, decision: decision, at: configuration.now(), logs: configuration.transparencyLogs)
+        }
         let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        let left = Duration.nanoseconds(timeLimit(until: deadline).nanoseconds)
+        if let judged = await judged(failure, key, decision, prober, addresses, left) {
+            return LoadFaults.translate(
+                judged, url: url, decision: decision, at: configuration.now(), logs: configuration.transparencyLogs)
+        }
         var widest: HandshakeObservation?
         switch failure.outcome {
         case .alert, .protocolError:
@@ -252,12 +260,42 @@ extension Connector {
                 timeout: .nanoseconds(timeLimit(until: deadline).nanoseconds))
         case .connection, .negotiated: break
         }
-        let left = Duration.nanoseconds(timeLimit(until: deadline).nanoseconds)
+        let now = configuration.now()
+        var chain: ChainFacts?
+        if let widest, let address = addresses.first {
+            chain = await TargetDeadline.within(left) {
+                await chains.facts(of: widest.certificates, at: now, fetchingWithin: FetchScope(of: address))
+            }
+        }
         let smaller = await TargetDeadline.within(left * 2) {
             await PolicyHello(decision.requirements, host: key.host, prober, addresses)
                 .smaller(after: failure.outcome, widest: widest, timeout: left)
         }
-        return LoadFaults.translate(error, url: url, decision: decision, widest: widest, smaller: smaller)
+        return LoadFaults.translate(
+            error, url: url, decision: decision, widest: widest, chain: chain, smaller: smaller, at: now,
+            logs: configuration.transparencyLogs)
+    }
+
+    /// Where the TLS library may lack what the server and the system have in common: what the system's own hello comes to.
+    ///
+    /// - Returns: nil if that hello fails as well.
+    private func judged(
+        _ failure: ConnectFailure, _ key: PoolKey, _ decision: URLDecision, _ prober: Prober,
+        _ addresses: [SocketAddress], _ timeout: Duration
+    ) async -> (any Error)? {
+        guard failure.outcome.isRefusal, let address = addresses.first else { return nil }
+        let hello = PolicyHello(decision.requirements, host: key.host, prober, addresses)
+        guard case .negotiated(let seen) = await hello.send(timeout: timeout).outcome,
+            let missing = ATSClient.missing(seen)
+        else { return nil }
+        let judge = HandshakeJudge(
+            host: key.host, port: key.port, requirements: decision.requirements, chains: chains,
+            configuration: configuration, onlyReports: false)
+        let judgement = await TargetDeadline.within(timeout) {
+            await judge.judge(seen, peer: configuration.kind(address))
+        }
+        if !judgement.passes { return RefusedHandshake(judgement: judgement) }
+        return LoadFaults.notLoadable(missing, decision)
     }
 }
 

@@ -23,7 +23,7 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     public let error: URLLoadError
     /// Every reason, first cause first; never empty.
     public let causes: [Cause]
-    /// Which Info.plist keys would change the outcome; empty if none would.
+    /// Which Info.plist keys would change the outcome, all of them together; empty if none would.
     public let remedies: [Remedy]
     /// The URL that was being loaded when it ended: the target of the last redirect.
     public let url: String
@@ -48,7 +48,7 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         let stream = error.streamCode.map { ", stream code \($0)" } ?? ""
         let reasons = causes.map(\.description).joined(separator: "; ")
-        let fixes = remedies.map(\.description).joined(separator: " ")
+        let fixes = Remedy.sentence(remedies, after: causes)
         return "\(url): \(error.domain) \(error.code)\(stream): \(reasons)" + (fixes.isEmpty ? "" : ". \(fixes)")
     }
 }

@@ -3,13 +3,15 @@
 
 import AppTransportSecurity
 import Findings
+import Foundation
 import TLSFacts
+import TLSProbe
 
 /// Turns what went wrong into the error that an app would see.
 enum LoadFaults {
     /// The policy itself says no.
     static func blocked(_ decision: URLDecision, error: URLLoadError, isRedirect: Bool) -> ATSLoadError {
-        var causes = decision.because.filter { [.cleartextBlocked, .localBlocked].contains($0.code) }
+        var causes = decision.failures
         if causes.isEmpty { causes = decision.because }
         if causes.isEmpty { causes = [Cause(.cleartextBlocked, "\(decision.url.host) must be loaded over TLS.")] }
         if isRedirect {
@@ -49,18 +51,24 @@ enum LoadFaults {
     ///
     /// - Parameters:
     ///   - widest: what the server negotiates when everything is offered, where that was asked.
+    ///   - chain: the path of its certificates; nil tries no remedies.
     ///   - smaller: how a hello without post-quantum groups ended, where it was sent.
     static func translate(
         _ error: any Error, url: LoadURL, decision: URLDecision, widest: HandshakeObservation? = nil,
-        smaller: HandshakeOutcome? = nil
+        chain: ChainFacts? = nil, smaller: HandshakeOutcome? = nil, at instant: Date = SystemClock.now(),
+        logs: CTLogList? = nil
     ) -> ATSLoadError {
         switch error {
         case let error as ATSLoadError: error
-        case let refused as RefusedHandshake: translate(refused.judgement, url: url, decision.requirements)
+        case let refused as RefusedHandshake: translate(refused.judgement, url: url, decision, instant, logs)
         case let forbidden as ForbiddenAddress: translate(forbidden, url: url)
         case let failure as ConnectFailure:
-            translate(failure, url: url, requirements: decision.requirements, widest: widest, smaller: smaller)
-        case let failure as ExchangeFailure: translate(failure, url: url, requirements: decision.requirements)
+            translate(
+                failure, url: url, decision: decision, widest: widest,
+                facts: widest.flatMap { widest in
+                    chain.map { ConnectionFacts(handshake: widest, chain: $0, at: instant) }
+                }, smaller: smaller, instant, logs)
+        case let failure as ExchangeFailure: translate(failure, url: url, decision: decision)
         default:
             ATSLoadError(
                 .noAnswer,
@@ -74,7 +82,8 @@ enum LoadFaults {
     }
 
     private static func translate(
-        _ judgement: HandshakeJudge.Judgement, url: LoadURL, _ requirements: TransportRequirements
+        _ judgement: HandshakeJudge.Judgement, url: LoadURL, _ decision: URLDecision, _ instant: Date,
+        _ logs: CTLogList?
     ) -> ATSLoadError {
         if let reason = judgement.refusedByDelegate {
             return ATSLoadError(
@@ -83,9 +92,9 @@ enum LoadFaults {
         }
         let causes = judgement.verdict.causes
         return ATSLoadError(
-            .refused, error: judgement.verdict.error ?? .secureConnectionFailed(-9802), causes: causes,
-            remedies: Remedy.forCauses(
-                causes, host: url.host, negotiated: judgement.facts.handshake.version, requirements), url: url.text)
+            judgement.verdict.isDisputed ? .noAnswer : .refused,
+            error: judgement.verdict.error ?? .secureConnectionFailed(-9802), causes: causes,
+            remedies: Remedy.forRefused(decision, judgement.facts, at: instant, logs: logs), url: url.text)
     }
 
     /// Not for the policy's sake, so no key would change it.
@@ -96,30 +105,31 @@ enum LoadFaults {
     }
 
     private static func translate(
-        _ failure: ConnectFailure, url: LoadURL, requirements: TransportRequirements,
-        widest: HandshakeObservation? = nil, smaller: HandshakeOutcome? = nil
+        _ failure: ConnectFailure, url: LoadURL, decision: URLDecision, widest: HandshakeObservation? = nil,
+        facts: ConnectionFacts? = nil, smaller: HandshakeOutcome? = nil, _ instant: Date, _ logs: CTLogList?
     ) -> ATSLoadError {
+        let requirements = decision.requirements
         if failure.isClientCertificateDemand { return clientCertificate(url) }
         let verdict = evaluate(
             requirements, failed: failure.outcome, host: url.host, widest: widest, leaf: widest?.leaf, smaller: smaller)
-        if let missing = widest.flatMap({ ATSClient.missing($0, offeredBy: requirements) }) {
-            return ATSLoadError(
-                .noAnswer,
-                error: verdict.error,
-                causes: [
-                    Cause(
-                        .noteLoadNotMade,
-                        "\(url.host) chooses \(missing), which \(requirements.profile.name) offers and the TLS library of this program does not "
-                            + "have. sealward ats check judges this server with its own handshake.")
-                ],
-                url: url.text
-            )
-        }
         return ATSLoadError(
             verdict.isDetermined ? .refused : .noAnswer, error: verdict.error, causes: verdict.causes,
-            remedies: verdict.isDetermined
-                ? Remedy.forCauses(verdict.causes, host: url.host, negotiated: widest?.version, requirements) : [],
+            remedies: verdict.isDetermined && verdict.causes.first?.code != .tlsClientCertificateRequired
+                ? facts.map { Remedy.forRefused(decision, $0, at: instant, logs: logs) } ?? [] : [],
             url: url.text)
+    }
+
+    /// The handshake of the system complies, and the TLS library of this program cannot make it.
+    static func notLoadable(_ missing: String, _ decision: URLDecision) -> ATSLoadError {
+        let url = decision.url
+        return ATSLoadError(
+            .noAnswer, error: URLLoadError(code: -1, message: "unknown error"),
+            causes: [
+                Cause(
+                    .noteLoadNotMade,
+                    "\(url.host) chooses \(missing), which \(decision.requirements.profile.name) offers and the TLS library of this program does not "
+                        + "have. Its handshake complies, as sealward ats check says too; what it answers is not known.")
+            ], url: url.text)
     }
 
     static func clientCertificate(_ url: LoadURL) -> ATSLoadError {
@@ -129,7 +139,7 @@ enum LoadFaults {
     }
 
     private static func translate(
-        _ failure: ExchangeFailure, url: LoadURL, requirements: TransportRequirements
+        _ failure: ExchangeFailure, url: LoadURL, decision: URLDecision
     ) -> ATSLoadError {
         let lost = URLLoadError(-1005)
         let late = URLLoadError(-1001)
@@ -158,7 +168,7 @@ enum LoadFaults {
         case .alert(116): return clientCertificate(url)
         case .alert(let description):
             let outcome = HandshakeOutcome.alert(level: 2, description: description)
-            return translate(ConnectFailure(outcome: outcome), url: url, requirements: requirements)
+            return translate(ConnectFailure(outcome: outcome), url: url, decision: decision)
         case .requestBody(let what):
             let sentence = "The body of the request could not be sent: \(what)."
             return noAnswer(

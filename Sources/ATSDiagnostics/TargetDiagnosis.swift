@@ -167,7 +167,11 @@ package struct TargetDiagnosis: Sendable {
     private func offers(_ configurations: [DiagnosticConfiguration], for place: LoadURL) -> [Offer] {
         let rows = configurations.filter { !$0.isAppDictionary }.map { ($0.dictionary, profile) }
         let own = configurations.filter(\.isAppDictionary).map { ($0.dictionary, appProfile) }
-        return Offer.distinct(rows + own + ExceptionLadder.dictionaries(host: place.host).map { ($0, profile) }, place)
+        return Offer.distinct(
+            rows + own
+                + ExceptionLadder.dictionaries(host: ExceptionLadder.key(for: place.host, on: profile)).map {
+                    ($0, profile)
+                }, place)
     }
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
@@ -186,6 +190,14 @@ package struct TargetDiagnosis: Sendable {
         let (facts, hello) = known.answer(to: defaults, host: target.url.host)
         let exception: SmallestException =
             isManaged ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException()
+        var withDelegate: ATSDictionary?
+        if !isManaged, let decisive = results.decisive, decisive.result == .fail {
+            if decisive.because.contains(where: { $0.code == .trustNeedsDelegate }) {
+                withDelegate = ATSDictionary()
+            } else if exception == .noneHelps {
+                withDelegate = judge.exceptionWithDelegate()
+            }
+        }
         var notes = (results.first?.notes ?? []) + expiring(facts)
         if case .dictionary(let dictionary) = exception {
             notes += judge.inferences(under: dictionary).filter { note in !notes.contains { $0.code == note.code } }
@@ -199,6 +211,7 @@ package struct TargetDiagnosis: Sendable {
             results: results,
             secure: secure,
             smallestException: exception,
+            exceptionWithDelegate: withDelegate,
             facts: facts,
             hello: hello,
             status: judge.trace?.status,

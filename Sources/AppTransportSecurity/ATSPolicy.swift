@@ -43,12 +43,17 @@ public struct ATSPolicy: Sendable {
             profile.facts.obeysOnlyArbitraryLoads.value && match == nil && ruling.tlsRequired
             && LocalHosts.contains(url, .namesAndAddresses)
         let isCleartext = !url.isSecure && ruling.tlsRequired
-        let blocked = isCleartext || isOutOfReach
+        let pinFailures = url.isSecure ? requirements.pins?.unusable(for: url.host) ?? [] : []
+        let isPolicy = isCleartext || isOutOfReach
+        let blocked = isPolicy || !pinFailures.isEmpty
         if isCleartext {
             failures.append(
                 Cause(
                     .cleartextBlocked,
-                    "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host.",
+                    "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host"
+                        + (url.literalAddress.map(LocalHosts.isShared) == true
+                            ? ": \(LocalHosts.sharedRange), the range of carrier NAT and of many VPNs, does not count as local."
+                            : "."),
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")))
         }
         if isOutOfReach {
@@ -63,7 +68,10 @@ public struct ATSPolicy: Sendable {
         return URLDecision(
             url: url, isLocal: local, applies: true, tlsRequired: ruling.tlsRequired, requirements: requirements,
             verdict: blocked ? .blocked : (url.isSecure ? .dependsOnServer : .allowed),
-            error: blocked ? .requiresSecureConnection : nil, ruling: ruling, failures: failures,
+            error: isPolicy
+                ? .requiresSecureConnection
+                : blocked ? .secureConnectionFailed(RefusalNumbers.transportSecurity) : nil, ruling: ruling,
+            policy: self, loader: loader, failures: failures + pinFailures,
             notes: notes(url, match: match, requirements: requirements, isLocal: isLocal))
     }
 
@@ -137,7 +145,8 @@ public struct ATSPolicy: Sendable {
         URLDecision(
             url: url, isLocal: isLocal, applies: false, tlsRequired: false, requirements: uncoveredRequirements,
             verdict: .allowed, error: nil,
-            ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile), failures: [],
+            ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile), policy: self,
+            loader: loader, failures: [],
             notes: [])
     }
 
@@ -214,7 +223,8 @@ public struct ATSPolicy: Sendable {
     /// Whether a remark concerns a URL: about the dictionary itself always, about an exception if it decided or was dropped and would have.
     private func isRelevant(_ subject: Remark.Subject, to url: LoadURL, _ match: ExceptionLookup.Match?) -> Bool {
         switch subject {
-        case .dictionary, .pins: true
+        case .dictionary: true
+        case .pins(let domain): profile.facts.readsPins.value && url.host.isSameOrBelow(PinnedDomain.normalized(domain))
         case .exception(let key): match.map { $0.key.hasSameBytes(as: key) } ?? url.host.isSameOrBelow(key)
         }
     }

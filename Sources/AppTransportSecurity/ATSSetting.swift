@@ -11,6 +11,11 @@ package struct ATSSetting: Sendable, Hashable {
     /// The host of an exception; nil for a global key.
     package var host: String? { components.count > 1 ? components[1] : nil }
 
+    /// The whole entry that a key is in; nil for a global key and an entry itself.
+    package var entry: ATSSetting? {
+        components.count > 2 ? ATSSetting(components: Array(components.prefix(2))) : nil
+    }
+
     /// As the linter prints key paths: from the Info.plist on.
     package var keyPath: String { "NSAppTransportSecurity." + components.joined(separator: ".") }
 }
@@ -38,14 +43,20 @@ extension ATSDictionary {
         return smaller
     }
 
-    /// Removes one key; an entry that is left without keys goes too.
-    package mutating func remove(_ setting: ATSSetting) {
+    /// Removes one key, or a whole entry where a setting names no key of it.
+    ///
+    /// - Parameter keepsEntry: whether an entry that is left without keys stays, as it does if somebody deletes the line of a property list.
+    package mutating func remove(_ setting: ATSSetting, keepsEntry: Bool = false) {
         guard let host = setting.host else {
             for (key, path) in ATSDictionary.flags where [key] == setting.components { self[keyPath: path] = nil }
             if setting.components == [ATSKey.requiresNIAP] { hardening = nil }
             return
         }
         guard var entry = exceptions[host] else { return }
+        if setting.components.count < 3 {
+            exceptions[host] = nil
+            return
+        }
         let defaults = ExceptionEntry()
         switch setting.components.last {
         case ATSKey.minimumTLSVersion: entry.minimumTLSVersion = nil
@@ -55,7 +66,7 @@ extension ATSDictionary {
                 entry[keyPath: path] = defaults[keyPath: path]
             }
         }
-        exceptions[host] = entry == defaults ? nil : entry
+        exceptions[host] = entry == defaults && !keepsEntry ? nil : entry
     }
 
     /// Whether a key loosens something: stricter keys are never called dead.

@@ -162,8 +162,9 @@ package struct CauseTable: Sendable {
             setting: .certificate),
         Row(
             .trustNeedsDelegate, at: .trust,
-            "the dictionary permits app code to accept this certificate; without it the load fails", .server,
-            "get a certificate that trust evaluation accepts", setting: .certificate,
+            "the dictionary permits app code to accept this certificate; without it the load fails", .developer,
+            "accept the certificate in the app's delegate (urlSession(_:didReceive:completionHandler:)), or get one that trust evaluation accepts",
+            setting: .certificate,
             exception: .insecureHTTPLoadsWithDelegate),
         Row(
             .trustPinMismatch, at: .trust, "no pinned key in the chain", .developer,

@@ -132,15 +132,16 @@ enum TransparencyEvaluation {
             ? key.citation : requirements.profile.facts.requiresTransparency.citation
         // Without a single timestamp there is nothing that a list of logs could change.
         if requirements.entryRequiresTransparency, lists.allSatisfy({ $0.1.isEmpty }) {
+            let isDisputed = !requirements.disputedSources.isEmpty
             let dispute =
-                key.basis == .unknown
+                isDisputed
                 ? " NSRequiresCertificateTransparency counted when macOS 11 was measured; Apple's published evaluator does not read it."
                 : ""
             return (
                 [
                     Cause(
                         .ctMissing, "The entry requires Certificate Transparency: \(counted).\(dispute)",
-                        citation: citation)
+                        citation: citation, situation: isDisputed ? Remediation.Situation.disputed.rawValue : nil)
                 ],
                 []
             )

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import TLSFacts
+
 /// The entries of NSExceptionDomains that are tried for one host when the smallest one is searched, least exposure first.
 ///
 /// The one list for `ats check`, `ats minimize` and `ats proxy`. The order never puts a set of keys before one of its parts, so the first
@@ -28,6 +30,42 @@ package enum ExceptionLadder {
         dictionary([host: entry])
     }
 
+    /// The key by which a dictionary names a host: its own name, but the whole range for an address of carrier NAT and of VPNs, since those
+    /// change.
+    package static func key(for host: String, on profile: OSProfile) -> String {
+        guard profile.readsAddressKeys.value, let address = IPAddress(host), LocalHosts.isShared(address) else {
+            return host
+        }
+        return LocalHosts.sharedRange
+    }
+
+    /// A dictionary with entries more and more of whose keys are lifted for the host of a URL, least exposure first, and then with the key
+    /// for the whole app. What the host's own entry says already stays.
+    package static func edits(of dictionary: ATSDictionary, for url: LoadURL, on profile: OSProfile) -> [ATSDictionary]
+    {
+        var all = dictionary
+        all.arbitraryLoads = true
+        guard url.literalAddress == nil || profile.readsAddressKeys.value else { return [all] }
+        let key = dictionary.exceptions[url.host] == nil ? key(for: url.host, on: profile) : url.host
+        let own = dictionary.exceptions[key]
+        return entries.flatMap { step -> [ATSDictionary] in
+            var entry = own ?? ExceptionEntry()
+            entry.minimumTLSVersion = step.minimumTLSVersion ?? entry.minimumTLSVersion
+            entry.requiresForwardSecrecy = entry.requiresForwardSecrecy && step.requiresForwardSecrecy
+            entry.allowsInsecureHTTPLoads = entry.allowsInsecureHTTPLoads || step.allowsInsecureHTTPLoads
+            var edits = [entry]
+            if entry.minimumTLSVersion == .tls13 {
+                entry.minimumTLSVersion = .tls12
+                edits.append(entry)
+            }
+            return edits.map { entry in
+                var edited = dictionary
+                edited.exceptions[key] = entry
+                return edited
+            }
+        } + [all]
+    }
+
     /// A dictionary with these entries, without those that change nothing.
     package static func dictionary(_ entries: [String: ExceptionEntry]) -> ATSDictionary {
         var dictionary = ATSDictionary()
@@ -37,7 +75,17 @@ package enum ExceptionLadder {
 
     /// Every dictionary that the search for one host may judge.
     package static func dictionaries(host: String) -> [ATSDictionary] {
-        entries.map { dictionary(host: host, $0) }
+        candidates(key: host)
+    }
+
+    /// The defaults, an entry that says nothing, which frees local names on the first systems, and one with each step.
+    package static func candidates(key: String) -> [ATSDictionary] {
+        [ATSDictionary()]
+            + entries.map { entry in
+                var dictionary = ATSDictionary()
+                dictionary.exceptions[key] = entry
+                return dictionary
+            }
     }
 }
 

@@ -31,9 +31,7 @@ package func evaluate(
     switch outcome {
     case .connection(let failure):
         if let smaller, let cause = LargeHello.cause(requirements, failure, smaller, host: host) {
-            // Where even an orderly end loses the connection: the system sees no more of it than that it is gone.
-            return FailedHandshakeVerdict(
-                isDetermined: true, causes: [cause], error: .connection(failure == .closed ? .reset : failure))
+            return FailedHandshakeVerdict(isDetermined: true, causes: [cause], error: .connection(failure))
         }
         return FailedHandshakeVerdict(
             isDetermined: false,

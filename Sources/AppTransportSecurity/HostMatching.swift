@@ -119,6 +119,13 @@ package enum LocalHosts {
     /// Whether the range that contains the address is one that no Apple source confirms.
     package static func isUnverified(_ address: IPAddress) -> Bool { unverified.contains { $0.contains(address) } }
 
+    /// Whether an address is of the range for carrier NAT, which many VPNs use (RFC 6598): it is not local.
+    package static func isShared(_ address: IPAddress) -> Bool { shared?.contains(address) == true }
+
+    /// That range as the key of an entry.
+    package static let sharedRange = "100.64.0.0/10"
+    private static let shared = AddressRange(sharedRange)
+
     /// Loopback and link-local: Apple's own tests (SecProtocolConfigurationTest.m). Private ranges: field reports.
     /// 100.64/10 is not local: several projects need entries for it.
     private static let direct =

@@ -51,7 +51,8 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
             case .textBehindBracket: throw malformed("a colon and a port must follow the bracket")
             }
         }
-        let name = place.host
+        // The zone of a link-local address names an interface of this machine and decides nothing (RFC 6874).
+        let name = place.isBracketed ? Substring(place.host.utf8.prefix { $0 != 0x25 }) : place.host
         if place.isBracketed {
             guard IPAddress(name) != nil, name.utf8.contains(0x3A) else {
                 throw malformed("'\(name.terminalSafe(limit: 80))' is not an IPv6 address")

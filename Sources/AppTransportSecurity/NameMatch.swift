@@ -55,8 +55,8 @@ package enum NameMatch {
         return String(decoding: first, as: UTF8.self)
     }
 
-    /// A common name that stands for a subject alternative name but is not its copy, or that is an internationalized name which no
-    /// alternative name repeats (Baseline Requirements section 7.1.4.3). Another plain common name is none: it names nothing.
+    /// A common name that is an address or an internationalized name which no alternative name repeats (Baseline Requirements section
+    /// 7.1.4.3). Another plain common name is none: it names nothing.
     package static func oddCommonName(_ leaf: CertificateFacts) -> String? {
         let names = leaf.alternativeNames?.dnsNames ?? []
         let addresses = (leaf.alternativeNames?.addresses ?? []).compactMap { IPAddress(bytes: $0) }
@@ -64,12 +64,10 @@ package enum NameMatch {
     }
 
     private static func isOdd(_ common: String, _ names: [String], _ addresses: [IPAddress]) -> Bool {
-        guard common.utf8.count <= longestName, !names.contains(where: { $0.hasSameBytes(as: common) }),
+        guard common.utf8.count <= longestName, !names.contains(where: { normalized($0) == normalized(common) }),
             !addresses.contains(where: { $0.canonicalText.hasSameBytes(as: common) })
         else { return false }
         if let address = IPAddress(loosely: common) { return addresses.contains(address) }
-        let lower = normalized(common)
-        if names.contains(where: { normalized($0) == lower }) { return true }
         let labels = common.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
         guard labels.count > 1, labels.allSatisfy({ !$0.isEmpty && !$0.contains(0x20) }) else { return false }
         return labels.contains { label in

@@ -50,7 +50,7 @@ public struct PinnedDomain: Sendable, Equatable {
         return labels == 0 || includesSubdomains && labels == 1
     }
 
-    fileprivate static func normalized(_ host: String) -> String {
+    static func normalized(_ host: String) -> String {
         let lower = host.lowercased()
         return lower.hasSuffix(".") ? String(lower.dropLast()) : lower
     }
@@ -133,6 +133,20 @@ package struct PinSet: Sendable, Equatable {
         guard !authorities.isEmpty || !leaves.isEmpty else { return nil }
         self.authorities = authorities.isEmpty ? nil : Set(authorities.joined())
         self.leaves = leaves.isEmpty ? nil : Set(leaves.joined())
+    }
+}
+
+extension PinSet {
+    /// Lists without a usable pin, which no chain satisfies.
+    func unusable(for host: String) -> [Cause] {
+        let leaf = leaves?.isEmpty == true ? [PinSet.emptyCause(ATSKey.pinnedLeaves, host)] : []
+        return leaf + (authorities?.isEmpty == true ? [PinSet.emptyCause(ATSKey.pinnedAuthorities, host)] : [])
+    }
+
+    private static func emptyCause(_ key: String, _ host: String) -> Cause {
+        Cause(
+            .trustPinMismatch, "\(key) has no usable pin for \(host), so every chain is refused.",
+            citation: .security("SecPolicy.c, parseNSPinnedDomains"))
     }
 }
 

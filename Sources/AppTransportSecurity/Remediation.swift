@@ -67,6 +67,8 @@ package struct Remediation: Sendable {
         case unofferedSignature = "unoffered-signature"
         /// The server's key could sign with what is offered, and a setting of the server excludes that.
         case signatureSetting = "signature-setting"
+        /// Sources contradict each other about whether the rule is applied.
+        case disputed
         /// An intermediate or the root is out of its dates.
         case issuerDates = "issuer-dates"
     }

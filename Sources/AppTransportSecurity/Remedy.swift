@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Findings
+package import Foundation
 package import TLSFacts
 
 /// A change of the app's Info.plist that would change how a load ended.
@@ -14,82 +15,144 @@ public struct Remedy: Sendable, Equatable, CustomStringConvertible {
     public let requiresJustification: Bool
     /// Whether the app must also accept the certificate in code, because the key alone only permits that.
     public let needsDelegate: Bool
+    /// Whether the key lifts what the policy says before any connection, and the server is judged then.
+    let isConditional: Bool
 
-    package init(keyPath: String, value: String, requiresJustification: Bool, needsDelegate: Bool = false) {
+    package init(
+        keyPath: String, value: String, requiresJustification: Bool, needsDelegate: Bool = false,
+        isConditional: Bool = false
+    ) {
         self.keyPath = keyPath
         self.value = value
         self.requiresJustification = requiresJustification
         self.needsDelegate = needsDelegate
+        self.isConditional = isConditional
     }
 
-    public var description: String {
-        let code = needsDelegate ? ", with app code that accepts the certificate," : ""
-        let review =
-            requiresJustification ? "App Review asks for a justification" : "no App Review justification required"
-        return "\(keyPath) = \(value)\(code) would allow this load (\(review))."
-    }
+    public var description: String { Remedy.sentence([self]) }
 }
 
 extension Remedy {
-    /// The keys that would let a load through which ended for these causes.
+    /// What a load would come to under another dictionary.
+    package enum Trial {
+        case loads
+        /// The certificate is refused, and code of the app may accept it.
+        case loadsWithDelegate
+        case fails
+    }
+
+    /// One sentence for keys that help together; empty for none.
     ///
-    /// Requirements that no key lifts (pins, a demanded client certificate, no common suite at all) give none, and neither does a list of
-    /// causes of which one has no remedy: half an exception loads nothing.
-    ///
-    /// - Parameter requirements: what the load had to meet; nil if no connection was judged. A version that the network stack does not speak
-    ///   is beyond every key.
-    package static func forCauses(
-        _ causes: [Cause], host: String, negotiated: TLSVersion?, _ requirements: TransportRequirements?
-    ) -> [Remedy] {
-        let oldest = requirements?.profile.stackMinimum.value ?? .tls10
-        if let negotiated, negotiated < oldest { return [] }
-        // Of a server that names no version only so much is known: it speaks none that was offered.
-        let version = negotiated ?? oldest
-        if let requirements, negotiated == nil, version >= requirements.effectiveMinimum,
-            causes.contains(where: { Remediation(for: $0)?.exceptionKey == .minimumTLSVersion })
-        {
-            return []
+    /// - Parameter causes: why the load failed, for what else would help.
+    package static func sentence(_ remedies: [Remedy], after causes: [Cause] = []) -> String {
+        guard let first = remedies.first else { return "" }
+        let keys = remedies.map { "\($0.keyPath) = \($0.value)" }.joined(separator: " and ")
+        let review =
+            remedies.contains(where: \.requiresJustification)
+            ? "App Review asks for a justification" : "no App Review justification required"
+        if remedies.contains(where: \.needsDelegate) {
+            return "\(AppTrust.sentence(keys: keys, after: causes)) (\(review))"
         }
+        let effect =
+            first.isConditional ? "lifts this block, and the server is judged then" : "would allow this load"
+        return "\(keys) \(remedies.count > 1 ? "together " : "")\(effect) (\(review))."
+    }
+
+    /// The keys that would let a URL through which the policy itself blocks, together; empty if none does.
+    package static func forBlocked(_ decision: URLDecision) -> [Remedy] {
+        search(decision) { $0.verdict == .blocked ? .fails : .loads }
+    }
+
+    /// The keys that would let a load through which the server failed, together; empty if none does.
+    ///
+    /// - Parameter facts: what the server negotiates, with the policy or if everything is offered.
+    package static func forRefused(
+        _ decision: URLDecision, _ facts: ConnectionFacts, at instant: Date, logs: CTLogList?
+    ) -> [Remedy] {
+        search(decision) { decision in
+            guard decision.verdict != .blocked else { return .fails }
+            let requirements = decision.requirements
+            guard
+                HandshakeEvaluation.unofferedCause(requirements, facts.handshake, facts.chain.presented.first) == nil
+            else { return .fails }
+            let verdict = evaluate(requirements, facts, host: decision.url.host, at: instant, logs: logs)
+            if verdict.passed { return .loads }
+            return verdict.onlyTrustFailed && requirements.delegateMayAccept ? .loadsWithDelegate : .fails
+        }
+    }
+
+    /// Tries one edit of the dictionary after the other; the first that lets the load through counts.
+    private static func search(_ decision: URLDecision, _ trial: (URLDecision) -> Trial) -> [Remedy] {
+        let policy = decision.policy
+        // Where the facts that are known would let the load through as it is, its reason is another one.
+        guard decision.applies, trial(decision) == .fails else { return [] }
+        for dictionary in ExceptionLadder.edits(of: policy.dictionary, for: decision.url, on: policy.profile) {
+            let edited = ATSPolicy(dictionary: dictionary, profile: policy.profile)
+            let end = trial(edited.decide(decision.url, loader: decision.loader))
+            guard end != .fails else { continue }
+            return changes(
+                from: policy.dictionary, to: dictionary, needsDelegate: end == .loadsWithDelegate,
+                isConditional: decision.verdict == .blocked && decision.url.isSecure)
+        }
+        return []
+    }
+
+    /// The keys that differ between two dictionaries of which the second allows more.
+    package static func changes(
+        from old: ATSDictionary, to new: ATSDictionary, needsDelegate: Bool = false, isConditional: Bool = false
+    ) -> [Remedy] {
         var remedies: [Remedy] = []
-        for cause in causes {
-            guard let remedy = Remedy(for: cause, host: host, version: version) else { return [] }
-            if !remedies.contains(where: { $0.keyPath == remedy.keyPath }) { remedies.append(remedy) }
+        func add(_ path: [String], _ value: String, justified: Bool, delegate: Bool = false) {
+            remedies.append(
+                Remedy(
+                    keyPath: path.joined(separator: "."), value: value, requiresJustification: justified,
+                    needsDelegate: delegate, isConditional: isConditional))
+        }
+        if new.arbitraryLoads == true, old.arbitraryLoads != true {
+            add([ATSKey.arbitraryLoads], "true", justified: true, delegate: needsDelegate)
+        }
+        for (key, entry) in new.exceptions.sorted(by: { $0.key < $1.key }) {
+            let path = [ATSKey.exceptionDomains, key]
+            let before = old.exceptions[key] ?? ExceptionEntry()
+            if old.exceptions[key] == nil, entry == before { add(path, "{}", justified: false) }
+            if let version = entry.minimumTLSVersion, version != before.minimumTLSVersion {
+                add(path + [ATSKey.minimumTLSVersion], version.rawValue, justified: version < .tls12)
+            }
+            if entry.requiresForwardSecrecy != before.requiresForwardSecrecy {
+                add(path + [ATSKey.forwardSecrecy], "\(entry.requiresForwardSecrecy)", justified: false)
+            }
+            if entry.allowsInsecureHTTPLoads != before.allowsInsecureHTTPLoads {
+                add(
+                    path + [ATSKey.insecureHTTPLoads], "\(entry.allowsInsecureHTTPLoads)", justified: true,
+                    delegate: needsDelegate)
+            }
         }
         return remedies
     }
+}
 
-    /// The keys that would let a URL through which the policy itself blocks.
-    package static func forBlocked(_ decision: URLDecision) -> [Remedy] {
-        let host = decision.url.host
-        guard decision.because.contains(where: { $0.code == .localBlocked }) else {
-            return forCauses([Cause(.cleartextBlocked, "")], host: host, negotiated: nil, nil)
-        }
-        // The first systems take no address as the key of an entry; a name is freed by an entry, even an empty one, over TLS.
-        if decision.url.literalAddress != nil {
-            return [Remedy(keyPath: ATSKey.arbitraryLoads, value: "true", requiresJustification: true)]
-        }
-        if decision.url.isSecure {
-            return [Remedy(keyPath: "\(ATSKey.exceptionDomains).\(host)", value: "{}", requiresJustification: false)]
-        }
-        return forCauses([Cause(.cleartextBlocked, "")], host: host, negotiated: nil, nil)
+/// What an app can do about a certificate that trust evaluation refuses.
+package enum AppTrust {
+    /// - Parameters:
+    ///   - keys: what the dictionary must say; nil where it, or ATS itself at addresses and local hosts, permits the app's code already.
+    ///   - causes: why the certificate is refused.
+    package static func sentence(keys: String?, after causes: [Cause]) -> String {
+        let delegate = "your delegate, which accepts the certificate in the app's own code"
+        let first =
+            keys.map { "An exception alone does not help; \($0) and \(delegate), do" }
+            ?? "ATS permits it here: \(delegate), is enough"
+        let isRootMissing = causes.contains { [.trustSelfSigned, .trustUnknownRoot].contains($0.code) }
+        return first
+            + (isRootMissing
+                ? "; or install the root on the devices and switch it on (Settings > General > About > Certificate Trust Settings)."
+                : ".")
     }
 
-    private init?(for cause: Cause, host: String, version: TLSVersion) {
-        let entry = "\(ATSKey.exceptionDomains).\(host)"
-        switch Remediation(for: cause)?.exceptionKey {
-        case .insecureHTTPLoads:
-            self.init(keyPath: "\(entry).\(ATSKey.insecureHTTPLoads)", value: "true", requiresJustification: true)
-        case .insecureHTTPLoadsWithDelegate:
-            self.init(
-                keyPath: "\(entry).\(ATSKey.insecureHTTPLoads)", value: "true", requiresJustification: true,
-                needsDelegate: true)
-        case .minimumTLSVersion:
-            self.init(
-                keyPath: "\(entry).\(ATSKey.minimumTLSVersion)", value: version.description,
-                requiresJustification: version < .tls12)
-        case .forwardSecrecy:
-            self.init(keyPath: "\(entry).\(ATSKey.forwardSecrecy)", value: "false", requiresJustification: false)
-        case nil: return nil
-        }
+    /// The same about a cause in general; nil for causes that no code of an app lifts.
+    package static func sentence(about code: Code) -> String? {
+        let cause = Cause(code, "")
+        guard Remediation(for: cause)?.exceptionKey == .insecureHTTPLoadsWithDelegate else { return nil }
+        return sentence(keys: "\(ATSKey.insecureHTTPLoads) = true in the host's entry", after: [cause])
+            + " At an address or a local host, where ATS asks nothing of certificates, the delegate alone is enough."
     }
 }

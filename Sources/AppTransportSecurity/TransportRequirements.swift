@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Findings
 public import TLSFacts
 
 /// What one connection to one host must meet: the output of the policy and the input of ``evaluate(_:_:host:at:logs:)``.
@@ -56,6 +57,13 @@ public struct TransportRequirements: Sendable {
         self.isHardened = isHardened
         self.entryRequiresTransparency = entryRequiresTransparency
         self.profile = profile
+    }
+
+    /// Where sources contradict each other about a requirement of the dictionary: what they are; else empty.
+    package var disputedSources: [String] {
+        let key = profile.facts.readsTransparencyKey
+        guard entryRequiresTransparency, key.basis == .unknown else { return [] }
+        return [key.citation.source, Citation.security("SecProtocolConfiguration.m").source]
     }
 
     /// The same without Certificate Transparency, for whoever cannot see all timestamps.

@@ -13,6 +13,13 @@ public struct TransportVerdict: Sendable {
     public let notes: [Cause]
     /// What an app would get; nil if all is met.
     public let error: URLLoadError?
+    /// Whether sources contradict each other about the rule that is broken, so that nobody knows how a load ends.
+    package var isDisputed: Bool { causes.first?.isDisputed == true }
     /// Whether only trust evaluation failed, so that app code may accept the certificate where the dictionary permits it.
     package let onlyTrustFailed: Bool
+}
+
+extension Cause {
+    /// Whether sources contradict each other about the rule.
+    package var isDisputed: Bool { situation == Remediation.Situation.disputed.rawValue }
 }

@@ -39,24 +39,20 @@ struct TrustEvaluation {
     /// Pins hold whatever the dictionary permits.
     func pinCauses() -> [Cause] {
         guard let pins = requirements.pins, let leaf = judged.first, let host else { return [] }
-        var causes: [Cause] = []
-        if let leaves = pins.leaves, !leaves.contains(leaf.publicKey.sha256) {
+        var causes = pins.unusable(for: host)
+        if let leaves = pins.leaves, !leaves.isEmpty, !leaves.contains(leaf.publicKey.sha256) {
             causes.append(
                 Cause(
                     .trustPinMismatch,
-                    leaves.isEmpty
-                        ? "NSPinnedLeafIdentities has no usable pin for \(host), so every leaf is refused."
-                        : "The leaf's public key is not among the \(leaves.count) that NSPinnedLeafIdentities pins for \(host).",
+                    "The leaf's public key is not among the \(leaves.count) that NSPinnedLeafIdentities pins for \(host).",
                     citation: .security("SecPolicy.c, SecPolicyCheckLeafSPKISHA256")))
         }
-        if let authorities = pins.authorities {
+        if let authorities = pins.authorities, !authorities.isEmpty {
             if !path.dropFirst().contains(where: { authorities.contains($0.publicKey.sha256) }) {
                 causes.append(
                     Cause(
                         .trustPinMismatch,
-                        authorities.isEmpty
-                            ? "NSPinnedCAIdentities has no usable pin for \(host), so every chain is refused."
-                            : "No certificate above the leaf has a public key that NSPinnedCAIdentities pins for \(host).",
+                        "No certificate above the leaf has a public key that NSPinnedCAIdentities pins for \(host).",
                         citation: .security("SecPolicy.c, SecPolicyCheckCAspkiSHA256")))
             }
         }
@@ -217,8 +213,14 @@ struct TrustEvaluation {
             let shown =
                 names.prefix(5).map { $0.terminalSafe(limit: 128) }.joined(separator: ", ")
                 + (names.count > 5 ? ", and \(names.count - 5) more" : "")
+            // Clients look for addresses among the addresses alone (RFC 6125 section 1.7.2).
+            let isMisplaced = IPAddress(host) != nil && names.contains { $0.hasSameBytes(as: host) }
             return [
-                Cause(.trustWrongHost, "The certificate is for \(shown), not for \(host).", citation: citation)
+                Cause(
+                    .trustWrongHost,
+                    isMisplaced
+                        ? "The certificate names \(host) as a DNS name; an address is looked for among the IP addresses of the subject alternative name."
+                        : "The certificate is for \(shown), not for \(host).", citation: citation)
             ]
         }
     }
@@ -232,8 +234,11 @@ struct TrustEvaluation {
             weakness(of: certificate.publicKey).map { weakness in
                 let situation: Remediation.Situation? =
                     index == 0 ? nil : (index < judged.count ? .weakIntermediate : .weakRoot)
+                // A server with such a key has no signature scheme in common: the handshake itself fails, before its chain is judged.
+                let isForeign = if case .other = certificate.publicKey.kind { index == 0 } else { false }
                 return Cause(
-                    .trustWeakKey, "\(certificate.subject) has \(weakness).", citation: citation,
+                    isForeign ? .tlsNoCommonSignature : .trustWeakKey, "\(certificate.subject) has \(weakness).",
+                    citation: citation,
                     situation: situation?.rawValue, keyKind: certificate.publicKey.keyKind)
             }
         }

@@ -83,6 +83,10 @@ public struct URLDecision: Sendable {
     public let error: URLLoadError?
     /// What decided, before it is put into words.
     let ruling: Ruling
+    /// Who was asked.
+    let policy: ATSPolicy
+    /// What loads.
+    let loader: Loader
     /// What blocks the load; empty if nothing does.
     package let failures: [Cause]
     /// What is worth knowing and decides nothing.

@@ -88,8 +88,8 @@ extension URLLoadError {
         switch failure {
         case .refused, .unreachable: URLLoadError(-1004)
         case .timeout: URLLoadError(-1001)
-        case .reset: URLLoadError(-1005)
-        case .closed: secureConnectionFailed(-9816)
+        // errSSLClosedNoNotify: two consoles show it for a reset and for an end before the ServerHello.
+        case .reset, .closed: secureConnectionFailed(-9816)
         case .notTLS: secureConnectionFailed(-9800)
         case .nameNotFound: URLLoadError(-1003)
         }

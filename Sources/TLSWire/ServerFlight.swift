@@ -38,6 +38,9 @@ package struct ServerFlight: Sendable {
     /// Whether the ServerHello has come.
     package var hasHello: Bool { version != nil }
 
+    /// Whether a HelloRetryRequest came and no ServerHello yet, so that the client has to speak first.
+    package var awaitsSecondHello: Bool { usedHelloRetryRequest && version == nil }
+
     /// Takes the next bytes that the server sent.
     package mutating func read(_ bytes: [UInt8]) {
         guard !isOver else { return }

@@ -61,7 +61,7 @@ struct ATSClientTests {
         Row("redirect-http-same-host", Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true"), .loaded),
         Row("redirect-https-expired", "{}", .refused, "ats.trust.expired", -1200),
         Row("refused", "{}", .noAnswer, "ats.net.refused", -1004),
-        Row("resetting", "{}", .noAnswer, "ats.net.reset", -1005),
+        Row("resetting", "{}", .noAnswer, "ats.net.reset", -1200),
         Row("closing", "{}", .noAnswer, "ats.net.closed"),
         Row("garbage", "{}", .noAnswer, "ats.net.not-tls"),
         Row("plain-http", "{}", .noAnswer, "ats.net.not-tls"),

@@ -202,28 +202,42 @@ import Testing
         let result = try await Self.judges(servers, app: app).minimal(app: app)
         #expect(result.dictionary.exceptions.count == 81 && result.needed.count == 81)
         #expect(result.dead.count > count)
-        #expect(result.judgements < 12 * count, "\(result.judgements)")
+        #expect(result.judgements < 14 * count, "\(result.judgements)")
     }
 
     /// What the search is compared with: each key is tried with every target, under the whole dictionary.
     private static func plainly(
         _ search: DictionarySearch, _ result: MinimalDictionary, _ app: ATSDictionary
     ) -> (needed: [String], dead: [String]) {
-        let impossible = Set(result.impossible.map(\.target))
+        let impossible = Set(result.impossible.map(\.target) + result.withCode.map(\.target))
         let possible = search.judges.filter { !impossible.contains($0.target.url.text) }
         let needed = result.dictionary.settings.compactMap { setting -> String? in
-            let without = result.dictionary.removing(setting)
+            var without = result.dictionary
+            without.remove(setting, keepsEntry: true)
             let failing = possible.first { $0.judge.judge(dictionary: without).result != .pass }
             return failing.map { "\(setting.keyPath) \($0.target.url.text)" }
         }
-        let loading = possible.filter { $0.judge.judge(dictionary: app).result == .pass }
+        func decisions(_ dictionary: ATSDictionary) -> [String] {
+            search.judges.map { pair in
+                let judgement = pair.judge.judge(dictionary: dictionary)
+                return "\(judgement.result) \(judgement.error?.summary ?? "") \(judgement.because.map(\.code))"
+            }
+        }
+        let before = decisions(app)
         var dictionary = app
         var dead: [String] = []
         for setting in app.settings where app.weakens(setting) {
-            let smaller = dictionary.removing(setting)
-            guard loading.allSatisfy({ $0.judge.judge(dictionary: smaller).result == .pass }) else { continue }
-            dictionary = smaller
-            dead.append(setting.keyPath)
+            for gone in [setting] + (setting.entry.map { [$0] } ?? []) {
+                var (alone, together) = (app, dictionary)
+                alone.remove(gone, keepsEntry: true)
+                together.remove(gone, keepsEntry: true)
+                guard together != dictionary, decisions(alone) == before, decisions(together) == before else {
+                    continue
+                }
+                dictionary = together
+                dead.append(gone.keyPath)
+                break
+            }
         }
         return (needed, dead)
     }
@@ -257,6 +271,66 @@ import Testing
             let plain = Self.plainly(search, result, app)
             #expect(result.needed.map { "\($0.keyPath) \($0.target)" } == plain.needed)
             #expect(result.dead.map(\.keyPath) == plain.dead, "\(app.propertyListValue.oldStyleDescription)")
+        }
+    }
+
+    @Test("A key whose removal changes a decision is not dead; its entry may be, and is named then")
+    func whatIsNotDead() async throws {
+        func dead(_ app: ATSDictionary, _ host: String) async throws -> [MinimalDictionary.DeadKey] {
+            try await Self.judges([(host, Self.secret)], app: app).minimal(app: app).dead
+        }
+        // The local host needs no TLS of ATS by itself, and does with an empty entry.
+        var local = ATSDictionary()
+        local.exceptions["intranet"] = ExceptionEntry(requiresForwardSecrecy: false)
+        let range = try await dead(local, "intranet")
+        #expect(range.map(\.keyPath) == ["NSAppTransportSecurity.NSExceptionDomains.intranet"], "\(range)")
+        #expect(range.first?.why.contains("whole entry") == true)
+        // The newer switch cancels the older one, so that only the older one does nothing.
+        var global = ATSDictionary.allowingEverything
+        global.arbitraryLoadsInWebContent = true
+        let cancelled = try await dead(global, "rsa.example").map(\.keyPath)
+        #expect(cancelled == ["NSAppTransportSecurity.NSAllowsArbitraryLoads"])
+        // The entry is needed as it is.
+        var needed = ATSDictionary()
+        needed.exceptions["rsa.example"] = ExceptionEntry(requiresForwardSecrecy: false)
+        #expect(try await dead(needed, "rsa.example").isEmpty)
+    }
+
+    @Test("On iOS 9 an empty entry frees a local name, and what fails without each key is what a load says")
+    func localNamesOfTheFirstSystems() async throws {
+        let profile = try #require(OSProfile.named("ios9"))
+        var server = Self.old
+        server.chain = ModelServer.chain(
+            leaf: ModelServer.certificate("CN=nas.local", issuer: "CN=Root", names: ["nas.local"]))
+        func minimal(_ server: ModelServer) async throws -> MinimalDictionary {
+            let target = try CheckTarget("nas.local")
+            let diagnosis = TargetDiagnosis(profile: profile, probing: server, instant: ModelServer.instant)
+            return DictionarySearch([(target, await diagnosis.evidence(of: target))]).minimal()
+        }
+        let old = try await minimal(server)
+        #expect(old.needed.map(\.without) == ["ats.tls.version-too-low"], "\(old.needed)")
+        server.versions = [.tls12]
+        server.suites = [.ecdheRSAWithAES128GCMSHA256]
+        let good = try await minimal(server)
+        #expect(good.dictionary.exceptions == ["nas.local": ExceptionEntry()])
+        #expect(good.needed.map(\.without) == ["ats.local.blocked"], "\(good.needed)")
+    }
+
+    @Test("A certificate that only code of the app can accept is no impossible target")
+    func codeOfTheApp() async throws {
+        var server = Self.good
+        let leaf = ModelServer.certificate("CN=self.example", issuer: "CN=self.example", names: ["self.example"])
+        server.chain = ChainFacts(presented: [leaf], path: .unanchored([leaf]))
+        for (host, isPermitted) in [("self.example", false), ("127.0.0.1", true)] {
+            let target = try CheckTarget(host)
+            let diagnosis = TargetDiagnosis(profile: .standard, probing: server, instant: ModelServer.instant)
+            let result = DictionarySearch([(target, await diagnosis.evidence(of: target))]).minimal()
+            #expect(result.impossible.isEmpty && result.withCode.count == 1, "\(host) \(result.impossible)")
+            let message = try #require(result.withCode.first?.message)
+            #expect(message.contains("delegate") && message.contains("NSException") != isPermitted, "\(message)")
+            let report = await diagnosis.diagnose(target)
+            let text = CheckText(colored: false, verbose: false).render(report)
+            #expect(text.contains("delegate") && !text.contains("no exception helps"), "\(text)")
         }
     }
 

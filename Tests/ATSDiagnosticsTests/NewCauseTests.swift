@@ -71,11 +71,6 @@ import Testing
         #expect(html.contains("wait for the full moon") && html.contains("ssl_ecdh_curve"))
     }
 
-    @Test func remediesNameTheKeyOfTheDictionary() {
-        let remedies = withRow { Remedy.forCauses([Self.cause], host: "moon.example", negotiated: .tls12, nil) }
-        #expect(remedies.map(\.keyPath) == ["NSExceptionDomains.moon.example.NSExceptionAllowsInsecureHTTPLoads"])
-    }
-
     @Test func draftForAppReviewNamesTheFix() throws {
         let plist = """
             <plist><dict><key>NSAppTransportSecurity</key><dict><key>NSExceptionDomains</key><dict><key>moon.example</key><dict>

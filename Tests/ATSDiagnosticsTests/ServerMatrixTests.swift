@@ -70,9 +70,11 @@ struct ServerMatrixTests {
     }
 
     /// The adaptive plan must say what ten hellos say.
-    @Test(arguments: [nil, LinkedSDK(number: 18)]) func adaptiveAndExhaustivePlansAgree(_ sdk: LinkedSDK?) async throws
-    {
-        let os = "macos26"
+    @Test(arguments: [
+        ("macos26", nil), ("macos26", LinkedSDK(number: 18)), ("ios9", nil), ("macos10.14", nil), ("macos11", nil),
+        ("ios12", nil), ("ios18", nil),
+    ])
+    func adaptiveAndExhaustivePlansAgree(_ os: String, _ sdk: LinkedSDK?) async throws {
         let servers = try #require(LoopbackServers.shared)
         let kinds = ServerExpectations.all.map(\.kind)
         let adaptive = try await Self.reports(
@@ -88,12 +90,17 @@ struct ServerMatrixTests {
         for kind in kinds {
             guard let one = adaptive[kind], let other = all[kind] else { continue }
             #expect(Self.letters(one) == Self.letters(other), "\(kind)")
+            func numbers(_ report: TargetReport) -> [String] {
+                report.results.map { "\($0.error?.summary ?? "-") \($0.because.first?.code.rawValue ?? "-")" }
+            }
+            #expect(numbers(one) == numbers(other), "\(kind) on \(os)")
             #expect(one.smallestException == other.smallestException, "\(kind)")
             #expect(one.handshakes <= other.handshakes, "\(kind)")
         }
         let hellos = adaptive.values.map(\.handshakes)
         let mean = Double(hellos.reduce(0, +)) / Double(max(1, hellos.count))
-        #expect(mean <= 1.4, "mean hellos \(mean)")
+        // A system whose rows have four floors asks servers without TLS 1.3 once more than one with two.
+        #expect(mean <= (os == "macos26" && sdk == nil ? 1.6 : 2), "mean hellos \(mean)")
     }
 
     /// What the search found must pass when it is the app's own dictionary.

@@ -113,13 +113,12 @@ struct LinkedSDKTests {
         var scene = Scene()
         scene.version = .tls11
         for (sdk, count) in [(26, 0), (18, 1)] {
-            let requirements = try decide("https://api.example.com/", sdk: sdk).requirements
+            let decision = try decide("https://api.example.com/", sdk: sdk)
             let verdict = try scene.verdict(sdk: sdk)
             #expect(verdict.causes.map(\.code) == ["ats.tls.version-too-low"])
             #expect(verdict.error == .secureConnectionFailed(-9836))
-            let remedies = Remedy.forCauses(verdict.causes, host: scene.host, negotiated: .tls11, requirements)
+            let remedies = Remedy.forRefused(decision, scene.facts, at: Scene.date("2026-06-01"), logs: nil)
             #expect(remedies.count == count)
-            #expect(Remedy.forCauses(verdict.causes, host: scene.host, negotiated: nil, requirements).count == count)
         }
         let accepted = try scene.verdict(Self.open)
         #expect(accepted.causes.first?.message.contains("tlsMinimumSupportedProtocolVersion") == true)

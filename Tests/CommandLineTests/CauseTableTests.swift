@@ -145,9 +145,9 @@ struct CauseTableTests {
         ),
         Row(
             code: "ats.ct.missing",
-            server: "any without timestamps, asked by an entry with NSRequiresCertificateTransparency on macOS 11",
+            server: "any without timestamps, asked by an entry with NSRequiresCertificateTransparency on iOS 10",
             from: .kind("modern"),
-            options: ["--os", "macos11"],
+            options: ["--os", "ios10"],
             dictionary: """
                 <key>NSExceptionDomains</key><dict><key>api.example.com</key><dict><key>NSRequiresCertificateTransparency</key><true/></dict></dict>
                 """,

@@ -33,15 +33,56 @@ import Testing
         #expect(text.contains("log       App Transport Security has blocked a cleartext HTTP"))
     }
 
+    @Test(
+        "A URL has at most eight lines, one that is blocked says what would change that, and one of another scheme stops nobody"
+    )
+    func firstLines() throws {
+        let urls = [
+            "http://100.101.102.103:3001/", "rtsp://cam.example/", "http://cam.example/", "https://[fe80::1%25en0]/",
+        ]
+        let run = try ProgramRun(["ats", "explain", "--os", "ios18"] + urls)
+        #expect(run.status == 1, "\(run.errors)")
+        #expect(run.output.contains("NSExceptionDomains.100.64.0.0/10.NSExceptionAllowsInsecureHTTPLoads = true"))
+        #expect(run.output.contains("fix") && run.output.contains("UNDETERMINED  rtsp://cam.example/"))
+        #expect(run.output.split(separator: "\n").count <= 3 * 8 + 2, "\(run.output)")
+        let some = try ProgramRun(["ats", "explain", "rtsp://cam.example/", "https://cam.example/", "--format", "json"])
+        #expect(some.status == 2 && some.output.contains("undetermined"), "\(some.output)")
+    }
+
+    @Test("Where sources contradict each other about a key, the verdict is undetermined and names them")
+    func disputedKey() throws {
+        let entry = #"{"NSExceptionDomains":{"shop.example":{"NSRequiresCertificateTransparency":true}}}"#
+        try Self.dictionary(entry) { path in
+            for (os, status) in [("macos11", 2), ("ios13", 2), ("ios26.4", 0)] as [(String, Int32)] {
+                let arguments = ["ats", "explain", "https://shop.example/", "--ats-json", path, "--os", os]
+                let text = try ProgramRun(arguments)
+                #expect(text.status == status && text.output.contains("blochberger/ats") == (status == 2), "\(os)")
+                let json = try ProgramRun(arguments + ["--format", "json"]).output
+                #expect(json.contains("\"undetermined\"") == (status == 2) && json.contains("sources") == (status == 2))
+            }
+        }
+    }
+
+    @Test("Pins of which none is usable block on systems that read pins, and only there")
+    func unusablePins() throws {
+        let pins = #"{"NSPinnedDomains":{"shop.example":{"NSPinnedLeafIdentities":[]}}}"#
+        try Self.dictionary(pins) { path in
+            let run = try ProgramRun(["ats", "explain", "https://shop.example/", "--ats-json", path])
+            #expect(run.status == 1 && run.output.contains("BLOCKED") && run.output.contains("-9802"), "\(run.output)")
+            let older = try ProgramRun(["ats", "explain", "https://shop.example/", "--ats-json", path, "--os", "ios12"])
+            #expect(older.status == 0 && !older.output.contains("every chain is refused"), "\(older.output)")
+        }
+    }
+
     @Test("The default system is named with its SDK if only the SDK differs")
     func theSDKThatDiffers() throws {
         let arguments = ["ats", "explain", "https://old.example/", "--ats-json"]
         try Self.dictionary(#"{"NSExceptionDomains":{"old.example":{"NSExceptionMinimumTLSVersion":"TLSv1.0"}}}"#) {
             file in
-            let linked = try ProgramRun(arguments + [file, "--sdk", "18"]).output
+            let linked = try ProgramRun(arguments + [file, "--sdk", "18", "--verbose"]).output
             #expect(
                 linked.contains("differs   from macOS 26, linked on 26: the oldest version is TLSv1.0"), "\(linked)")
-            let older = try ProgramRun(arguments + [file, "--os", "ios17"]).output
+            let older = try ProgramRun(arguments + [file, "--os", "ios17", "--verbose"]).output
             #expect(older.contains("differs   from macOS 26: the oldest version is TLSv1.0"), "\(older)")
         }
     }

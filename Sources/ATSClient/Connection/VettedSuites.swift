@@ -52,15 +52,6 @@ extension ATSClient {
         missingSuite(handshake) ?? missingScheme(handshake)
     }
 
-    /// The same of what a system offers, where the handshake had more to choose from.
-    static func missing(_ handshake: HandshakeObservation, offeredBy requirements: TransportRequirements) -> String? {
-        guard requirements.suites.contains(handshake.suite) else { return nil }
-        if let suite = missingSuite(handshake) { return suite }
-        // Of the schemes of a system the server might have taken another one than of all.
-        guard let scheme = handshake.signatureScheme, requirements.signatureSchemes.contains(scheme) else { return nil }
-        return missingScheme(handshake)
-    }
-
     private static func missingSuite(_ handshake: HandshakeObservation) -> String? {
         let suite = handshake.suite
         return VettedSuites.upToTLS12.contains(suite) || VettedSuites.tls13.contains(suite) ? nil : suite.description

@@ -14,8 +14,9 @@ public import TLSProbe
 
 /// A forward proxy that applies an app's policy to any program: CONNECT for TLS, absolute URLs for plain HTTP.
 ///
-/// It never decrypts. A CONNECT is decided by the policy and by a probe of the very address that the tunnel then leads to; up to TLS 1.2 the
-/// handshake that passes is judged too, and in TLS 1.3 its version and suite. What is refused gets a 403 with the reason. Run it as a `Service`.
+/// It never decrypts. A CONNECT is decided by the policy and by a probe of the very address that the tunnel then leads to, with the hello
+/// of the system; of the handshake that passes, which is the program's, only certificates in the clear are judged. What is refused gets a 403 with
+/// the reason. Run it as a `Service`.
 public final class ATSProxy: Service {
     /// One decision about one request.
     public struct Event: Sendable {

@@ -43,7 +43,7 @@ struct ProxyJudge: Sendable {
     enum Verdict: Sendable {
         /// With the timestamps that a program in the tunnel may not ask for.
         case complies(ShownTimestamps?)
-        case refused([Cause], URLLoadError?, negotiated: TLSVersion?)
+        case refused([Cause], URLLoadError?, [Remedy])
         /// Nothing of TLS was learned.
         case unknown([Cause], URLLoadError?)
 
@@ -74,7 +74,7 @@ struct ProxyJudge: Sendable {
         // One address may be dead and another slow; a list of dead ones is no reason to wait for each.
         let end = ContinuousClock.now + configuration.connectTimeout * 2
         for address in allowed where last == nil || .now < end {
-            let verdict = await verdict(decision.requirements, url.host, address)
+            let verdict = await verdict(decision, address)
             last = Destination(decision: decision, address: address, verdict: verdict)
             if case .unknown = verdict { continue }
             break
@@ -84,14 +84,10 @@ struct ProxyJudge: Sendable {
     }
 
     /// The verdict about one address, from memory where it is young enough.
-    private func verdict(
-        _ requirements: TransportRequirements, _ host: String, _ address: SocketAddress
-    ) async
-        -> Verdict
-    {
-        let key = ProbeCache.Key(host: host, address: address)
+    private func verdict(_ decision: URLDecision, _ address: SocketAddress) async -> Verdict {
+        let key = ProbeCache.Key(host: decision.url.host, address: address)
         return await verdicts.verdict(key) {
-            await withTaskExecutorPreference(JudgementThreads.shared) { await probe(requirements, host, address) }
+            await withTaskExecutorPreference(JudgementThreads.shared) { await probe(decision, address) }
         }
     }
 
@@ -99,11 +95,12 @@ struct ProxyJudge: Sendable {
     ///
     /// All of it, a second hello and fetched intermediates too, within `connectTimeout`; only a server that stays silent is asked once more
     /// with a smaller hello, for twice that time at most.
-    func probe(_ requirements: TransportRequirements, _ host: String, _ address: SocketAddress) async -> Verdict {
+    func probe(_ decision: URLDecision, _ address: SocketAddress) async -> Verdict {
+        let (requirements, host) = (decision.requirements, decision.url.host)
         let timeout = configuration.connectTimeout
         let hello = PolicyHello(requirements, host: host, prober, [address])
         let first = await TargetDeadline.within(timeout) {
-            await probeWithinTime(hello, requirements, host, address)
+            await probeWithinTime(hello, decision, address)
         }
         guard let outcome = first.silence else { return first.verdict }
         let smaller = await TargetDeadline.within(timeout * 2) {
@@ -111,17 +108,18 @@ struct ProxyJudge: Sendable {
         }
         let failed = evaluate(requirements, failed: outcome, host: host, smaller: smaller)
         return failed.isDetermined
-            ? .refused(failed.causes, failed.error, negotiated: nil) : .unknown(failed.causes, failed.error)
+            ? .refused(failed.causes, failed.error, []) : .unknown(failed.causes, failed.error)
     }
 
     /// - Returns: the verdict, and the outcome where the server read the hello and said nothing.
     private func probeWithinTime(
-        _ hello: PolicyHello, _ requirements: TransportRequirements, _ host: String, _ address: SocketAddress
+        _ hello: PolicyHello, _ decision: URLDecision, _ address: SocketAddress
     ) async -> (verdict: Verdict, silence: HandshakeOutcome?) {
+        let (requirements, host) = (decision.requirements, decision.url.host)
         let timeout = configuration.connectTimeout
         let (outcome, wasConnected) = await hello.send(timeout: timeout)
         switch outcome {
-        case .negotiated(let handshake): return (await judge(handshake, requirements, host, address), nil)
+        case .negotiated(let handshake): return (await judge(handshake, decision, address), nil)
         case .connection:
             let failed = evaluate(requirements, failed: outcome, host: host)
             return (.unknown(failed.causes, failed.error), wasConnected && outcome.isSilence ? outcome : nil)
@@ -132,25 +130,50 @@ struct ProxyJudge: Sendable {
             let failed = evaluate(
                 requirements, failed: outcome, host: host, widest: widest, leaf: widest?.leaf,
                 smaller: await hello.smaller(after: outcome, widest: widest, timeout: timeout))
-            return (.refused(failed.causes, failed.error, negotiated: widest?.version), nil)
+            var remedies: [Remedy] = []
+            if let widest, failed.causes.first?.code != .tlsClientCertificateRequired {
+                remedies = Remedy.forRefused(
+                    decision, await facts(of: widest, address), at: SystemClock.now(),
+                    logs: configuration.transparencyLogs)
+            }
+            return (.refused(failed.causes, failed.error, remedies), nil)
         }
     }
 
     /// Judges a handshake with the rules of the policy.
-    func judge(
-        _ handshake: HandshakeObservation, _ requirements: TransportRequirements, _ host: String,
-        _ address: SocketAddress
+    private func judge(
+        _ handshake: HandshakeObservation, _ decision: URLDecision, _ address: SocketAddress
     ) async -> Verdict {
+        let now = SystemClock.now()
+        let facts = await facts(of: handshake, address)
+        let logs = configuration.transparencyLogs
+        let verdict = evaluate(decision.requirements, facts, host: decision.url.host, at: now, logs: logs)
+        if verdict.isDisputed { return .unknown(verdict.causes, nil) }
+        return verdict.passed
+            ? .complies(ShownTimestamps(handshake))
+            : .refused(
+                verdict.causes, verdict.error, Remedy.forRefused(decision, facts, at: now, logs: logs))
+    }
+
+    /// Why the certificates of a program's own handshake would be refused; empty if they would not be. Version, suite and group are those
+    /// of the program and no matter of the app's.
+    func trustCauses(
+        of handshake: HandshakeObservation, _ requirements: TransportRequirements, _ host: String,
+        _ address: SocketAddress
+    ) async -> [Cause] {
+        let facts = await facts(of: handshake, address)
+        return evaluate(
+            requirements, facts.trust, host: host, at: SystemClock.now(), logs: configuration.transparencyLogs
+        ).causes
+    }
+
+    private func facts(of handshake: HandshakeObservation, _ address: SocketAddress) async -> ConnectionFacts {
         let now = SystemClock.now()
         let chain = await TargetDeadline.within(configuration.connectTimeout) {
             await chains.facts(
                 of: handshake.certificates, at: now, fetchingWithin: FetchScope(of: address).within(guardian.scope))
         }
-        let facts = ConnectionFacts(handshake: handshake, chain: chain, at: now)
-        let verdict = evaluate(requirements, facts, host: host, at: now, logs: configuration.transparencyLogs)
-        return verdict.passed
-            ? .complies(ShownTimestamps(handshake))
-            : .refused(verdict.causes, verdict.error, negotiated: handshake.version)
+        return ConnectionFacts(handshake: handshake, chain: chain, at: now)
     }
 
     /// The addresses of a host, once more, for the summary.

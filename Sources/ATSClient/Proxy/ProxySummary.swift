@@ -95,7 +95,7 @@ enum Need: Equatable {
             // Where nobody speaks TLS with any hello, another one changes nothing.
             var isMute = true
             for address in addresses {
-                switch await judge.probe(decision.requirements, place.host, address) {
+                switch await judge.probe(decision, address) {
                 case .complies: return need
                 case .unknown(let causes, _):
                     if let code = causes.first?.code, [.netReset, .netClosed].contains(code) { isMute = false }

@@ -64,11 +64,9 @@ enum ProxyTunnel {
         case .unknown(let causes, let error):
             note(.failed, causes, error)
             return .refused(Refusal(target: target, unreachable: causes, error: error))
-        case .refused(let causes, let error, let negotiated):
+        case .refused(let causes, let error, let remedies):
             note(isMonitoring ? .wouldRefuse : .refused, causes, error)
             if !isMonitoring {
-                let remedies = Remedy.forCauses(
-                    causes, host: url.host, negotiated: negotiated, destination.decision.requirements)
                 let console = error.map {
                     ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile)
                 }
@@ -78,7 +76,7 @@ enum ProxyTunnel {
         }
         return await connect(destination, target, proxy, loop) { causes in
             // The probe's connection complied and this one does not: TLS is broken off.
-            note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9801))
+            note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9802))
         }
     }
 
@@ -141,34 +139,18 @@ struct TunnelWatch: Sendable {
         return plain(name) == plain(host)
     }
 
-    /// Judges a flight that is over. Certificates are judged where they came in the clear; a resumed session and TLS 1.3 show none, and there the
-    /// version and suite must be among those that the policy allows, the rest having been judged by the probe.
+    /// Judges a flight that is over, by what it says of the server: whether it speaks TLS, and its certificates where they came in the clear. What
+    /// an app negotiates is known from the probe; version, suite and group of this handshake are those of the program in the tunnel.
     func violation(_ flight: ServerFlight) async -> [Cause] {
         if flight.notTLS != nil {
             return [Cause(.netNotTLS, "The server answers with something that is not TLS.")]
         }
         if let reason = flight.violation { return [Cause(.tlsHandshakeFailed, reason + ".")] }
-        guard
-            let handshake = flight.observation(certificates: [], possession: .unproven("The tunnel is not decrypted."))
-        else {
-            return []
-        }
-        if !handshake.certificates.isEmpty {
-            return await judge.judge(shown?.added(to: handshake) ?? handshake, requirements, host, address).causes
-        }
-        if handshake.version < requirements.effectiveMinimum {
-            return [
-                Cause(
-                    .tlsVersionTooLow,
-                    "The connection negotiated \(handshake.version), and the policy requires \(requirements.effectiveMinimum)."
-                )
-            ]
-        }
-        if handshake.version < .tls13, !requirements.suites.contains(handshake.suite) {
-            let code: Code =
-                handshake.suite.hasForwardSecrecy ? .tlsNoCommonSuite : .tlsNoForwardSecrecy
-            return [Cause(code, "The connection negotiated \(handshake.suite), which the policy does not allow.")]
-        }
-        return []
+        let reason = "The tunnel is not decrypted."
+        guard let handshake = flight.observation(certificates: [], possession: .unproven(reason)),
+            !handshake.certificates.isEmpty
+        else { return [] }
+        return await judge.trustCauses(
+            of: shown?.added(to: handshake) ?? handshake, requirements, host, address)
     }
 }

@@ -25,7 +25,7 @@ struct Refusal: Sendable {
         var lines = ["App Transport Security refuses \(Refusal.shown(target))."]
         for cause in causes { lines.append("\(cause.code): \(Refusal.shown(cause.message))") }
         lines += Refusal.lines(error, console)
-        for remedy in remedies { lines.append(Refusal.shown(remedy.description)) }
+        if !remedies.isEmpty { lines.append(Refusal.shown(Remedy.sentence(remedies, after: causes))) }
         code = causes.first?.code.rawValue ?? ""
         status = Refusal.status(.forbidden, code)
         text = lines.joined(separator: "\n")

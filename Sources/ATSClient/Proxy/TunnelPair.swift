@@ -110,6 +110,11 @@ final class TunnelPair {
             flight.read(Array(bytes.readableBytesView))
             held.append(bytes)
             guard flight.isOver else {
+                // A HelloRetryRequest says nothing of the server yet, and the client must answer it.
+                if flight.awaitsSecondHello {
+                    for bytes in held { front.write(bytes, promise: nil) }
+                    held = []
+                }
                 watching = .flight(watch, flight, held: held)
                 return
             }

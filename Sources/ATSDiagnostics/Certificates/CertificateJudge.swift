@@ -58,7 +58,8 @@ public struct CertificateJudge: Sendable {
 
     /// Judges one chain.
     ///
-    /// What trust evaluation accepts but no CA may issue fails too, after every other cause (`ats.trust.issuance`).
+    /// What trust evaluation accepts but no CA may issue fails too, after every other cause (`ats.trust.issuance`). Rules for the names that
+    /// public authorities write are notes below a root of one's own: only other clients may refuse such a chain.
     public func judge(_ question: Question, at instant: Date) async -> CertificateReport {
         let chain = await ChainBuilder(anchors: anchors).build(presented: question.certificates, at: instant)
         let facts = PresentedTrust(
@@ -68,12 +69,17 @@ public struct CertificateJudge: Sendable {
             minimumTLS: nil, suitePolicy: .ats, serverTrust: question.serverTrust, delegateMayAccept: false,
             profile: question.profile)
         let verdict = evaluate(requirements, facts, host: question.host, at: instant, logs: logs)
-        let issuance = IssuanceRules.breaches(chain, host: question.host).map {
-            Cause(.trustIssuance, $0, citation: CertificateJudge.citation)
+        func causes(_ breaches: [String], _ kind: Cause.Kind) -> [Cause] {
+            breaches.map { Cause(.trustIssuance, $0, citation: CertificateJudge.citation, kind: kind) }
         }
+        let names = IssuanceRules.names(chain, host: question.host)
+        let isPrivate = chain.anchor?.kind == .installed
         return CertificateReport(
-            facts: facts, hasResponse: question.response != nil, because: verdict.causes + issuance,
-            notes: verdict.notes, instant: instant)
+            facts: facts, hasResponse: question.response != nil,
+            because: verdict.causes + causes(IssuanceRules.breaches(chain), .failure)
+                + causes(isPrivate ? [] : names, .failure),
+            notes: verdict.notes + causes(isPrivate ? names : [], .note),
+            instant: instant)
     }
 
     private static let citation = Citation(

@@ -14,7 +14,7 @@ import TLSProbe
 /// authorityKeyIdentifier, an extended key usage, critical name constraints.
 enum IssuanceRules {
     /// The broken rules of a complete path, leaf first, as sentences.
-    static func breaches(_ chain: ChainFacts, host: String?) -> [String] {
+    static func breaches(_ chain: ChainFacts) -> [String] {
         guard case .anchored(let path, let anchor) = chain.path, let leaf = path.first else { return [] }
         var breaches: [String] = []
         for (index, certificate) in path.enumerated() {
@@ -43,7 +43,13 @@ enum IssuanceRules {
                 breaches += root(anchor.certificate, chain)
             }
         }
-        return breaches + names(leaf, anchor, host: host)
+        return breaches
+    }
+
+    /// The same of the rules for names that only public authorities have.
+    static func names(_ chain: ChainFacts, host: String?) -> [String] {
+        guard case .anchored(let path, let anchor) = chain.path, let leaf = path.first else { return [] }
+        return names(leaf, anchor, host: host)
     }
 
     /// Whether a root is one of the system's own store. A store that was named, whatever its rules, was audited by nobody that is known here.

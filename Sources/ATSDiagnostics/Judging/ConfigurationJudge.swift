@@ -137,7 +137,8 @@ package struct ConfigurationJudge: Sendable {
             requirements, facts.handshake,
             trust: trust.findings(requirements, facts, at: Endpoint(place), instant, logs))
         return Judgement(
-            result: verdict.passed ? .pass : .fail, error: verdict.error, because: verdict.passed ? [] : verdict.causes,
+            result: verdict.passed ? .pass : verdict.isDisputed ? .undetermined : .fail,
+            error: verdict.isDisputed ? nil : verdict.error, because: verdict.passed ? [] : verdict.causes,
             notes: decision.notes + verdict.notes)
     }
 

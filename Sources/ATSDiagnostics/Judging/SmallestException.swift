@@ -29,23 +29,34 @@ extension ConfigurationJudge {
     /// Hosts are searched one by one: an entry for one host never changes the decision for another, as none includes subdomains.
     package func smallestException() -> SmallestException {
         if judge(dictionary: ATSDictionary()).result == .pass { return .none }
+        return leastDictionary { $0.result == .pass }.map(SmallestException.dictionary) ?? .noneHelps
+    }
+
+    /// The least that a dictionary must say for the app's own code to be asked about the certificate; nil if it would not be, or need not.
+    package func exceptionWithDelegate() -> ATSDictionary? {
+        leastDictionary { $0.result == .pass || $0.because.contains { $0.code == .trustNeedsDelegate } }
+    }
+
+    /// The first dictionary of the ladder, host by host, under which each place of the load is as it should be.
+    private func leastDictionary(_ isEnough: (Judgement) -> Bool) -> ATSDictionary? {
         switch trace?.end {
         case nil, .loaded, .handshakeRefused: break
-        case .refused, .noAnswer: return .noneHelps
+        case .refused, .noAnswer: return nil
         }
         let places = trace?.places ?? [target]
-        var chosen: [String: ExceptionEntry] = [:]
+        var chosen = ATSDictionary()
         for host in Set(places.map(\.host)).sorted() {
             let own = places.filter { $0.host == host }
-            let fitting = ExceptionLadder.entries.first { entry in
-                let dictionary = ExceptionLadder.dictionary(host: host, entry)
-                return own.allSatisfy { judge(place: $0, dictionary: dictionary, isRedirect: false).result == .pass }
+            let key = ExceptionLadder.key(for: host, on: profile)
+            let fitting = ExceptionLadder.candidates(key: key).first { dictionary in
+                own.allSatisfy { isEnough(judge(place: $0, dictionary: dictionary, isRedirect: false)) }
             }
-            guard let fitting else { return arbitraryLoads(places) }
-            chosen[host] = fitting
+            guard let fitting else { return arbitraryLoads(places, isEnough) }
+            for (key, entry) in fitting.exceptions {
+                chosen.exceptions[key] = chosen.exceptions[key]?.union(entry) ?? entry
+            }
         }
-        let dictionary = ExceptionLadder.dictionary(chosen)
-        return judge(dictionary: dictionary).result == .pass ? .dictionary(dictionary) : .noneHelps
+        return isEnough(judge(dictionary: chosen)) ? chosen : nil
     }
 
     /// What the verdict under a dictionary rests on that was inferred and not measured.
@@ -54,11 +65,9 @@ extension ConfigurationJudge {
     }
 
     /// On systems whose exceptions cannot name addresses, only the global key frees an address.
-    private func arbitraryLoads(_ places: [LoadURL]) -> SmallestException {
-        guard !profile.readsAddressKeys.value, places.contains(where: { $0.literalAddress != nil }) else {
-            return .noneHelps
-        }
+    private func arbitraryLoads(_ places: [LoadURL], _ isEnough: (Judgement) -> Bool) -> ATSDictionary? {
+        guard !profile.readsAddressKeys.value, places.contains(where: { $0.literalAddress != nil }) else { return nil }
         let all = ATSDictionary.allowingEverything
-        return judge(dictionary: all).result == .pass ? .dictionary(all) : .noneHelps
+        return isEnough(judge(dictionary: all)) ? all : nil
     }
 }

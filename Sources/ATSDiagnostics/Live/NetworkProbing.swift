@@ -159,13 +159,3 @@ extension HostEvidence {
         return outcomes.values.allSatisfy(\.isSilence)
     }
 }
-
-extension HandshakeOutcome {
-    /// A TLS answer that is a no.
-    fileprivate var isRefusal: Bool {
-        switch self {
-        case .alert, .protocolError: true
-        case .negotiated, .connection: false
-        }
-    }
-}

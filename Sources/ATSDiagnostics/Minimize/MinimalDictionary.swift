@@ -36,6 +36,18 @@ public struct MinimalDictionary: Sendable {
         public let isUndetermined: Bool
     }
 
+    /// A target that loads only if code of the app accepts its certificate.
+    public struct WithCode: Sendable, Equatable {
+        /// The target as it was given.
+        public let target: String
+        /// What the dictionary must say besides; empty if nothing.
+        public let dictionary: ATSDictionary
+        /// Why the certificate is refused: the first cause.
+        public let because: Code
+        /// What to do, as a sentence.
+        public let message: String
+    }
+
     /// The smallest dictionary.
     public let dictionary: ATSDictionary
     /// Each key of the dictionary, with its proof.
@@ -44,6 +56,8 @@ public struct MinimalDictionary: Sendable {
     public let dead: [DeadKey]
     /// Targets that no dictionary helps, and those that could not be reached.
     public let impossible: [Impossible]
+    /// Targets for which code of the app is needed; their keys are not part of the dictionary, because alone they help nothing.
+    public let withCode: [WithCode]
     /// How many targets the dictionary lets load.
     package let loading: Int
     /// What the proof rests on that was inferred and not measured.
@@ -69,7 +83,7 @@ package struct DictionarySearch: Sendable {
         var global: ATSDictionary?
         var impossible: [MinimalDictionary.Impossible] = []
         var possible: [(target: CheckTarget, judge: ConfigurationJudge)] = []
-        var failing: [(target: CheckTarget, isUndetermined: Bool)] = []
+        var withCode: [MinimalDictionary.WithCode] = []
         for (target, judge) in judges {
             switch judge.smallestException() {
             case .none: possible.append((target, judge))
@@ -78,9 +92,26 @@ package struct DictionarySearch: Sendable {
                 if value.exceptions.isEmpty { global = value }
                 for (host, entry) in value.exceptions { entries[host] = entries[host]?.union(entry) ?? entry }
             case .noneHelps:
-                let judgement = judge.judge(dictionary: DictionarySearch.widest(for: target))
+                if let keys = judge.exceptionWithDelegate() {
+                    let because = judge.judge(dictionary: keys).because
+                    withCode.append(
+                        MinimalDictionary.WithCode(
+                            target: target.url.text, dictionary: keys,
+                            because: because.first?.code ?? .trustNeedsDelegate,
+                            message: AppTrust.sentence(
+                                keys: keys.isEmpty
+                                    ? nil
+                                    : Remedy.changes(from: ATSDictionary(), to: keys)
+                                        .map { "\($0.keyPath) = \($0.value)" }.joined(separator: " and "),
+                                after: because)))
+                    continue
+                }
+                // A redirect to where nothing answers is not found out under an entry for the target alone.
+                let all = [DictionarySearch.widest(for: target), .allowingEverything].map {
+                    judge.judge(dictionary: $0)
+                }
+                guard let judgement = all.first(where: { $0.result == .undetermined }) ?? all.first else { continue }
                 let first = judgement.because.first
-                failing.append((target, judgement.result == .undetermined))
                 impossible.append(
                     MinimalDictionary.Impossible(
                         target: target.url.text, because: first?.code ?? .httpNoAnswer,
@@ -88,7 +119,9 @@ package struct DictionarySearch: Sendable {
                         isUndetermined: judgement.result == .undetermined))
             }
         }
-        var smallest = ShrinkingDictionary(global ?? ExceptionLadder.dictionary(entries), possible.map(\.judge))
+        var least = global ?? ATSDictionary()
+        if global == nil { least.exceptions = entries }
+        var smallest = ShrinkingDictionary(least, possible.map(\.judge))
         if global == nil { smallest.prune() }
         let needed = DictionarySearch.needs(of: &smallest, possible)
         var notes: [Cause] = []
@@ -99,12 +132,13 @@ package struct DictionarySearch: Sendable {
         var judgements = smallest.judgements
         var dead: [MinimalDictionary.DeadKey] = []
         if let app {
-            (dead, judgements) = DictionarySearch.dead(
-                in: app, possible, failing, on: judges.first?.judge.profile, judgements)
+            let unknown = Set(impossible.lazy.filter(\.isUndetermined).map { UTF8Key($0.target) })
+            (dead, judgements) = self.dead(
+                in: app, { unknown.contains(UTF8Key(judges[$0].target.url.text)) }, judgements)
         }
         return MinimalDictionary(
             dictionary: smallest.dictionary, needed: needed, dead: dead, impossible: impossible,
-            loading: possible.count, notes: notes, judgements: judgements)
+            withCode: withCode, loading: possible.count, notes: notes, judgements: judgements)
     }
 
     private static func widest(for target: CheckTarget) -> ATSDictionary {
@@ -125,57 +159,53 @@ package struct DictionarySearch: Sendable {
         }
     }
 
-    /// Keys of the app's dictionary that can go, one after another, with every target that loads under it still loading.
+    /// Keys of the app's dictionary that can go: each alone, and all of them together, changes no decision about any target.
     ///
     /// Of a key for a target that could not be reached nothing is claimed, unless the system gives it no effect.
     ///
-    /// - Parameters:
-    ///   - failing: targets that do not load under any dictionary, as far as is known.
-    ///   - judgements: how many the search took so far.
-    private static func dead(
-        in app: ATSDictionary, _ judges: [(target: CheckTarget, judge: ConfigurationJudge)],
-        _ failing: [(target: CheckTarget, isUndetermined: Bool)], on profile: OSProfile?, _ judgements: Int
+    /// - Parameter judgements: how many the search took so far.
+    private func dead(
+        in app: ATSDictionary, _ isUndetermined: (Int) -> Bool, _ judgements: Int
     ) -> (dead: [MinimalDictionary.DeadKey], judgements: Int) {
-        let all = ShrinkingDictionary(app, judges.map(\.judge))
-        let loading = judges.indices.filter { !all.failing.contains($0) }.map { judges[$0].judge }
-        let before = judgements + all.judgements
-        var remaining = ShrinkingDictionary(app, loading)
-        let undetermined = Domains(failing.filter(\.isUndetermined).map(\.target))
-        let (known, unloaded) = (Domains(judges.map(\.target)), Domains(failing.map(\.target)))
+        var whole = ShrinkingDictionary(app, judges.map(\.judge))
+        var remaining = whole
         var dead: [MinimalDictionary.DeadKey] = []
-        for setting in app.settings where app.weakens(setting) {
-            let without = withoutEffect(setting, of: app, on: profile)
-            let mayGo = without != nil || !undetermined.contains(setting)
-            guard mayGo, remaining.remove(setting) else { continue }
-            let why =
-                if let without {
-                    without
-                } else if known.contains(setting) {
-                    "Every target that loads with this key also loads without it: its server complies today."
-                } else if unloaded.contains(setting) {
-                    "The target of this key does not load, with or without the key."
-                } else {
-                    "None of the targets is on this host, and all of them load without the key."
-                }
-            dead.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
+        /// Whether a key can go; where alone, but not with those that went before, nothing is claimed.
+        func goes(_ setting: ATSSetting) -> Bool {
+            whole.changes(without: setting) == false && remaining.changes(without: setting) == false
         }
-        return (dead, before + remaining.judgements)
+        for setting in app.settings where app.weakens(setting) {
+            // Its entry may be gone as a whole.
+            if let host = setting.host, remaining.dictionary.exceptions[host] == nil { continue }
+            let without = DictionarySearch.withoutEffect(setting, of: app, on: judges.first?.judge.profile)
+            guard without != nil || !whole.concerned(by: setting).contains(where: isUndetermined) else { continue }
+            var gone = setting
+            if !goes(setting) {
+                // The entry itself decides: without it the host is under the other rules, and with it, emptied, under the defaults.
+                guard let entry = setting.entry, goes(entry) else { continue }
+                gone = entry
+            }
+            remaining.drop(gone)
+            let why = without ?? self.why(gone, of: setting, in: whole)
+            dead.append(MinimalDictionary.DeadKey(keyPath: gone.keyPath, why: why))
+        }
+        return (dead, judgements + whole.judgements + remaining.judgements)
     }
 
-    /// The hosts of some targets and every domain above them: whether a key is for one of the targets.
-    private struct Domains {
-        private let names: Set<UTF8Key>
-        private let isEmpty: Bool
-
-        init(_ targets: [CheckTarget]) {
-            names = Set(targets.lazy.flatMap { $0.url.host.selfAndParents.map { UTF8Key($0) } })
-            isEmpty = targets.isEmpty
+    private func why(_ gone: ATSSetting, of setting: ATSSetting, in whole: ShrinkingDictionary) -> String {
+        let concerned = whole.concerned(by: setting)
+        if gone != setting {
+            return
+                "Only the whole entry can go: every target on its host is decided alike without it, and not with an entry that is left without this key."
         }
-
-        /// A key without a host is for every target.
-        func contains(_ setting: ATSSetting) -> Bool {
-            setting.host.map { names.contains(UTF8Key($0)) } ?? !isEmpty
+        if concerned.isEmpty {
+            return "None of the targets is on this host, and all of them load without the key."
         }
+        let loading = concerned.filter { !whole.failing.contains($0) }
+        if loading.isEmpty { return "The target of this key does not load, with or without the key." }
+        return loading.allSatisfy { judges[$0].judge.judge(dictionary: ATSDictionary()).result == .pass }
+            ? "Every target that loads with this key also loads without it: its server complies today."
+            : "Every target that loads with this key also loads without it: other keys of the dictionary let it."
     }
 
     /// Why a key changes nothing on this system, whatever the servers do; nil if it may.

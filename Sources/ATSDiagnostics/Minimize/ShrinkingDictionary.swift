@@ -14,6 +14,8 @@ struct ShrinkingDictionary {
     private(set) var failing: Set<Int> = []
     /// How many times a target was judged.
     private(set) var judgements = 0
+    /// How each target ended under the whole dictionary.
+    private var decisions: [Decision] = []
     private let judges: [ConfigurationJudge]
     /// For each target the keys of exceptions that can decide about a place of its load.
     private let keys: [[String]]
@@ -35,7 +37,10 @@ struct ShrinkingDictionary {
         self.concerned = concerned
         base = dictionary
         base.exceptions = [:]
-        for place in judges.indices where judge(place).result != .pass { failing.insert(place) }
+        for place in judges.indices {
+            decisions.append(decision(place))
+            if decisions[place].result != .pass { failing.insert(place) }
+        }
     }
 
     /// Removes every key without which all targets still load: two targets on one host may make a key of one superfluous.
@@ -57,11 +62,34 @@ struct ShrinkingDictionary {
         return true
     }
 
+    /// Whether the decision about any target is another one without a key, whose entry stays, than in the beginning. The key stays.
+    mutating func changes(without setting: ATSSetting) -> Bool {
+        let saved = take(setting, keepsEntry: true)
+        defer { restore(saved) }
+        return concerned(by: setting).contains { decision($0) != decisions[$0] }
+    }
+
+    /// Removes a key, and leaves its entry.
+    mutating func drop(_ setting: ATSSetting) { _ = take(setting, keepsEntry: true) }
+
+    /// How a target ends, as far as an app sees it.
+    private struct Decision: Equatable {
+        let result: ConfigurationResult.Result
+        let error: URLLoadError?
+        let causes: [Code]
+    }
+
+    private mutating func decision(_ place: Int) -> Decision {
+        let judgement = judge(place)
+        return Decision(
+            result: judgement.result, error: judgement.error, causes: judgement.because.map(\.code))
+    }
+
     /// The first target, by its place, that does not load without a key, and the first cause. The key stays.
     mutating func firstFailure(without setting: ATSSetting) -> (place: Int, cause: Cause)? {
         let concerned = concerned(by: setting)
         let others = failing.isEmpty ? [] : failing.subtracting(concerned).sorted()
-        let saved = take(setting)
+        let saved = take(setting, keepsEntry: true)
         let own = first(of: concerned)
         restore(saved)
         guard let other = first(of: others) else { return own }
@@ -80,7 +108,7 @@ struct ShrinkingDictionary {
     }
 
     /// The targets that a key can concern; a key without a host concerns all.
-    private func concerned(by setting: ATSSetting) -> [Int] {
+    func concerned(by setting: ATSSetting) -> [Int] {
         setting.host.map { concerned[$0] ?? [] } ?? Array(judges.indices)
     }
 
@@ -103,7 +131,7 @@ struct ShrinkingDictionary {
         case whole(ATSDictionary)
     }
 
-    private mutating func take(_ setting: ATSSetting) -> Saved {
+    private mutating func take(_ setting: ATSSetting, keepsEntry: Bool = false) -> Saved {
         guard let host = setting.host else {
             let saved = Saved.whole(dictionary)
             dictionary.remove(setting)
@@ -111,7 +139,7 @@ struct ShrinkingDictionary {
             return saved
         }
         let saved = Saved.entry(host, dictionary.exceptions[host])
-        dictionary.remove(setting)
+        dictionary.remove(setting, keepsEntry: keepsEntry)
         return saved
     }
 

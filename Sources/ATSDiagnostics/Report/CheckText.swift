@@ -129,10 +129,19 @@ package struct CheckText: Sendable {
 
     private func fixes(_ report: TargetReport, _ decisive: ConfigurationResult) -> [String] {
         var lines: [String] = []
-        if let cause = decisive.because.first, let fix = Remediation(for: cause) {
-            lines.append(detail("fix", fix.server))
+        // The remedy of the cause that decides, then those of the others.
+        var fixes: [String] = []
+        for cause in decisive.because where cause.code != .trustNeedsDelegate || fixes.isEmpty {
+            guard let fix = Remediation(for: cause)?.server, !fixes.contains(fix) else { continue }
+            lines.append(detail(fixes.isEmpty ? "fix" : "then", fix))
+            fixes.append(fix)
         }
         for (software, line) in report.serverLines { lines.append(detail(software.title, line)) }
+        if let exception = report.exceptionWithDelegate {
+            let keys = exception.isEmpty ? nil : CheckText.keys(of: exception)
+            lines.append(detail("or", AppTrust.sentence(keys: keys, after: decisive.because)))
+            return lines
+        }
         switch report.smallestException {
         case .none: break
         case .dictionary(let exception): lines.append(detail("or", CheckText.keys(of: exception)))
@@ -175,6 +184,7 @@ package struct CheckText: Sendable {
     private static func keys(of dictionary: ATSDictionary) -> String {
         func lines(_ value: PropertyListValue, _ path: [String]) -> [String] {
             if let members = value.members {
+                if members.isEmpty, !path.isEmpty { return ["\(path.joined(separator: ".")) = {}"] }
                 return members.keys.sorted().flatMap { key in members[key].map { lines($0, path + [key]) } ?? [] }
             }
             let text =

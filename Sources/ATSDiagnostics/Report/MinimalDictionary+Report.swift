@@ -37,6 +37,18 @@ extension MinimalDictionary {
                 )
             ),
         ]
+        if !withCode.isEmpty {
+            members.append(
+                .init(
+                    "withCode",
+                    .array(
+                        withCode.map {
+                            [
+                                "target": .string($0.target), "dictionary": $0.dictionary.propertyListValue.json,
+                                "because": .string($0.because.rawValue), "message": .string($0.message),
+                            ]
+                        })))
+        }
         if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
         return .object(members)
     }
@@ -77,6 +89,10 @@ extension MinimalDictionary {
             lines.append("\(target.isUndetermined ? "unknown   " : "impossible")  \(target.target.terminalSafe)")
             lines.append("            \(target.because): \(target.message.terminalSafe)")
         }
+        for target in withCode {
+            lines.append("code        \(target.target)")
+            lines.append("            \(target.because): \(target.message.terminalSafe)")
+        }
         for note in notes { lines.append("note        \(note.message.terminalSafe)") }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -95,6 +111,7 @@ extension MinimalDictionary {
                 ? "Whether the target needs an exception on \(os) is unknown: it could not be reached."
                 : "Whether the targets need an exception on \(os) is unknown: none could be reached."
         }
+        if loading == 0, !withCode.isEmpty { return "No dictionary is enough on \(os): code of the app is needed." }
         if loading == 0 { return "No exception helps on \(os)." }
         return unknown > 0
             ? "No exception is needed on \(os) for the targets that could be reached: the empty dictionary {} is enough for those that can load."

@@ -17,6 +17,9 @@ extension TargetReport {
             .init("status", .optional(status)), .init("handshakes", .integer(handshakes)),
             .init("elapsedMilliseconds", .integer(elapsed.milliseconds)),
         ]
+        if let exceptionWithDelegate {
+            members.append(.init("exceptionWithDelegate", exceptionWithDelegate.propertyListValue.json))
+        }
         if let secure {
             members.append(
                 .init(

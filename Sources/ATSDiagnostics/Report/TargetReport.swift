@@ -22,6 +22,9 @@ public struct TargetReport: Sendable {
     public let secure: ConfigurationResult?
     /// The least exposing dictionary that lets the target load.
     public let smallestException: SmallestException
+    /// What the dictionary must say for the app's own code to accept a certificate that trust evaluation refuses; empty if nothing, nil if that is not
+    /// what is wrong.
+    public let exceptionWithDelegate: ATSDictionary?
     /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello, else of a smaller
     /// one.
     public let facts: ConnectionFacts?
@@ -42,7 +45,8 @@ public struct TargetReport: Sendable {
 
     package init(
         target: String, host: String, port: Int, address: String?, results: [ConfigurationResult],
-        secure: ConfigurationResult? = nil, smallestException: SmallestException, facts: ConnectionFacts?,
+        secure: ConfigurationResult? = nil, smallestException: SmallestException,
+        exceptionWithDelegate: ATSDictionary? = nil, facts: ConnectionFacts?,
         hello: AnsweredHello = AnsweredHello(), status: Int? = nil, handshakes: Int, elapsed: Duration,
         notes: [Cause] = [], instant: Date
     ) {
@@ -54,6 +58,7 @@ public struct TargetReport: Sendable {
         self.results = results
         self.secure = secure
         self.smallestException = smallestException
+        self.exceptionWithDelegate = exceptionWithDelegate
         self.facts = facts
         self.hello = hello
         self.status = status

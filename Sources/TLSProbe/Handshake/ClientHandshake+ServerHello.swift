@@ -7,8 +7,9 @@ import TLSWire
 extension ClientHandshake {
     /// Judges the server's choice against the offer, and turns to the flight of its version.
     mutating func take(_ answer: ServerHello, _ whole: ArraySlice<UInt8>) throws(Abort) -> [UInt8] {
-        try require(
-            offer.versions.contains(answer.version), "The server chose \(answer.version), which was not offered")
+        guard offer.versions.contains(answer.version) else {
+            throw Abort(outcome: .unofferedVersion(answer.version))
+        }
         try require(
             offer.sentSuites.contains(answer.suite), "The server chose the suite \(answer.suite), which was not offered"
         )

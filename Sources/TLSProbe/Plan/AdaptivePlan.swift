@@ -11,6 +11,9 @@ package import TLSFacts
 /// - a hello that gave a version and a suite decides every question that accepts both, the wider and the narrower ones;
 /// - a hello that gave a version decides every question with a higher floor.
 ///
+/// A refusal that follows in this way may still be worded otherwise than the one that the server would send: an alert for the version is not one
+/// for the suites. Where that is open the hello is sent, so that the number that an app gets is that of the row itself.
+///
 /// When two answers contradict each other the server is not of that kind, and all questions are asked.
 package struct AdaptivePlan: Sendable {
     /// What is known about one question.
@@ -21,6 +24,8 @@ package struct AdaptivePlan: Sendable {
         package let source: Int
         /// How it follows from the hello that was sent.
         package let reason: Reason
+        /// Whether the hello itself would end in the same way, and not only with the same success.
+        package let isExact: Bool
     }
 
     /// How an answer is known.
@@ -60,7 +65,7 @@ package struct AdaptivePlan: Sendable {
 
     /// The question to ask next; nil when all are answered.
     package var next: Int? {
-        let open = questions.indices.filter { answer($0) == nil }
+        let open = questions.indices.filter { answer($0)?.isExact != true }
         guard let first = open.first else { return nil }
         if order.isEmpty || isExhaustive { return first }
         // The widest decides the most.
@@ -85,43 +90,67 @@ package struct AdaptivePlan: Sendable {
         if foundContradiction { isExhaustive = true }
     }
 
-    /// The answer to question `index`; nil if nothing decides it yet.
+    /// The answer to question `index`, an exact one where there is any; nil if nothing decides it yet.
     package func answer(_ index: Int) -> Answer? {
         guard questions.indices.contains(index) else { return nil }
-        if let outcome = asked[index] { return Answer(outcome: outcome, source: index, reason: .asked) }
+        if let outcome = asked[index] { return Answer(outcome: outcome, source: index, reason: .asked, isExact: true) }
+        var likely: Answer?
         for source in order {
             guard let outcome = asked[source] else { continue }
             if isExhaustive, !outcome.endsThePlan { continue }
-            if let answer = implied(by: outcome, of: source, for: index) { return answer }
+            guard let answer = implied(by: outcome, of: source, for: index) else { continue }
+            if answer.isExact { return answer }
+            likely = likely ?? answer
         }
-        return nil
+        return likely
     }
 
     /// What the outcome of one question says about another.
     private func implied(by outcome: HandshakeOutcome, of source: Int, for index: Int) -> Answer? {
         let (known, wanted) = (questions[source], questions[index])
+        func answer(_ outcome: HandshakeOutcome, _ reason: Reason, isExact: Bool = true) -> Answer {
+            Answer(outcome: outcome, source: source, reason: reason, isExact: isExact)
+        }
+        // A hello up to TLS 1.2 does not show its floor to the server (RFC 5246 section 7.4.1.2).
+        let showsFloor = maximumVersion >= .tls13
         switch outcome {
         case .negotiated(let observation):
-            if wanted.accepts(observation.version, observation.suite) {
-                return Answer(outcome: outcome, source: source, reason: .sameHandshake)
+            if wanted.accepts(observation.version, observation.suite) { return answer(outcome, .sameHandshake) }
+            guard wanted.minimumVersion > observation.version else { return nil }
+            let reason = Reason.versionCeiling(observation.version)
+            if !showsFloor, wanted.suites.contains(observation.suite) {
+                return answer(.unofferedVersion(observation.version), reason)
             }
-            if wanted.minimumVersion > observation.version {
-                // 70 is protocol_version: what a server says, or a client, when the versions do not meet.
-                let refusal = HandshakeOutcome.alert(level: 2, description: 70)
-                return Answer(outcome: refusal, source: source, reason: .versionCeiling(observation.version))
-            }
-            return nil
+            // 70 is protocol_version: what a server says, or a client, when the versions do not meet.
+            return answer(.alert(level: 2, description: 70), reason, isExact: false)
         case .alert, .protocolError, .connection(.closed), .connection(.reset):
-            return known.includes(wanted) ? Answer(outcome: outcome, source: source, reason: .widerFailed) : nil
-        case .connection:
-            return Answer(outcome: outcome, source: source, reason: .unreachable)
+            guard known.includes(wanted) else { return nil }
+            // A server without a version in common has none either for fewer versions.
+            let isExact =
+                !showsFloor || known.minimumVersion == wanted.minimumVersion || outcome.isSilence
+                || outcome == .alert(level: 2, description: 70)
+            return answer(outcome, .widerFailed, isExact: isExact)
+        case .connection: return answer(outcome, .unreachable)
         }
     }
 }
 
 extension HandshakeOutcome {
+    /// A server's choice of a version below the client's floor.
+    static func unofferedVersion(_ version: TLSVersion) -> HandshakeOutcome {
+        .protocolError("The server chose \(version), which was not offered")
+    }
+
     package var isNegotiated: Bool {
         if case .negotiated = self { true } else { false }
+    }
+
+    /// A TLS answer that is a no.
+    package var isRefusal: Bool {
+        switch self {
+        case .alert, .protocolError: true
+        case .negotiated, .connection: false
+        }
     }
 
     /// Whether another hello would end the same way: no connection, no answer, or no TLS at all.

@@ -221,6 +221,11 @@ struct CheckOutput {
                 let results = "\(kept.count) result\(kept.count == 1 ? " is" : "s are")"
                 try stream.write("\(results) from --state, \(kept.times)\n")
             }
+            if summary.failed > 0, !hasSystems {
+                try stream.write(
+                    "The fraction counts the configurations of nscurl that pass; the first, or the app's dictionary, decides. --verbose lists them.\n"
+                        .fitted)
+            }
             if places.count > 1 {
                 try stream.write(
                     "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(words)\n"

@@ -16,7 +16,7 @@ struct ExplainCommand: AsyncParsableCommand {
               sealward ats explain http://example.com/ https://192.168.1.10/ --os ios17
 
             Without --info-plist or --ats-json the default dictionary {} is explained. Exit status: 0 nothing is blocked, 1 a URL is
-            blocked, 2 an input cannot be read, 64 usage.
+            blocked, 2 an input cannot be read or a URL is none that ATS decides about, 64 usage.
             """
     )
 
@@ -34,6 +34,9 @@ struct ExplainCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
+    @Flag(help: "Print everything: console lines, all notes, and what differs on the default system.")
+    var verbose = false
+
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
@@ -44,25 +47,30 @@ struct ExplainCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let parsed = try urls.map { text in
-                do {
-                    return try LoadURL(text)
-                } catch let malformed as MalformedInput {
-                    throw ValidationError("\(malformed.description).")
-                }
+            let parsed = urls.map { text in Result { () throws(MalformedInput) in try LoadURL(text) } }
+            // One that cannot be judged is told beside others; alone it is a slip.
+            if parsed.count == 1, case .failure(let malformed)? = parsed.first {
+                throw ValidationError("\(malformed.description).")
             }
             let policy = try dictionary.policyOfAnySystem()
             let nearMisses = NearMisses(policy)
-            let decisions = parsed.map { nearMisses.explaining(policy.decide($0, loader: loader)) }
+            let rows = zip(urls, parsed).map { text, url in
+                (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })
+            }
             switch format {
             case .json:
-                try CommandIO.write(ExplainReport.json(decisions, policy).rendered() + "\n", to: shared.output)
+                try CommandIO.write(ExplainReport.json(rows, policy).rendered() + "\n", to: shared.output)
             case .text:
                 let color = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
                 try CommandIO.write(
-                    ExplainReport.text(decisions, policy, loader, color: color).fitted, to: shared.output)
+                    ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose).fitted, to: shared.output
+                )
             }
-            return decisions.contains { $0.verdict == .blocked } ? .findings : .clean
+            if rows.contains(where: { (try? $0.decision.get())?.verdict == .blocked }) { return .findings }
+            let isKnown = rows.allSatisfy { row in
+                (try? row.decision.get()).map { ExplainReport.doubts($0).isEmpty } == true
+            }
+            return isKnown ? .clean : .undetermined
         }
     }
 }

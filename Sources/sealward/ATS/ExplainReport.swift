@@ -9,12 +9,25 @@ import TLSFacts
 
 /// Renders decisions as `sealward.ats-explain/1` and as text.
 enum ExplainReport {
-    static func json(_ decisions: [URLDecision], _ policy: ATSPolicy) -> JSONValue {
+    /// A URL as it was given, and what is decided about it or why nothing is.
+    typealias Row = (text: String, decision: Result<URLDecision, MalformedInput>)
+
+    static func json(_ rows: [Row], _ policy: ATSPolicy) -> JSONValue {
         [
             "schema": "sealward.ats-explain/1",
             "os": .string(policy.profile.id),
             "sdk": policy.profile.sdk.json,
-            "decisions": .array(decisions.map { json($0, policy) }),
+            "decisions": .array(
+                rows.map { row in
+                    switch row.decision {
+                    case .success(let decision): json(decision, policy)
+                    case .failure(let malformed):
+                        [
+                            "url": .string(row.text), "verdict": "undetermined",
+                            "because": .array([Cause(malformed.code, "\(malformed.reason).").json]),
+                        ]
+                    }
+                }),
         ]
     }
 
@@ -34,12 +47,15 @@ enum ExplainReport {
             .init("pinned", .bool(decision.requirements.pins != nil)),
             .init("hardened", .bool(decision.requirements.isHardened)),
             .init("delegateMayAccept", .bool(decision.requirements.delegateMayAccept)),
-            .init("verdict", .string(decision.verdict.rawValue)),
+            .init("verdict", .string(doubts(decision).isEmpty ? decision.verdict.rawValue : "undetermined")),
             .init(
                 "error",
                 decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because) ?? .null),
             .init("because", .array(decision.because.map(\.json))),
         ]
+        let sources = doubts(decision)
+        if !sources.isEmpty { members.append(.init("sources", .array(sources.map(JSONValue.string)))) }
+        if decision.verdict == .blocked { members.append(.init("fix", .array(fixes(decision).map(JSONValue.string)))) }
         if !isStandard(policy.profile) {
             members.append(.init("differsFromDefault", .array(differences(decision, policy).map(JSONValue.string))))
         }
@@ -48,32 +64,76 @@ enum ExplainReport {
 
     // MARK: - Text
 
-    static func text(_ decisions: [URLDecision], _ policy: ATSPolicy, _ loader: Loader, color: Bool) -> String {
-        var lines: [String] = []
-        for decision in decisions {
-            let word =
-                decision.verdict == .blocked
-                ? "BLOCKED" : (decision.verdict == .allowed ? "ALLOWED" : "DEPENDS ON SERVER")
-            lines.append(
-                "\(painted(word, decision.verdict, color))  \(decision.url.text.terminalSafe)  (\(policy.profile.shownName), \(loader.rawValue))"
-            )
-            if let error = decision.error {
-                lines.append("    error     \(error.summary.terminalSafe)")
-                let console = ConsoleLine.lines(
-                    for: error, causes: decision.because, host: decision.url.host, on: policy.profile)
-                for line in console { lines.append("    log       \(line.text.terminalSafe)") }
+    /// The lines of a URL without `--verbose`, at most.
+    private static let mostLines = 8
+
+    static func text(_ rows: [Row], _ policy: ATSPolicy, _ loader: Loader, color: Bool, isVerbose: Bool) -> String {
+        rows.flatMap { row -> [String] in
+            switch row.decision {
+            case .success(let decision):
+                let all = lines(decision, policy, loader, color: color, isVerbose: isVerbose)
+                // The first line has colors of its own.
+                return all.prefix(1) + all.dropFirst().prefix(isVerbose ? all.count : mostLines - 1).map(\.terminalSafe)
+            case .failure(let malformed):
+                return [
+                    "\(painted("UNDETERMINED", 33, color))  \(row.text.terminalSafe)",
+                    "    because   \(malformed.reason.terminalSafe) [\(malformed.code)]",
+                ]
             }
-            let key = decision.rule.key.map { ": \($0.terminalSafe)" } ?? ""
-            lines.append("    rule      \(decision.rule.source.rawValue)\(key)")
-            if decision.applies { lines.append("    needs     \(needs(decision))") }
-            for cause in decision.because {
-                lines.append("    because   \(cause.message.terminalSafe) [\(cause.code)]")
+        }.joined(separator: "\n") + "\n"
+    }
+
+    /// The verdict, the deciding rule, and what would change it come first.
+    private static func lines(
+        _ decision: URLDecision, _ policy: ATSPolicy, _ loader: Loader, color: Bool, isVerbose: Bool
+    ) -> [String] {
+        let (word, number) =
+            switch decision.verdict {
+            case .blocked: ("BLOCKED", 31)
+            case .allowed: ("ALLOWED", 32)
+            case .dependsOnServer: (doubts(decision).isEmpty ? "DEPENDS ON SERVER" : "UNDETERMINED", 33)
             }
-            for difference in differences(decision, policy) {
-                lines.append("    differs   from \(standardName(beside: policy.profile)): \(difference.terminalSafe)")
-            }
+        var lines = [
+            "\(painted(word, number, color))  \(decision.url.text.terminalSafe)  (\(policy.profile.shownName), \(loader.rawValue))"
+        ]
+        let sources = doubts(decision)
+        if !sources.isEmpty {
+            lines.append("    sources   contradict each other: \(sources.joined(separator: "; and "))")
         }
-        return lines.joined(separator: "\n") + "\n"
+        func because(_ causes: some Sequence<Cause>) {
+            for cause in causes { lines.append("    because   \(cause.message) [\(cause.code)]") }
+        }
+        if let error = decision.error {
+            lines.append("    error     \(error.summary)")
+            let console = ConsoleLine.lines(
+                for: error, causes: decision.because, host: decision.url.host, on: policy.profile)
+            for line in isVerbose ? console : Array(console.prefix(1)) { lines.append("    log       \(line.text)") }
+        }
+        lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
+        if decision.applies, isVerbose || decision.verdict != .blocked {
+            lines.append("    needs     \(needs(decision))")
+        }
+        because(decision.because.prefix(isVerbose ? decision.because.count : max(1, decision.failures.count)))
+        for fix in fixes(decision) { lines.append("    fix       \(fix)") }
+        if !isVerbose { because(decision.because.dropFirst(max(1, decision.failures.count))) }
+        guard isVerbose else { return lines }
+        for difference in differences(decision, policy) {
+            lines.append("    differs   from \(standardName(beside: policy.profile)): \(difference)")
+        }
+        return lines
+    }
+
+    /// The sources that contradict each other about what the dictionary asks of the server; empty if none do.
+    static func doubts(_ decision: URLDecision) -> [String] {
+        decision.verdict == .dependsOnServer ? decision.requirements.disputedSources : []
+    }
+
+    /// What would change a block: on the server, or in the dictionary.
+    private static func fixes(_ decision: URLDecision) -> [String] {
+        guard decision.verdict == .blocked, let cause = decision.failures.first else { return [] }
+        let server = Remediation(for: cause).map { $0.server }
+        let keys = Remedy.sentence(Remedy.forBlocked(decision))
+        return [[server, keys.isEmpty ? nil : keys].compactMap(\.self).joined(separator: "; or ")]
     }
 
     /// The default system, with its SDK where another one is all that differs.
@@ -101,10 +161,8 @@ enum ExplainReport {
         return parts.joined(separator: ", ")
     }
 
-    private static func painted(_ word: String, _ verdict: URLDecision.Verdict, _ color: Bool) -> String {
-        guard color else { return word }
-        let number = verdict == .blocked ? 31 : (verdict == .allowed ? 32 : 33)
-        return "\u{1B}[1;\(number)m\(word)\u{1B}[0m"
+    private static func painted(_ word: String, _ number: Int, _ color: Bool) -> String {
+        color ? "\u{1B}[1;\(number)m\(word)\u{1B}[0m" : word
     }
 
     private static func isStandard(_ profile: OSProfile) -> Bool {

@@ -56,7 +56,9 @@ enum FetchReport {
             let console = ConsoleLine.lines(for: error, causes: report.because, host: host(report), on: profile)
             for line in console { lines.append("  its console shows: \(line.text.terminalSafe)") }
         }
-        for remedy in report.remedies { lines.append("  \(remedy.description.terminalSafe)") }
+        if !report.remedies.isEmpty {
+            lines.append("  \(Remedy.sentence(report.remedies, after: report.because).terminalSafe)")
+        }
         return lines
     }
 }

@@ -58,8 +58,13 @@ struct MinimizeCommand: AsyncParsableCommand {
                     let what = target.isUndetermined ? "what it needs is unknown" : "no dictionary helps"
                     CommandIO.say("sealward: \(target.target): \(what): \(target.message)")
                 }
+                for target in result.withCode {
+                    CommandIO.say("sealward: \(target.target): \(target.message)")
+                }
             }
-            if result.impossible.contains(where: { !$0.isUndetermined }) { return .findings }
+            if !result.withCode.isEmpty || result.impossible.contains(where: { !$0.isUndetermined }) {
+                return .findings
+            }
             return result.impossible.isEmpty ? .clean : .undetermined
         }
     }
