@@ -39,7 +39,7 @@ package struct ErrorNumber: Sendable {
         let own =
             name.hasPrefix("errSSL")
             ? RefusalNumbers.causes(stream: number) : RefusalNumbers.causes(urlError: number)
-        return own + others.filter { !own.contains($0) }
+        return (own + others).reduce(into: []) { codes, code in if !codes.contains(code) { codes.append(code) } }
     }
 
     /// The row of an NSURLError; nil for numbers that are none.
