@@ -89,6 +89,11 @@ public struct LintSubject: Sendable {
         self.app = app
     }
 
+    /// The systems that the app runs on, by its minimum system and its SDK.
+    package var systems: AppSystems {
+        AppSystems(from: minimumOS.map { ($0.line.rawValue, $0.major, $0.minor) }, sdk: sdk)
+    }
+
     /// The same list with another text.
     package func with(_ document: PlistDocument) -> LintSubject {
         var other = self
@@ -124,15 +129,31 @@ public struct LintResult: Sendable {
     public let findings: [LintFinding]
     /// The keys for which App Review asks for a justification, in the order of the file, each once.
     public let reviewTriggers: [String]
+    /// The same keys, each with every place where it asks.
+    package let questions: [ReviewQuestion]
     /// How many more findings there are than are listed.
     public let omitted: Int
 
-    init(subject: LintSubject, findings: [LintFinding], reviewTriggers: [String], omitted: Int = 0) {
+    init(subject: LintSubject, findings: [LintFinding], questions: [ReviewQuestion], omitted: Int = 0) {
         self.subject = subject
         self.findings = findings
-        self.reviewTriggers = reviewTriggers
+        self.questions = questions
         self.omitted = omitted
+        // All of them are keys of Apple's, so few are different.
+        var triggers: [String] = []
+        for question in questions where !triggers.contains(question.key) { triggers.append(question.key) }
+        reviewTriggers = triggers
     }
+}
+
+/// A key that App Review asks about because it is there, whatever its effect.
+package struct ReviewQuestion: Sendable {
+    /// The key.
+    package let key: String
+    /// The keys that lead to it.
+    package let keyPath: [String]
+    /// Where it is in the file.
+    package let location: SourceLocation?
 }
 
 /// A finding with the edits that the linter can try.
@@ -141,6 +162,10 @@ public struct LintFinding: Sendable {
     public let finding: Finding
     /// The key for which App Review asks for a justification because of this finding.
     public let reviewTrigger: String?
+    /// Every rule that has a part in the finding, that of the finding first.
+    package let rules: [String]
     /// Fixes in the order of preference; each leaves the rest of the file untouched.
     package let edits: [TextEdit]
+    /// What the fix says, as edits.
+    package let advice: [Advice]
 }

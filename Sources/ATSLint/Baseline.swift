@@ -29,16 +29,17 @@ package struct Baseline: Sendable, Equatable {
     package init(_ results: [LintResult]) {
         entries = [:]
         for result in results {
-            for finding in result.findings {
-                entries[Self.entry(finding.finding, result.subject.path), default: 0] += 1
+            for entry in result.findings.flatMap({ Self.entries($0, result.subject.path) }) {
+                entries[entry, default: 0] += 1
             }
         }
     }
 
     private init(entries: [Entry: Int]) { self.entries = entries }
 
-    private static func entry(_ finding: Finding, _ path: String) -> Entry {
-        Entry(path: path, rule: finding.rule, keyPath: finding.keyPath.keyPathText)
+    /// One for each rule that has a part in the finding.
+    private static func entries(_ finding: LintFinding, _ path: String) -> [Entry] {
+        finding.rules.map { Entry(path: path, rule: $0, keyPath: finding.finding.keyPath.keyPathText) }
     }
 
     /// The findings that the baseline does not tolerate, and what is left of the baseline when healed entries are dropped.
@@ -47,15 +48,16 @@ package struct Baseline: Sendable, Equatable {
         var kept: [Entry: Int] = [:]
         let new = results.map { result in
             let findings = result.findings.filter { finding in
-                let entry = Self.entry(finding.finding, result.subject.path)
-                guard let left = budget[entry], left > 0 else { return true }
-                budget[entry] = left - 1
-                kept[entry, default: 0] += 1
+                let entries = Self.entries(finding, result.subject.path)
+                guard entries.allSatisfy({ budget[$0, default: 0] > 0 }) else { return true }
+                for entry in entries {
+                    budget[entry, default: 1] -= 1
+                    kept[entry, default: 0] += 1
+                }
                 return false
             }
             return LintResult(
-                subject: result.subject, findings: findings, reviewTriggers: result.reviewTriggers,
-                omitted: result.omitted)
+                subject: result.subject, findings: findings, questions: result.questions, omitted: result.omitted)
         }
         return (new, budget.values.reduce(0, +), Baseline(entries: kept))
     }

@@ -15,7 +15,33 @@ struct Hit: Sendable {
     let message: String
     let fix: String?
     var edits: [TextEdit] = []
+    var advice: [Advice] = []
     var trigger: String?
+    /// Whether the fix is about a whole entry, so that what is less than an error about keys inside need not be said.
+    var isWhole = false
+}
+
+/// What the fix of a finding says, as edits that are made together, and what is true afterwards.
+package struct Advice: Sendable, Equatable {
+    /// What is true after the edits, besides that the finding is gone.
+    package enum Promise: Sendable {
+        /// Every load ends as before.
+        case sameLoads
+        /// Every load that was permitted still is.
+        case asManyLoads
+        /// Some load ends otherwise.
+        case otherLoads
+        /// No more than that.
+        case goes
+    }
+
+    let edits: [TextEdit]
+    let promise: Promise
+
+    init(_ edits: [TextEdit], _ promise: Promise) {
+        self.edits = edits
+        self.promise = promise
+    }
 }
 
 /// How many findings a run still lists. Whatever is linted, the report stays readable and in memory.
@@ -35,6 +61,8 @@ struct Hits {
     /// How many were found and are not in ``all``.
     private(set) var omitted = 0
     private(set) var allowance: FindingAllowance
+    /// Keys that App Review asks about.
+    private(set) var questions: [(key: String, keyPath: [String], offset: Int)] = []
     var rule = 0
 
     /// What each finding costs beside its own text: the path of the list.
@@ -45,7 +73,17 @@ struct Hits {
         path = subject.path.utf8.count * 3
     }
 
+    /// Says that App Review asks about a key, whether or not there is a finding.
+    mutating func ask(_ member: PlistMember, _ path: [String]) {
+        if questions.count < FindingAllowance.findings {
+            questions.append((member.key, path, member.keyRange.lowerBound))
+        }
+    }
+
     mutating func add(_ hit: Hit) {
+        if let key = hit.trigger, questions.count < FindingAllowance.findings {
+            questions.append((key, hit.keyPath, hit.offset))
+        }
         let cost = path + Hits.cost(hit)
         guard all.count < FindingAllowance.findings, cost <= allowance.bytes else {
             omitted += 1
@@ -70,11 +108,11 @@ struct Hits {
     /// Reports a key. The finding points at the key.
     mutating func report(
         _ member: PlistMember, _ path: [String], _ message: String, fix: String?, severity: Severity? = nil,
-        edits: [TextEdit] = [], trigger: String? = nil
+        edits: [TextEdit] = [], advice: [Advice] = [], trigger: String? = nil
     ) {
         let hit = Hit(
             severity: severity, keyPath: path, offset: member.keyRange.lowerBound, message: message, fix: fix,
-            edits: edits, trigger: trigger)
+            edits: edits, advice: advice, trigger: trigger)
         add(hit)
     }
 

@@ -99,12 +99,8 @@ struct HostKey: Sendable, Equatable {
         }
     }
 
-    /// Whether it names a single host, by name or address.
-    var isOneHost: Bool {
-        switch kind {
-        case .name, .address: true
-        default: false
-        }
+    var isRange: Bool {
+        if case .block = kind { true } else { false }
     }
 
     var isWildcard: Bool { bareHost.utf8.contains(0x2A) }
@@ -127,25 +123,10 @@ struct HostKey: Sendable, Equatable {
         return usual.utf8.elementsEqual(text.utf8.asciiLowercased) ? nil : usual
     }
     var isASCII: Bool { text.utf8.allSatisfy { $0 < 0x80 } }
-    /// A name that is no host name, for another reason than a port, a wildcard or capitals: loaders ask for its ASCII form, or never.
-    var isForeign: Bool {
-        guard kind == .name, port == nil, !isWildcard else { return false }
-        return !isASCII || HostName.ascii(text) == nil
-    }
     var hasTrailingDot: Bool { kind == .name && port == nil && text.utf8.last == 0x2E && text.utf8.count > 1 }
     var labels: [Substring] { text.lowercased().utf8.split(separator: 0x2E).map { Substring($0) } }
     /// How many labels there are, without making them.
     var labelCount: Int { text.utf8.split(separator: 0x2E).count }
-
-    /// Whether no host that is loaded can ever match, so that the entry is never read.
-    var isDead: Bool {
-        switch kind {
-        case .url, .malformedBlock: true
-        case .block: false
-        case .address: hasUppercase
-        case .name: port != nil || isWildcard || hasUppercase || isForeign
-        }
-    }
 
     /// Whether ATS requires no TLS of the host since iOS 10: local names, and the addresses that Apple's own tests treat as local.
     var isLocal: Bool {
@@ -174,11 +155,5 @@ struct HostKey: Sendable, Equatable {
     func covers(_ range: AddressRange) -> Bool {
         guard case .block(let own) = kind else { return false }
         return own.prefixLength <= range.prefixLength && own.contains(range.base)
-    }
-
-    /// The network of the range with its host bits cleared, as text.
-    var cleanBlock: String? {
-        guard case .block(let range) = kind, range.base.isIPv4 else { return nil }
-        return range.base.bytes.map(String.init).joined(separator: ".") + "/\(range.prefixLength)"
     }
 }

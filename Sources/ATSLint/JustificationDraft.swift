@@ -5,6 +5,7 @@ import AppTransportSecurity
 import Findings
 import PropertyLists
 import Reporting
+import TLSFacts
 
 /// A draft of the justification that App Review asks for: facts from the list and from measurements, and a marked blank for the
 /// business reason, which no program can know.
@@ -45,13 +46,13 @@ package struct JustificationDraft: Sendable {
         let entries = Dictionary(facts.exceptions.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
         var result = "\n## \(Markdown.text(file.subject.bundle ?? file.subject.path))\n"
         var written: Set<UTF8Key> = []
-        for finding in file.findings {
-            guard let key = finding.reviewTrigger else { continue }
-            let host = finding.finding.keyPath.count >= 4 ? finding.finding.keyPath[2] : nil
+        for question in file.questions {
+            let key = question.key
+            let host = question.keyPath.count >= 4 ? question.keyPath[2] : nil
             // Two rules may ask about one key.
             guard written.insert(UTF8Key(key + "\u{0}" + (host ?? ""))).inserted else { continue }
             result += "\n### \(Markdown.text(key))\(host.map { " for \(Markdown.text($0))" } ?? "")\n\n"
-            if let place = finding.finding.location {
+            if let place = question.location {
                 result += "- Set in \(Markdown.text(file.subject.path)), line \(place.line).\n"
             }
             let entry = host.flatMap { entries[UTF8Key($0)] }
@@ -70,40 +71,46 @@ package struct JustificationDraft: Sendable {
     }
 
     private func effect(_ key: String, _ host: String?, _ entry: DomainEntry?, _ facts: PlistFacts) -> String {
-        let covered = (host ?? "") + (entry?.includesSubdomains == true ? " and its subdomains" : "")
-        if let host, entry?.host.isDead == true {
-            return "none: '\(host)' matches no host, so the key is never read."
-        }
         if key.hasPrefix("NSThirdParty") || key.hasPrefix("NSTemporary") {
             return "none in Apple's published evaluator, which does not read this key of 2015."
         }
+        if let host, let entry { return effect(key, host, entry, facts) }
         switch key {
         case ATSKey.arbitraryLoads:
-            let kept = facts.exceptions.filter { !$0.allowsInsecureLoads && !$0.host.isDead }.map(\.key)
-            if !facts.arbitraryLoadsInForce {
+            let permits = facts.permits()
+            guard let words = facts.systems.words(permits), facts.systems.someSupported(permits) else {
                 return "none since \(SystemChange.globalKeys.names), where another key takes its place."
             }
-            let effect =
-                "ATS is off for every host"
+            let kept = facts.exceptions.filter { entry in
+                facts.effects(entry).map { facts.systems.someSupported($0.plain.map { !$0.isPermitted }) } ?? false
+            }.map(\.key)
+            let sibling = ATSDictionary.overridingKeys.first { facts.flag($0) != nil }
+            return "ATS is off for every host"
                 + (kept.isEmpty ? "" : ", except \(kept.joined(separator: ", ")), which keep it")
-            guard let sibling = facts.arbitraryLoadsSiblings.first?.key else { return effect + "." }
-            return effect
-                + ", but only before \(SystemChange.globalKeys.names): since then \(sibling) takes its place."
-        case ATSKey.arbitraryLoadsForMedia:
-            return "ATS is off for media that AVFoundation loads; everything else keeps it."
-        case ATSKey.arbitraryLoadsInWebContent: return "ATS is off inside web views; everything else keeps it."
-        case _ where key.hasSuffix("MinimumTLSVersion"):
-            let text = entry?.sub(key)?.node.string
-            if let sdk = facts.subject.sdk, let first = LinkedSDK.stackMinimum, sdk >= first,
-                let version = text.flatMap(TLSVersionName.init(rawValue:)), version < .tls12
-            {
-                return
-                    "none on iOS 26, macOS 26 and later, because the app is linked on SDK \(sdk); on older systems \(covered) may speak \(version.rawValue)."
-            }
-            return
-                "\(covered) may speak \(text ?? "an older version of TLS"); every other host keeps TLS 1.2."
-        default: return "plain HTTP to \(covered) is allowed; every other host keeps ATS."
+                + (sibling.map { ", but only\(words): since then \($0) takes its place" } ?? words) + "."
+        case ATSKey.arbitraryLoadsForMedia: return "ATS is off for media that AVFoundation loads."
+        default: return "ATS is off inside web views."
         }
+    }
+
+    private func effect(_ key: String, _ host: String, _ entry: DomainEntry, _ facts: PlistFacts) -> String {
+        if entry.isPlaceholder { return "known only after the build, which makes the host of '\(host)'." }
+        guard let effects = facts.effects(entry) else {
+            return "none: '\(host)' matches no host, so the key is never read."
+        }
+        let covered = host + (facts.systems.someSupported(effects.decidesBelow) ? " and its subdomains" : "")
+        if key == ATSKey.insecureHTTPLoads {
+            return facts.systems.words(effects.permitsPlain).map { "plain HTTP to \(covered) is allowed\($0)." }
+                ?? "none: the key does not decide."
+        }
+        let version = entry.minimumVersion?.version.version ?? .tls12
+        let speaks = facts.systems.words(effects.secure { $0.minimum <= version })
+        let limited = facts.systems.words(effects.secure { $0.minimum > version })
+        let limit = limited.map {
+            "none\($0.hasPrefix(" since") ? " on iOS 26, macOS 26 and later" : $0), where the network stack does not speak \(version) for this app"
+        }
+        return [limit, speaks.map { "\(covered) may speak \(version)\($0)" }].compactMap(\.self).joined(separator: "; ")
+            + "."
     }
 
     private func measured(_ host: String?, _ entry: DomainEntry?) -> String {

@@ -3,23 +3,58 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
-/// Where a key is read, and whether it stands there.
-enum KeyPlacement {
-    enum Level { case global, exception, pin }
-    enum Answer { case right, elsewhere, unknown }
+/// What a key was meant to be, where it is not read as it stands: misspelled, in the wrong place, or both.
+struct KeyReading {
+    /// Where keys of ATS are read, or are found by mistake.
+    enum Level { case root, global, exception, pin }
 
-    /// What a key is at a level of the dictionary.
-    static func of(_ key: String, at level: Level) -> Answer {
-        guard mayBeKey(key) else { return .unknown }
-        let known =
-            switch level {
-            case .global: globalKeys
-            case .exception: exceptionKeys
-            case .pin: pinKeys
-            }
-        if known.contains(UTF8Key(key)) { return .right }
-        return belongs(key) == nil ? .unknown : .elsewhere
+    /// The key of ATS.
+    let meant: String
+    let isMisspelled: Bool
+    /// Whether the key, spelled right, is read elsewhere only.
+    let isElsewhere: Bool
+
+    /// Nil for a key that is read here, and for one that is none of ATS.
+    init?(_ key: String, at level: Level) {
+        guard !PlaceholderText.isIn(key), KeyReading.mayBeMeant(key), !KeyReading.isRead(key, at: level) else {
+            return nil
+        }
+        if KeyReading.belongs(key) != nil {
+            (meant, isMisspelled, isElsewhere) = (key, false, true)
+            return
+        }
+        let here = KeyReading.known(at: level)
+        if let near = Spelling.correction(of: key, among: here) {
+            (meant, isMisspelled, isElsewhere) = (near, true, level == .root && near != ATSKey.dictionary)
+        } else if let far = Spelling.correction(of: key, among: Spelling.all.filter { !here.contains($0) }) {
+            (meant, isMisspelled, isElsewhere) = (far, true, true)
+        } else {
+            return nil
+        }
+    }
+
+    /// Where the key is read, in words.
+    var home: String { KeyReading.belongs(meant) ?? "at the top of the Info.plist" }
+
+    /// Whether a key is read at a level.
+    static func isRead(_ key: String, at level: Level) -> Bool {
+        switch level {
+        case .root: key.hasSameBytes(as: ATSKey.dictionary)
+        case .global: globalKeys.contains(UTF8Key(key))
+        case .exception: exceptionKeys.contains(UTF8Key(key))
+        case .pin: pinKeys.contains(UTF8Key(key))
+        }
+    }
+
+    private static func known(at level: Level) -> [String] {
+        switch level {
+        case .root: [ATSKey.dictionary] + Spelling.all
+        case .global: ATSDictionary.keys
+        case .exception: ExceptionKeys.all + ExceptionKeys.legacy
+        case .pin: PinKeys.all
+        }
     }
 
     private static let globalKeys = Set(ATSDictionary.keys.map { UTF8Key($0) })
@@ -27,17 +62,25 @@ enum KeyPlacement {
         (ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted).map { UTF8Key($0) })
     private static let pinKeys = Set(PinKeys.all.map { UTF8Key($0) })
 
-    /// Whether a text is a key of ATS and no host.
-    static func isKey(_ text: String) -> Bool { text.utf8.starts(with: "NS".utf8) && belongs(text) != nil }
+    /// Whether a member that stands where hosts must is a key of ATS, misspelled ones included.
+    static func isKey(_ member: PlistMember) -> Bool {
+        guard mayBeMeant(member.key), !PlaceholderText.isIn(member.key) else { return false }
+        if belongs(member.key) != nil { return true }
+        return member.node.members == nil && KeyReading(member.key, at: .root) != nil
+    }
 
-    /// Whether a text may be a key at all, by its first letters and its length: most texts that are asked about are hosts.
-    private static func mayBeKey(_ text: String) -> Bool {
-        text.utf8.count <= 64 && (text.utf8.starts(with: "NS".utf8) || text.utf8.first == 0x53)
+    /// Whether a text may be a key at all, by its first letters and its length: most texts that are asked about are none.
+    private static func mayBeMeant(_ text: String) -> Bool {
+        guard (8...96).contains(text.utf8.count) else { return false }
+        if Spelling.renamed[text] != nil { return true }
+        let start = Spelling.trimmed(text).utf8.prefix(3).asciiLowercased
+        return start.starts(with: "ns".utf8)
+            || ["spk", "all", "exc", "pin", "req"].contains { start.elementsEqual($0.utf8) }
     }
 
     /// The place where a key is read, in words, or nil for a key that is none of ATS.
     static func belongs(_ text: String) -> String? {
-        guard mayBeKey(text) else { return nil }
+        guard text.utf8.count <= 64 else { return nil }
         let key = UTF8Key(text)
         if key == UTF8Key(ATSKey.pin) { return "in a dictionary of a list of identities" }
         if globalKeys.contains(key) { return "directly in NSAppTransportSecurity" }
@@ -48,8 +91,72 @@ enum KeyPlacement {
     }
 }
 
+extension PlistFacts {
+    /// A member that is, or may be meant as, a key of ATS.
+    struct Key {
+        let member: PlistMember
+        let path: [String]
+        let level: KeyReading.Level
+        /// Where it stands, in words.
+        let place: String
+        /// The members of the same dictionary.
+        let siblings: [PlistMember]
+    }
+
+    /// Hands every such member to a rule.
+    func eachKey(_ body: (Key) -> Void) {
+        func hand(_ members: [PlistMember], _ path: [String], _ level: KeyReading.Level, _ place: String) {
+            for member in members {
+                body(Key(member: member, path: path + [member.key], level: level, place: place, siblings: members))
+            }
+        }
+        hand(subject.document.root.members ?? [], [], .root, "at the top of the Info.plist")
+        hand(members, Self.atsPath, .global, "directly in NSAppTransportSecurity")
+        for (container, entry) in misplaced {
+            hand([entry.member], Array(entry.path.dropLast()), .root, "among the hosts of \(container)")
+        }
+        for entry in allEntries {
+            let place = "in the entry of a host of \(entry.isPin ? ATSKey.pinnedDomains : ATSKey.exceptionDomains)"
+            hand(entry.members ?? [], entry.path, entry.isPin ? .pin : .exception, place)
+        }
+    }
+
+    /// Moves a key of the Info.plist into the dictionary, under its right name; nil for other keys, and in a binary list.
+    func moving(_ key: Key, as meant: String) -> [TextEdit]? {
+        let source = subject.document.source
+        let (value, member) = (key.member.node.range, key.member)
+        guard key.path.count == 1, ATSDictionary.keys.contains(meant), !source.isEmpty, value.upperBound <= source.count
+        else { return nil }
+        let text = "<key>\(meant)</key>" + String(decoding: source[value], as: UTF8.self)
+        guard let ats else {
+            return [.replace(member.range, with: "<key>\(ATSKey.dictionary)</key><dict>\(text)</dict>")]
+        }
+        let opening = ats.node.range.prefix(6)
+        guard opening.upperBound <= source.count, source[opening].elementsEqual("<dict>".utf8), global(meant) == nil
+        else {
+            return nil
+        }
+        return [.remove(member), .replace(opening, with: "<dict>" + text)]
+    }
+}
+
 /// Values that the build fills in later, such as `$(API_HOST)` or `${API_HOST}`.
 enum PlaceholderText {
+    /// Every text of a list that the build fills in: keys and strings.
+    static func all(in root: PlistNode) -> [String] {
+        var found: [String] = []
+        var pending = [root]
+        while let node = pending.popLast() {
+            if let text = node.string, isIn(text) { found.append(text) }
+            for member in node.members ?? [] {
+                if isIn(member.key) { found.append(member.key) }
+                pending.append(member.node)
+            }
+            pending += node.elements ?? []
+        }
+        return found.sorted()
+    }
+
     static func isIn(_ text: String) -> Bool {
         guard text.utf8.contains(where: { $0 == 0x24 || $0 == 0x40 }) else { return false }
         return text.contains("$(") || text.contains("${") || text.contains("@(")

@@ -52,13 +52,15 @@ enum Spelling {
         "NSAllowArbitraryLoads": ATSKey.arbitraryLoads,
         "App Transport Security Settings": ATSKey.dictionary,
         "Allow Arbitrary Loads": ATSKey.arbitraryLoads,
+        "Allows Local Networking": ATSKey.localNetworking,
         "Exception Domains": ATSKey.exceptionDomains,
     ]
 
     /// The known key that `key` probably means, or nil if none is near.
     static func correction(of key: String, among known: [String]) -> String? {
-        guard key.utf8.count <= 64 else { return nil }
-        if let exact = renamed[key], known.contains(exact) { return exact }
+        let key = trimmed(key)
+        guard (5...64).contains(key.utf8.count) else { return nil }
+        if let exact = renamed[key] { return known.contains(exact) ? exact : nil }
         let folded = Array(key.lowercased().utf8)
         var best: (key: String, distance: Int)?
         for candidate in known {
@@ -73,11 +75,24 @@ enum Spelling {
         return best?.key
     }
 
+    /// A text without blanks and invisible characters around it.
+    static func trimmed(_ text: String) -> String {
+        func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
+        }
+        guard text.utf8.count <= 256, let first = text.unicodeScalars.first, let last = text.unicodeScalars.last,
+            isBlank(first) || isBlank(last)
+        else { return text }
+        var scalars = text.unicodeScalars[...]
+        scalars = scalars.drop(while: isBlank)
+        while let last = scalars.last, isBlank(last) { scalars = scalars.dropLast() }
+        return String(String.UnicodeScalarView(scalars))
+    }
+
+    /// Every key of the dictionary and of its entries.
+    static let all = ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.identities
+
     /// The known keys in lower case.
     private static let folded: [String: [UInt8]] = Dictionary(
-        (ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.all + [ATSKey.dictionary]).map {
-            ($0, Array($0.lowercased().utf8))
-        },
-        uniquingKeysWith: { first, _ in first }
-    )
+        (all + [ATSKey.dictionary]).map { ($0, Array($0.lowercased().utf8)) }, uniquingKeysWith: { first, _ in first })
 }

@@ -33,7 +33,7 @@ extension Linter {
             subject: new,
             findings: hits.all.map { finding(RuleHead(RuleCatalog.all[$0.rule]), $0.hit, lines) },
             // App Review asks about what is there, whatever it was before.
-            reviewTriggers: lint(new).reviewTriggers,
+            questions: lint(new).questions,
             omitted: hits.omitted
         )
     }

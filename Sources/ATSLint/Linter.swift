@@ -17,7 +17,7 @@ public enum Linter {
         var found = facts.map { facts in
             let hits = hits(facts, allowance)
             allowance = hits.allowance
-            return Found(all: hits.all, omitted: hits.omitted)
+            return Found(hits)
         }
         for (subject, rule, hit) in bundleHits(facts) where found.indices.contains(subject) {
             var hits = Hits(allowance, of: facts[subject].subject)
@@ -34,12 +34,19 @@ public enum Linter {
     public static func lint(_ subject: LintSubject) -> LintResult {
         let facts = PlistFacts(subject)
         let hits = hits(facts, FindingAllowance())
-        return result(facts, Found(all: hits.all, omitted: hits.omitted))
+        return result(facts, Found(hits))
     }
 
     private struct Found {
         var all: [(rule: Int, hit: Hit)]
         var omitted: Int
+        let questions: [(key: String, keyPath: [String], offset: Int)]
+
+        init(_ hits: Hits) {
+            all = hits.all
+            omitted = hits.omitted
+            questions = hits.questions
+        }
     }
 
     private static func hits(_ facts: PlistFacts, _ allowance: FindingAllowance) -> Hits {
@@ -93,26 +100,68 @@ public enum Linter {
 
     private static func result(_ facts: PlistFacts, _ found: Found) -> LintResult {
         let subject = facts.subject
-        guard !found.all.isEmpty else {
-            return LintResult(subject: subject, findings: [], reviewTriggers: [], omitted: found.omitted)
+        guard !found.all.isEmpty || !found.questions.isEmpty else {
+            return LintResult(subject: subject, findings: [], questions: [], omitted: found.omitted)
         }
         let lines = LineIndex(subject.document.source)
         let sorted = found.all.enumerated().sorted {
             ($0.element.hit.offset, $0.element.rule, $0.offset) < ($1.element.hit.offset, $1.element.rule, $1.offset)
         }
-        let findings = sorted.map { _, found in
-            finding(heads[found.rule], found.hit, lines)
+        let questions = found.questions.enumerated().sorted {
+            ($0.element.offset, $0.offset) < ($1.element.offset, $1.offset)
         }
         return LintResult(
-            subject: subject, findings: findings, reviewTriggers: triggers(of: findings), omitted: found.omitted)
+            subject: subject, findings: merged(sorted.map(\.element)).map { finding($0, lines) },
+            questions: questions.map(\.element).map {
+                ReviewQuestion(key: $0.key, keyPath: $0.keyPath, location: lines.location($0.offset))
+            }, omitted: found.omitted)
     }
 
-    /// The keys that findings name for App Review, each once.
-    private static func triggers(of findings: [LintFinding]) -> [String] {
-        // All of them are keys of Apple's, so few are different.
-        var triggers: [String] = []
-        for case let key? in findings.map(\.reviewTrigger) where !triggers.contains(key) { triggers.append(key) }
-        return triggers
+    /// What was found about one key together, in the order of the first of each; what is about the whole list stays apart.
+    private static func merged(_ sorted: [(rule: Int, hit: Hit)]) -> [[(rule: Int, hit: Hit)]] {
+        var groups: [[(rule: Int, hit: Hit)]] = []
+        var places: [UTF8Key: Int] = [:]
+        let wholes = Set(sorted.filter(\.hit.isWhole).map { UTF8Key($0.hit.keyPath.joined(separator: "\u{0}")) })
+        for found in sorted {
+            if !wholes.isEmpty, found.hit.keyPath.count == 4, severity(found) < .error,
+                wholes.contains(UTF8Key(found.hit.keyPath.dropLast().joined(separator: "\u{0}")))
+            {
+                continue
+            }
+            let isOfAKey = !found.hit.keyPath.isEmpty && found.hit.keyPath != PlistFacts.atsPath
+            let name = UTF8Key("\(found.hit.offset)\u{0}" + found.hit.keyPath.joined(separator: "\u{0}"))
+            if isOfAKey, let place = places[name] {
+                groups[place].append(found)
+                continue
+            }
+            if isOfAKey { places[name] = groups.count }
+            groups.append([found])
+        }
+        return groups
+    }
+
+    private static func severity(_ found: (rule: Int, hit: Hit)) -> Severity {
+        min(found.hit.severity ?? heads[found.rule].severity, heads[found.rule].severity)
+    }
+
+    /// One finding of all that was found about one key: the gravest first, and its fix.
+    private static func finding(_ found: [(rule: Int, hit: Hit)], _ lines: LineIndex) -> LintFinding {
+        let gravest = found.enumerated().max { left, right in
+            (severity(left.element), right.offset) < (severity(right.element), left.offset)
+        }?.offset
+        var all = found
+        if let gravest { all.insert(all.remove(at: gravest), at: 0) }
+        let first = finding(heads[all[0].rule], all[0].hit, lines)
+        if all.count == 1 { return first }
+        var messages: [String] = []
+        for found in all where !messages.contains(found.hit.message) { messages.append(found.hit.message) }
+        let own = first.finding
+        return LintFinding(
+            finding: Finding(
+                rule: own.rule, severity: own.severity, location: own.location, keyPath: own.keyPath,
+                message: messages.joined(separator: " "), fix: own.fix, citation: own.citation),
+            reviewTrigger: all.lazy.compactMap(\.hit.trigger).first, rules: all.map { heads[$0.rule].id },
+            edits: all.flatMap(\.hit.edits), advice: all[0].hit.advice)
     }
 
     static func finding(_ rule: RuleHead, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
@@ -120,6 +169,7 @@ public enum Linter {
             finding: Finding(
                 rule: rule.id, severity: min(hit.severity ?? rule.severity, rule.severity),
                 location: lines.location(hit.offset), keyPath: hit.keyPath, message: hit.message, fix: hit.fix,
-                citation: rule.citation), reviewTrigger: hit.trigger, edits: hit.edits)
+                citation: rule.citation), reviewTrigger: hit.trigger, rules: [rule.id], edits: hit.edits,
+            advice: hit.advice)
     }
 }

@@ -23,7 +23,7 @@ enum PinCheck {
         }
     }
 
-    static func entry(_ entry: DomainEntry, _ hits: inout Hits) {
+    static func entry(_ entry: DomainEntry, _ facts: PlistFacts, _ hits: inout Hits) {
         guard entry.members != nil else {
             hits.report(
                 entry.member, entry.path,
@@ -38,8 +38,13 @@ enum PinCheck {
                 "The entry of \(entry.key) has neither NSPinnedCAIdentities nor NSPinnedLeafIdentities: the host is not pinned.",
                 fix: "Add one of the two lists, or remove the entry.")
         }
-        for list in lists { identities(list, entry, &hits) }
-        if let member = entry.sub(ATSKey.includesSubdomains), AppleBoolean.read(member.node) == true {
+        let load = entry.fault == nil && !entry.isPlaceholder ? EntryEffects.Load(host: entry.key) : nil
+        let pinned = load.map { facts.scopes.about([$0.secure]).effects($0.secure) } ?? []
+        for list in lists { identities(list, entry, facts.systems, pinned, &hits) }
+        if let member = entry.sub(ATSKey.includesSubdomains), case .boolean(true) = member.node.value, load != nil,
+            let below = EntryEffects.Load(host: "zz." + entry.key),
+            facts.systems.someSupported(facts.scopes.about([below.secure]).effects(below.secure).map { $0.pins != nil })
+        {
             hits.report(
                 member, entry.path(member.key),
                 "The pins cover subdomains of \(entry.key) exactly one label deep, unlike exceptions.",
@@ -47,7 +52,12 @@ enum PinCheck {
         }
     }
 
-    private static func identities(_ list: PlistMember, _ entry: DomainEntry, _ hits: inout Hits) {
+    /// The pins of one list, by their effect on the host.
+    ///
+    /// - Parameter pinned: what happens to HTTPS to the host, by era; empty if that is not known before the build.
+    private static func identities(
+        _ list: PlistMember, _ entry: DomainEntry, _ systems: AppSystems, _ pinned: [LoadEffect], _ hits: inout Hits
+    ) {
         let path = entry.path(list.key)
         guard let elements = list.node.elements else {
             hits.report(
@@ -56,12 +66,21 @@ enum PinCheck {
                 fix: "Write an array of dictionaries with SPKI-SHA256-BASE64.")
             return
         }
-        if elements.isEmpty {
+        let pins = pinned.map { effect in
+            effect.pins.flatMap { list.key == ATSKey.pinnedLeaves ? $0.leaves : $0.authorities }
+        }
+        let refused = pins.map { pins in pins.map { !$0.contains { $0.count == 32 } } ?? false }
+        let isFilledIn = elements.contains { $0.member(ATSKey.pin)?.node.string.map(PlaceholderText.isIn) == true }
+        if systems.someSupported(refused), !isFilledIn {
             hits.report(
                 list, path,
-                "\(list.key) of \(entry.key) is empty: the host counts as pinned to no key, so every connection fails.",
-                fix: "Add a pin, or remove the list.")
-            return
+                "\(list.key) of \(entry.key) has no usable pin: the host counts as pinned to no key, so every connection fails\(systems.words(refused) ?? "").",
+                fix: "Add a pin, or remove the list.", advice: [Advice([.remove(list)], .otherLoads)])
+        } else if elements.isEmpty {
+            hits.report(
+                list, path, "\(list.key) of \(entry.key) is empty and adds no pin.",
+                fix: "Add a pin, or remove the list.",
+                severity: .warning, advice: [Advice([.remove(list)], .sameLoads)])
         }
         var valid: Set<String> = []
         for (index, element) in elements.enumerated() {
@@ -87,7 +106,16 @@ enum PinCheck {
                 continue
             }
             if PlaceholderText.isIn(text) { continue }
-            guard let count = text.isEmpty ? nil : Base64.decodeIgnoringStrayBits(text)?.count else {
+            let count = text.isEmpty ? nil : Base64.decodeIgnoringStrayBits(text)?.count
+            if count != 32, let right = PinText.right(text) {
+                hits.report(
+                    member, place + [member.key],
+                    "\"\(text.prefix(bytes: 60))\" is a pin as other tools write it, and this pin of \(entry.key) matches nothing. Here the value is the base64 of the SHA-256 alone.",
+                    fix: "Write <string>\(right)</string>.",
+                    advice: [Advice([.value(member, "<string>\(right)</string>")], .otherLoads)])
+                continue
+            }
+            guard let count else {
                 hits.report(
                     member, place + [member.key],
                     "\"\(text.prefix(bytes: 60))\" is not base64, so this pin of \(entry.key) is skipped.",
@@ -103,11 +131,36 @@ enum PinCheck {
             }
             valid.insert(text)
         }
-        if list.key == ATSKey.pinnedLeaves, valid.count == 1, elements.count == 1 {
+        let isSingle = pins.map { $0?.count == 1 }
+        if list.key == ATSKey.pinnedLeaves, valid.count == 1, elements.count == 1, systems.someSupported(isSingle) {
             hits.report(
                 list, path,
                 "\(entry.key) is pinned to a single leaf key: when the server changes it, every installed app is locked out.",
                 fix: "Add the pin of a backup key that is kept off the server, or pin a certificate authority.")
         }
+    }
+}
+
+/// A pin as other tools write it: `sha256/...`, hexadecimal, or base64 of the alphabet for URLs.
+enum PinText {
+    /// The same as NSPinnedDomains reads it; nil if it is no SHA-256.
+    static func right(_ text: String) -> String? {
+        guard text.utf8.count <= 128 else { return nil }
+        var rest = Spelling.trimmed(text)[...]
+        for prefix in ["sha256//", "sha256/", "sha256:", "sha-256:"] where rest.lowercased().hasPrefix(prefix) {
+            rest = rest.dropFirst(prefix.count)
+            break
+        }
+        let digits = rest.utf8.filter { $0 != 0x3A && $0 != 0x20 }
+        if digits.count == 64 {
+            let bytes = stride(from: 0, to: 64, by: 2).compactMap {
+                UInt8(String(decoding: digits[$0..<($0 + 2)], as: UTF8.self), radix: 16)
+            }
+            return bytes.count == 32 ? Base64.encode(bytes) : nil
+        }
+        var standard = rest.replacing("-", with: "+").replacing("_", with: "/")
+        if standard.utf8.count == 43 { standard += "=" }
+        guard let bytes = Base64.decodeIgnoringStrayBits(String(standard)), bytes.count == 32 else { return nil }
+        return Base64.encode(bytes)
     }
 }

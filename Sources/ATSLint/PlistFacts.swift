@@ -19,22 +19,37 @@ struct PlistFacts: Sendable {
     let exceptionsMember: PlistMember?
     let pinsMember: PlistMember?
 
+    /// The systems that the app runs on.
+    let systems: AppSystems
+    /// The dictionary, for the evaluator.
+    let scopes: LoadScopes
+    let memo = EffectMemo()
+    private let exceptionNames: Set<UTF8Key>
+    private let pinNames: Set<UTF8Key>
+
     static let atsPath = [ATSKey.dictionary]
 
     init(_ subject: LintSubject) {
         self.subject = subject
         let ats = subject.document.root.member(ATSKey.dictionary)
         self.ats = ats
+        systems = subject.systems
+        scopes = LoadScopes(ATSDictionary(ats?.node.propertyListValue), systems)
         members = ats?.node.members ?? []
         exceptionsMember = members.last { $0.key.hasSameBytes(as: ATSKey.exceptionDomains) }
         pinsMember = members.last { $0.key.hasSameBytes(as: ATSKey.pinnedDomains) }
         let named = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + [ATSKey.exceptionDomains])
-        let pinned = DomainEntry.entries(of: pinsMember, path: Self.atsPath + [ATSKey.pinnedDomains])
+        let pinned = DomainEntry.entries(of: pinsMember, path: Self.atsPath + [ATSKey.pinnedDomains], arePins: true)
         // Nearly always no key stands there, and nothing is copied.
-        let oddNames = named.filter { KeyPlacement.isKey($0.key) }
-        let oddPins = pinned.filter { KeyPlacement.isKey($0.key) }
-        exceptions = oddNames.isEmpty ? named : named.filter { !KeyPlacement.isKey($0.key) }
-        pins = oddPins.isEmpty ? pinned : pinned.filter { !KeyPlacement.isKey($0.key) }
+        let oddNames = named.filter(\.isKey)
+        let oddPins = pinned.filter(\.isKey)
+        exceptions = oddNames.isEmpty ? named : named.filter { !$0.isKey }
+        pins = oddPins.isEmpty ? pinned : pinned.filter { !$0.isKey }
+        func names(_ entries: [DomainEntry]) -> Set<UTF8Key> {
+            entries.contains { $0.fault != nil } ? Set(entries.map { UTF8Key($0.key) }) : []
+        }
+        exceptionNames = names(exceptions)
+        pinNames = names(pins)
         misplaced = oddNames.map { (ATSKey.exceptionDomains, $0) } + oddPins.map { (ATSKey.pinnedDomains, $0) }
     }
 
@@ -54,12 +69,12 @@ struct PlistFacts: Sendable {
         }
     }
 
-    /// Whether the app also runs on systems that only know NSAllowsArbitraryLoads.
-    var reachesIOS9: Bool { subject.minimumOS?.isBefore(.globalKeys) ?? false }
+    /// In which eras the switches count whose mere presence makes NSAllowsArbitraryLoads dead.
+    var readsSiblings: [Bool] { systems.profiles.map { !$0.facts.obeysOnlyArbitraryLoads.value } }
 
-    /// Whether NSAllowsArbitraryLoads is set and obeyed on some system that the app runs on.
-    var arbitraryLoadsInForce: Bool {
-        flag(ATSKey.arbitraryLoads) == true && (arbitraryLoadsSiblings.isEmpty || reachesIOS9)
+    /// Whether a key is the name of an entry already.
+    func hasEntry(_ key: String, beside entry: DomainEntry) -> Bool {
+        (entry.isPin ? pinNames : exceptionNames).contains(UTF8Key(key))
     }
 
     /// Every key of every entry, exceptions and pins.
@@ -73,21 +88,31 @@ final class DomainEntry: Sendable {
     /// The sub-keys; nil if the entry is not a dictionary.
     let members: [PlistMember]?
     let host: HostKey
+    /// Whether it is one of NSPinnedDomains.
+    let isPin: Bool
+    /// What keeps the key from matching the host that it was meant for.
+    let fault: HostKeyFault?
+    /// Whether the build makes the key.
+    let isPlaceholder: Bool
+    /// Whether the key is one of ATS and no host.
+    let isKey: Bool
 
-    init(member: PlistMember, path: [String], members: [PlistMember]?, host: HostKey) {
+    init(member: PlistMember, path: [String], isPin: Bool) {
         self.member = member
         self.path = path
-        self.members = members
-        self.host = host
+        self.isPin = isPin
+        members = member.node.members
+        host = HostKey(member.key)
+        isPlaceholder = PlaceholderText.isIn(member.key)
+        isKey = KeyReading.isKey(member)
+        fault = isKey ? nil : HostKeyFault(host, isPin: isPin)
     }
 
     var key: String { member.key }
 
-    static func entries(of member: PlistMember?, path: [String]) -> [DomainEntry] {
+    static func entries(of member: PlistMember?, path: [String], arePins: Bool = false) -> [DomainEntry] {
         guard let members = member?.node.members else { return [] }
-        return members.map {
-            DomainEntry(member: $0, path: path + [$0.key], members: $0.node.members, host: HostKey($0.key))
-        }
+        return members.map { DomainEntry(member: $0, path: path + [$0.key], isPin: arePins) }
     }
 
     func sub(_ key: String) -> PlistMember? { members?.last { $0.key.hasSameBytes(as: key) } }
@@ -106,8 +131,6 @@ final class DomainEntry: Sendable {
 
     var allowsInsecureLoads: Bool { flag(ATSKey.insecureHTTPLoads) == true }
     var includesSubdomains: Bool { flag(ATSKey.includesSubdomains) == true }
-    /// Whether every host that the entry covers is local.
-    var isLocal: Bool { host.isLocal && !(includesSubdomains && host.isTopLevel) }
 }
 
 /// Booleans as Apple's parser reads them: a number that equals YES is true, every other number false, anything else is ignored.

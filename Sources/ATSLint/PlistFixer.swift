@@ -64,13 +64,16 @@ package struct PlistFixer {
         _ finding: LintFinding, _ subject: LintSubject, _ before: LintResult, read: ([UInt8]) -> PlistDocument?
     ) -> (LintSubject, LintResult, TextEdit)? {
         let oldCounts = counts(before)
+        // What the build fills in stays as it is, whatever it becomes.
+        let placeholders = PlaceholderText.all(in: subject.document.root)
         for edit in finding.edits {
-            guard let text = applied(edit, to: subject.document.source), let document = read(text) else { continue }
+            guard let text = applied(edit, to: subject.document.source), let document = read(text),
+                PlaceholderText.all(in: document.root) == placeholders
+            else { continue }
             let next = subject.with(document)
             let result = Linter.lint(next)
             let newCounts = counts(result)
-            let rule = finding.finding.rule
-            let isGone = newCounts[rule, default: 0] < oldCounts[rule, default: 0]
+            let isGone = finding.rules.contains { newCounts[$0, default: 0] < oldCounts[$0, default: 0] }
             let addsNone = newCounts.allSatisfy { $0.value <= oldCounts[$0.key, default: 0] }
             if isGone, addsNone, PolicyDifference(old: subject, new: next).isEmpty { return (next, result, edit) }
         }
@@ -78,7 +81,7 @@ package struct PlistFixer {
     }
 
     private static func counts(_ result: LintResult) -> [String: Int] {
-        Dictionary(result.findings.map { ($0.finding.rule, 1) }, uniquingKeysWith: +)
+        Dictionary(result.findings.flatMap(\.rules).map { ($0, 1) }, uniquingKeysWith: +)
     }
 
     private static func words(_ edit: TextEdit) -> String {
@@ -87,6 +90,15 @@ package struct PlistFixer {
         case .replace(_, let text):
             text.hasPrefix("<key>") ? "renamed to \(text.dropFirst(5).dropLast(6))" : "rewritten"
         }
+    }
+
+    /// The text after edits that are made together, or nil if one does not fit.
+    static func applied(_ edits: [TextEdit], to source: [UInt8]) -> [UInt8]? {
+        var text: [UInt8]? = source
+        for edit in edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
+            text = text.flatMap { applied(edit, to: $0) }
+        }
+        return text
     }
 
     /// The text after one edit, or nil if the range does not fit.

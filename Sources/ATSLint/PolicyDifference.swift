@@ -22,41 +22,39 @@ package struct PolicyDifference: Sendable {
 
         /// Whether it is about all hosts without an entry.
         let isGeneral: Bool
+
+        /// The same with the systems in its message.
+        func limited(to words: String) -> Weakening {
+            Weakening(
+                rule: rule, host: host, message: message.dropLast() + words + ".", key: key, isGeneral: isGeneral)
+        }
     }
 
     let weakenings: [Weakening]
 
-    /// Compares the dictionaries of two lists on the system of today, and on the last systems on which other keys counted, where the app still
-    /// runs there.
+    /// Compares the dictionaries of two lists on the systems that the newer one supports.
     package init(old: LintSubject, new: LintSubject) {
-        // The newest system also reads the keys of the NIAP package.
-        var profiles: [OSProfile] = [.standard, .newestMacOS]
-        if let minimum = new.minimumOS {
-            profiles += [SystemChange.globalKeys, .transparencyKeyEnds].filter(minimum.isBefore).compactMap {
-                $0.last(of: minimum.line.rawValue)
-            }
-        }
-        self.init(
-            old: old.document.root[ATSKey.dictionary]?.propertyListValue,
-            new: new.document.root[ATSKey.dictionary]?.propertyListValue, profiles: profiles)
-    }
-
-    init(old: PropertyListValue?, new: PropertyListValue?, profiles: [OSProfile]) {
-        let before = ATSDictionary(old)
-        let after = ATSDictionary(new)
+        let before = ATSDictionary(old.document.root[ATSKey.dictionary]?.propertyListValue)
+        let after = ATSDictionary(new.document.root[ATSKey.dictionary]?.propertyListValue)
+        let systems = new.systems
         let hosts = ProbeHost.all(before, after)
         var found: [Weakening] = []
-        var seen: Set<Weakening> = []
-        for profile in profiles {
-            let oldPolicy = ATSPolicy(dictionary: before, profile: profile)
-            let newPolicy = ATSPolicy(dictionary: after, profile: profile)
+        var eras: [Weakening: [Bool]] = [:]
+        for era in systems.supported {
+            let oldPolicy = ATSPolicy(dictionary: before, profile: systems.profiles[era])
+            let newPolicy = ATSPolicy(dictionary: after, profile: systems.profiles[era])
             for host in hosts {
-                for weakening in Self.compare(host, oldPolicy, newPolicy) where seen.insert(weakening).inserted {
-                    found.append(weakening)
+                for weakening in Self.compare(host, oldPolicy, newPolicy) {
+                    if eras[weakening] == nil { found.append(weakening) }
+                    eras[weakening, default: systems.profiles.map { _ in false }][era] = true
                 }
             }
         }
-        weakenings = found
+        // Where it holds on all systems that are supported, that need not be said.
+        weakenings = found.map { weakening in
+            let holds = eras[weakening] ?? []
+            return systems.allSupported(holds) ? weakening : weakening.limited(to: systems.words(holds) ?? "")
+        }
     }
 
     /// Whether nothing got weaker.
@@ -79,14 +77,13 @@ package struct PolicyDifference: Sendable {
             }
             let (oldTLS, newTLS) = (old.decide(secure, loader: loader), new.decide(secure, loader: loader))
             let (before, after) = (oldTLS.requirements, newTLS.requirements)
-            // What the dictionaries say, for systems and SDKs of every age: a newer network stack may raise both.
-            if after.policyMinimum < before.policyMinimum {
+            if after.effectiveMinimum < before.effectiveMinimum {
                 add(
                     "ATS051",
-                    "\(host.words): the minimum TLS version drops\(words) from \(before.policyMinimum) to \(after.policyMinimum).",
+                    "\(host.words): the minimum TLS version drops\(words) from \(before.effectiveMinimum) to \(after.effectiveMinimum).",
                     newTLS.rule.key)
             }
-            if rank(after.suitePolicy) > rank(before.suitePolicy) || before.isHardened && !after.isHardened {
+            if after.suitePolicy.rank > before.suitePolicy.rank || before.isHardened && !after.isHardened {
                 add("ATS052", "\(host.words): weaker cipher suites are allowed\(words).", newTLS.rule.key)
             }
             if before.serverTrust == .ats && after.serverTrust != .ats
@@ -103,7 +100,7 @@ package struct PolicyDifference: Sendable {
                     "\(host.words): signed certificate timestamps are no longer required on systems before \(SystemChange.transparencyKeyEnds.names).",
                     newTLS.rule.key)
             }
-            if isLooser(after.pins, than: before.pins) {
+            if !PinSet.accepts(before.pins, asMuchAs: after.pins) {
                 let what = after.pins == nil ? "is no longer pinned" : "accepts keys that it did not accept before"
                 add("ATS054", "\(host.words) \(what).", "NSPinnedDomains.\(host.name)")
             }
@@ -111,25 +108,6 @@ package struct PolicyDifference: Sendable {
         return result
     }
 
-    private static func rank(_ policy: TransportRequirements.SuitePolicy) -> Int {
-        switch policy {
-        case .ats: 0
-        case .atsPlusRSA: 1
-        case .system: 2
-        }
-    }
-
-    private static func isLooser(_ new: PinSet?, than old: PinSet?) -> Bool {
-        guard let old else { return false }
-        guard let new else { return true }
-        return isLooser(new.authorities, than: old.authorities) || isLooser(new.leaves, than: old.leaves)
-    }
-
-    private static func isLooser(_ new: Set<[UInt8]>?, than old: Set<[UInt8]>?) -> Bool {
-        guard let old else { return false }
-        guard let new else { return true }
-        return !new.isSubset(of: old)
-    }
 }
 
 /// A host that two policies are asked about.

@@ -9,7 +9,7 @@ import TLSFacts
 /// Every key is read once; a host is then looked up by its name and the names above it.
 package struct NearMisses: Sendable {
     /// Why a key does not match the host that it seems to mean.
-    private enum Reason: Hashable {
+    package enum Reason: Hashable, Sendable {
         case letterCase
         case port
         case url
@@ -24,7 +24,8 @@ package struct NearMisses: Sendable {
         /// Whoever decides that addresses are not read: the system or, below it, the SDK.
         case addressKeys(by: String)
 
-        var words: String {
+        /// For people, the rest of a sentence.
+        package var words: String {
             switch self {
             case .letterCase: "keys are compared letter by letter with the host in lower case"
             case .port: "a key contains no port: it covers every port"
@@ -132,7 +133,7 @@ package struct NearMisses: Sendable {
     private func bare(_ host: String) -> String { host.utf8.last == 0x2E ? String(host.dropLast()) : host }
 
     /// The host that a key was probably meant for, with what keeps it from matching; nil if it means none.
-    private static func meant(by key: String) -> (host: String, reasons: [Reason])? {
+    package static func meant(by key: String) -> (host: String, reasons: [Reason])? {
         // A host has 254 bytes in ASCII, and a URL around it some more.
         guard key.utf8.count <= 4096 else { return nil }
         var reasons: [Reason] = []

@@ -58,6 +58,8 @@ extension SystemChange {
     package static let tls13 = SystemChange { $0.supportsTLS13.value }
     /// Loads succeed with a minimum of TLS 1.3.
     package static let tls13Minimum = SystemChange { $0.supportsTLS13Minimum.value }
+    /// The evaluator is the one that Apple publishes, which registers exceptions of the system.
+    package static let builtInExceptions = SystemChange { !$0.builtInExceptions.value.isEmpty }
     /// NSRequiresCertificateTransparency is not read anymore.
     package static let transparencyKeyEnds = SystemChange { !$0.readsTransparencyKey.value }
 }

@@ -21,38 +21,47 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(nil, root: "<key>NSAllowArbitrary</key>\n<true/>"),
         check: .plist { facts, hits in
-            if facts.ats == nil {
-                for member in facts.subject.document.root.members ?? [] {
-                    report(member, [], among: [ATSKey.dictionary], &hits)
+            facts.eachKey { key in
+                guard let reading = KeyReading(key.member.key, at: key.level), reading.isMisspelled else { return }
+                let (member, meant) = (key.member, reading.meant)
+                let name = Spelling.trimmed(member.key)
+                var how: [String] = []
+                if name != member.key { how.append("it has a blank in front or behind") }
+                if name.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia) {
+                    how.append("it was one until \(ATSKey.arbitraryLoadsInMediaEnd)")
                 }
-            }
-            for member in facts.members where KeyPlacement.of(member.key, at: .global) == .unknown {
-                report(member, PlistFacts.atsPath, among: ATSDictionary.keys, &hits)
-            }
-            for entry in facts.exceptions {
-                for member in entry.members ?? [] where KeyPlacement.of(member.key, at: .exception) == .unknown {
-                    report(member, entry.path, among: ExceptionKeys.all + ExceptionKeys.legacy, &hits)
-                }
-            }
-            for entry in facts.pins {
-                for member in entry.members ?? [] where KeyPlacement.of(member.key, at: .pin) == .unknown {
-                    report(member, entry.path, among: PinKeys.all, &hits)
+                let why = how.isEmpty ? "" : " (\(how.joined(separator: ", and ")))"
+                let isThere =
+                    key.level != .root && !reading.isElsewhere
+                    && key.siblings.contains { $0.key.hasSameBytes(as: meant) }
+                if isThere {
+                    hits.report(
+                        member, key.path,
+                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. '\(meant)' is there already.",
+                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                } else if meant.hasSameBytes(as: ATSKey.arbitraryLoads), AppleBoolean.read(member.node) == true,
+                    let sibling = facts.arbitraryLoadsSiblings.first, facts.systems.allSupported(facts.readsSiblings)
+                {
+                    hits.report(
+                        member, key.path,
+                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. As '\(meant)' it would not count either, because \(sibling.key) is present.",
+                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                } else if reading.isElsewhere {
+                    hits.report(
+                        member, key.path,
+                        "'\(member.key)' is not a key of App Transport Security\(why), and it is \(key.place): it is never read. '\(meant)' is read \(reading.home).",
+                        fix: "Write \(meant), \(reading.home), if that is what the app needs.",
+                        edits: [.remove(member)],
+                        advice: facts.moving(key, as: meant).map { [Advice($0, .goes)] } ?? [])
+                } else {
+                    hits.report(
+                        member, key.path,
+                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. Did you mean '\(meant)'?",
+                        fix: "Rename it to \(meant), if that is what the app needs.",
+                        edits: [.rename(member, to: meant), .remove(member)],
+                        advice: [Advice([.rename(member, to: meant)], .goes)])
                 }
             }
         }
     )
-
-    private static func report(_ member: PlistMember, _ path: [String], among known: [String], _ hits: inout Hits) {
-        guard member.key.utf8.count > 4, let meant = Spelling.correction(of: member.key, among: known),
-            meant != member.key
-        else { return }
-        let how =
-            member.key.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia)
-            ? " (it was one until \(ATSKey.arbitraryLoadsInMediaEnd))" : ""
-        hits.report(
-            member, path + [member.key],
-            "'\(member.key)' is not a key of App Transport Security\(how) and is never read. Did you mean '\(meant)'?",
-            fix: "Rename it to \(meant), if that is what the app needs.",
-            edits: [.rename(member, to: meant), .remove(member)])
-    }
 }

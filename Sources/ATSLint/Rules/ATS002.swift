@@ -31,58 +31,80 @@ extension RuleCatalog {
                     let path = entry.path(member.key)
                     if ExceptionKeys.allBooleans.contains(member.key) {
                         checkBoolean(member, path, &hits)
-                    } else if ExceptionKeys.tlsVersions.contains(member.key)
-                        || member.key == ATSKey.exceptionNIAP
-                    {
+                    } else if ExceptionKeys.tlsVersions.contains(member.key) || member.key == ATSKey.exceptionNIAP {
                         checkString(member, path, &hits)
                     }
                 }
             }
             for entry in facts.pins {
                 if let member = entry.sub(ATSKey.includesSubdomains) {
-                    checkBoolean(member, entry.path(member.key), &hits)
+                    checkBoolean(member, entry.path(member.key), ofPins: true, &hits)
                 }
             }
         }
     )
 
-    private static func checkBoolean(_ member: PlistMember, _ path: [String], _ hits: inout Hits) {
+    /// - Parameter ofPins: whether the parser of pins reads it, which takes no number for a boolean.
+    private static func checkBoolean(_ member: PlistMember, _ path: [String], ofPins: Bool = false, _ hits: inout Hits)
+    {
+        let reads: Bool?
         switch member.node.value {
-        case .boolean, .integer(0), .integer(1): return
+        case .boolean: return
+        case .integer(let number) where !ofPins && (number == 0 || number == 1): return
+        case .integer, .real: reads = ofPins ? nil : AppleBoolean.read(member.node)
+        default: reads = nil
+        }
+        var words = "of type \(member.node.typeName)"
+        var meant: Bool?
+        switch member.node.value {
         case .integer(let number):
-            hits.report(
-                member, path,
-                "\(member.key) is the integer \(number), which counts as false: of all numbers only 1 is true.",
-                fix: "Write <true/> or <false/>.", edits: [.value(member, "<false/>")])
+            words = "the integer \(number)"
+            meant = [0: false, 1: true][number]
+        case .real(let number):
+            words = "the number \(number)"
+            meant = [0: false, 1: true][number]
         case .string(let text):
-            let meant: Bool? =
-                switch text.lowercased() {
+            words = "the string \"\(text.prefix(bytes: 40))\""
+            meant =
+                switch Spelling.trimmed(text).lowercased() {
                 case "yes", "true", "1", "y": true
                 case "no", "false", "0", "n": false
                 default: nil
                 }
-            if PlaceholderText.isIn(text) { return }
-            hits.report(
-                member, path,
-                "\(member.key) is the string \"\(text.prefix(bytes: 40))\", so it counts as absent: the switch must be a boolean.",
-                fix: meant.map { "Write <\($0)/>." } ?? "Write <true/> or <false/>.",
-                edits: (meant.map { [.value(member, "<\($0)/>")] } ?? []) + [.remove(member)])
-        default:
-            hits.report(
-                member, path,
-                "\(member.key) is of type \(member.node.typeName), so it counts as absent: the switch must be a boolean.",
-                fix: "Write <true/> or <false/>.", edits: [.remove(member)])
+            if PlaceholderText.isIn(text) {
+                hits.report(
+                    member, path,
+                    "\(member.key) is \(words), and what the build fills in stays a string, so it counts as absent: the switch must be a boolean.",
+                    fix: "Write <true/> or <false/>; a build setting cannot fill in a boolean.")
+                return
+            }
+        default: break
         }
+        if let reads {
+            hits.report(
+                member, path,
+                "\(member.key) is \(words), which counts as \(reads): of all numbers only 1 is true. Write it as a boolean.",
+                fix: "Write <\(reads)/>, which means the same.", severity: meant == nil ? nil : .note,
+                edits: [.value(member, "<\(reads)/>")], advice: [Advice([.value(member, "<\(reads)/>")], .sameLoads)])
+            return
+        }
+        hits.report(
+            member, path, "\(member.key) is \(words), so it counts as absent: the switch must be a boolean.",
+            fix: meant.map { "Write <\($0)/>." } ?? "Write <true/> or <false/>.",
+            edits: (meant.map { [.value(member, "<\($0)/>")] } ?? []) + [.remove(member)],
+            advice: meant.map { [Advice([.value(member, "<\($0)/>")], .goes)] } ?? [])
     }
 
     private static func checkString(_ member: PlistMember, _ path: [String], _ hits: inout Hits) {
         guard member.node.string == nil else { return }
-        var meant: TLSVersionName?
-        if case .real(let number) = member.node.value { meant = TLSVersionName.meant("\(number)") }
+        var right = member.key.hasSuffix(ATSKey.packageWord) ? HardeningLevel.recommended.rawValue : "TLSv1.3"
+        if case .real(let number) = member.node.value, let version = TLSVersionName.meant("\(number)") {
+            right = version.rawValue
+        }
         hits.report(
             member, path,
             "\(member.key) is of type \(member.node.typeName), so it counts as absent: the value must be a string.",
-            fix: "Write it as a string, for example <string>\((meant ?? .tls12).rawValue)</string>, or remove it.",
-            edits: [.remove(member)])
+            fix: "Write it as a string, for example <string>\(right)</string>, or remove it.",
+            edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
     }
 }

@@ -20,15 +20,6 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
-        check: .plist { facts, hits in
-            for entry in facts.allEntries where entry.host.kind == .url {
-                let host = entry.host.bareHost.lowercased()
-                hits.report(
-                    entry.member, entry.path,
-                    "The key '\(entry.key.prefix(bytes: 120))' is a URL or has a path. Keys are host names, so it matches nothing and is never read.",
-                    fix: host.isEmpty ? "Write only the host." : "Write '\(host)'.",
-                    edits: host.isEmpty ? [] : [.rename(entry.member, to: host)])
-            }
-        }
+        check: .plist { facts, hits in HostKeyFault.report("ATS005", facts, &hits) }
     )
 }

@@ -16,15 +16,6 @@ extension RuleCatalog {
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             host: "example.com"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "example.com"),
-        check: .plist { facts, hits in
-            for entry in facts.allEntries where entry.host.kind == .name && entry.host.isWildcard {
-                let parent = entry.host.bareHost.hasPrefix("*.") ? String(entry.host.bareHost.dropFirst(2)) : nil
-                hits.report(
-                    entry.member, entry.path,
-                    "The key '\(entry.key)' has a wildcard. An asterisk never matches, so the entry is never read.",
-                    fix: parent.map { "Write '\($0)' with NSIncludesSubdomains = true." }
-                        ?? "Write each host, or a parent domain with NSIncludesSubdomains = true.")
-            }
-        }
+        check: .plist { facts, hits in HostKeyFault.report("ATS006", facts, &hits) }
     )
 }

@@ -19,17 +19,6 @@ extension RuleCatalog {
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
                 + "<string>AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=</string></dict></array></dict>",
             host: "API.example.com"),
-        check: .plist { facts, hits in
-            // Pinned domains are compared without regard to case.
-            for entry in facts.exceptions where entry.host.isOneHost && entry.host.hasUppercase {
-                let right = entry.host.usualSpelling ?? entry.key.lowercased()
-                // A port in the key is a fault of its own.
-                let advised = entry.host.port == nil ? right : entry.host.bareHost.lowercased()
-                hits.report(
-                    entry.member, entry.path,
-                    "The key '\(entry.key)' has upper-case letters. Hosts are compared in lower case, so it matches nothing and is never read.",
-                    fix: "Write '\(advised)'.", edits: [.rename(entry.member, to: right)])
-            }
-        }
+        check: .plist { facts, hits in HostKeyFault.report("ATS007", facts, &hits) }
     )
 }

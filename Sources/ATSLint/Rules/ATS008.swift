@@ -18,14 +18,6 @@ extension RuleCatalog {
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
                 + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>",
             host: "api.example.com."),
-        check: .plist { facts, hits in
-            // Pinned domains are compared without the dot.
-            for entry in facts.exceptions where entry.host.hasTrailingDot {
-                hits.report(
-                    entry.member, entry.path,
-                    "The key '\(entry.key)' ends with a dot, so it covers only URLs whose host ends with a dot too.",
-                    fix: "Write '\(entry.key.dropLast().lowercased())'.")
-            }
-        }
+        check: .plist { facts, hits in HostKeyFault.report("ATS008", facts, &hits) }
     )
 }

@@ -22,51 +22,25 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "198.51.100.0/24"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
-            for entry in facts.allEntries {
-                let isOld = facts.subject.minimumOS?.isBefore(.addressKeys) ?? false
-                switch entry.host.kind {
-                case .malformedBlock:
-                    hits.report(
-                        entry.member, entry.path,
-                        "The key '\(entry.key)' is not a valid range of addresses, so it is never read.",
-                        fix:
-                            "Write a network and a prefix length, for example 198.51.100.0/24 (0 to 32) or 2001:db8::/32 (0 to 128)."
-                    )
-                case .address, .block:
-                    if isOld, let minimum = facts.subject.minimumOS {
-                        hits.report(
-                            entry.member, entry.path,
-                            "The key '\(entry.key)' is an address or a range. The app runs on \(minimum.name) too, where such keys are not read (they came with \(SystemChange.addressKeys.names)).",
-                            fix: "Use a host name, or expect the default rules on older systems.", severity: .warning)
-                    }
-                    if let sdk = facts.subject.sdk, let first = LinkedSDK.addressRule, sdk < first {
-                        hits.report(
-                            entry.member, entry.path,
-                            "The key '\(entry.key)' is an address or a range. The app is linked on SDK \(sdk); such keys are read in apps that are linked on \(first) or later (that older ones ignore them is inferred from Apple's words, not measured).",
-                            fix: "Build the app with a newer SDK, or use a host name.", severity: .warning)
-                    }
-                    if case .block(let range) = entry.host.kind, range.hadHostBits {
-                        let clean = entry.host.cleanBlock
-                        hits.report(
-                            entry.member, entry.path,
-                            "The key '\(entry.key)' has bits after its prefix of \(range.prefixLength); they are ignored.",
-                            fix: clean.map { "Write '\($0)'." } ?? "Clear the bits after the prefix.", severity: .note,
-                            edits: clean.map { [.rename(entry.member, to: $0)] } ?? [])
-                    }
-                    reportSpelling(entry, &hits)
-                case .name: reportSpelling(entry, &hits)
-                case .url: continue
+            HostKeyFault.report("ATS009", facts, &hits)
+            for entry in facts.exceptions where entry.host.isAddress {
+                let reads = facts.systems.profiles.map(\.readsAddressKeys.value)
+                let supported = facts.systems
+                guard !supported.allSupported(reads) else { continue }
+                let isDead = !supported.someSupported(reads)
+                let sdk = facts.subject.sdk.flatMap { sdk in LinkedSDK.addressRule.map { sdk < $0 } == true ? sdk : nil
                 }
+                let why =
+                    sdk.map {
+                        "The app is linked on SDK \($0); such keys are read in apps that are linked on 17 or later (that older ones ignore them is inferred from Apple's words, not measured)."
+                    }
+                    ?? "The app runs on \(facts.subject.minimumOS?.name ?? "older systems") too, where such keys are not read (they came with \(SystemChange.addressKeys.names))."
+                hits.report(
+                    entry.member, entry.path, "The key '\(entry.key)' is an address or a range. \(why)",
+                    fix: sdk == nil
+                        ? "Use a host name, or expect the default rules on older systems."
+                        : "Build the app with a newer SDK, or use a host name.", severity: isDead ? nil : .warning)
             }
         }
     )
-
-    private static func reportSpelling(_ entry: DomainEntry, _ hits: inout Hits) {
-        // Capitals are for ATS007.
-        guard let usual = entry.host.usualSpelling, !entry.host.hasUppercase else { return }
-        hits.report(
-            entry.member, entry.path,
-            "The key '\(entry.key)' matches only URLs that spell the address in this way; the usual one is '\(usual)'.",
-            fix: "Write '\(usual)'.", severity: .warning)
-    }
 }

@@ -20,34 +20,18 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         check: .plist { facts, hits in
-            for member in facts.subject.document.root.members ?? [] {
-                guard KeyPlacement.belongs(member.key) != nil else { continue }
-                misplaced(member, [], "at the top of the Info.plist", &hits)
-            }
-            for member in facts.members where KeyPlacement.of(member.key, at: .global) == .elsewhere {
-                misplaced(member, PlistFacts.atsPath, "directly in NSAppTransportSecurity", &hits)
-            }
-            for (container, entry) in facts.misplaced {
-                misplaced(entry.member, Array(entry.path.dropLast()), "among the hosts of \(container)", &hits)
-            }
-            for (entries, level, container) in [
-                (facts.exceptions, KeyPlacement.Level.exception, ATSKey.exceptionDomains),
-                (facts.pins, .pin, ATSKey.pinnedDomains),
-            ] {
-                for entry in entries {
-                    for member in entry.members ?? [] where KeyPlacement.of(member.key, at: level) == .elsewhere {
-                        misplaced(member, entry.path, "in the entry of a host of \(container)", &hits)
-                    }
-                }
+            facts.eachKey { key in
+                let member = key.member
+                // Pins outside their place are told by ATS026.
+                guard member.key != ATSKey.pinnedDomains, let reading = KeyReading(member.key, at: key.level),
+                    !reading.isMisspelled
+                else { return }
+                hits.report(
+                    member, key.path,
+                    "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home).",
+                    fix: "Move it: \(member.key) is read only \(reading.home).", edits: [.remove(member)],
+                    advice: facts.moving(key, as: member.key).map { [Advice($0, .goes)] } ?? [])
             }
         }
     )
-
-    private static func misplaced(_ member: PlistMember, _ path: [String], _ place: String, _ hits: inout Hits) {
-        // Pins outside their place are told by ATS026.
-        guard member.key != ATSKey.pinnedDomains, let home = KeyPlacement.belongs(member.key) else { return }
-        hits.report(
-            member, path + [member.key], "\(member.key) is \(place), where it is never read. It belongs \(home).",
-            fix: "Move it: \(member.key) is read only \(home).", edits: [.remove(member)])
-    }
 }

@@ -8,7 +8,7 @@ import PropertyLists
 extension RuleCatalog {
     static let ats011 = Rule(
         "ATS011",
-        .warning,
+        .error,
         "NSAllowsArbitraryLoads is dead because a newer global key is present.",
         reason: """
             Since \(SystemChange.globalKeys.names) NSAllowsArbitraryLoads is ignored as soon as NSAllowsArbitraryLoadsForMedia, \
@@ -23,23 +23,26 @@ extension RuleCatalog {
         notApplicable: Example(
             "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global(ATSKey.arbitraryLoads), facts.flag(member.key) == true,
-                let sibling = facts.arbitraryLoadsSiblings.first
-            else { return }
-            let others = facts.arbitraryLoadsSiblings.map(\.key).joined(separator: ", ")
-            if facts.reachesIOS9, let minimum = facts.subject.minimumOS {
+            let siblings = facts.arbitraryLoadsSiblings
+            guard let member = facts.global(ATSKey.arbitraryLoads), facts.flag(member.key) == true, !siblings.isEmpty
+            else {
+                return
+            }
+            let others = siblings.map(\.key).joined(separator: " and ")
+            let counts = facts.permits()
+            if facts.systems.someSupported(counts), let minimum = facts.subject.minimumOS {
                 hits.report(
                     member, facts.path(member.key),
-                    "NSAllowsArbitraryLoads is obeyed on systems before \(SystemChange.globalKeys.names) (the app supports \(minimum.name) and later) and ignored on later ones because of \(others).",
+                    "NSAllowsArbitraryLoads is obeyed\(facts.systems.words(counts) ?? "") (the app supports \(minimum.name) and later) and ignored on later systems because of \(others).",
                     fix: "Keep both while the app supports such systems.", severity: .note, trigger: member.key)
                 return
             }
+            let removals = siblings.map { TextEdit.remove($0) }
             hits.report(
                 member, facts.path(member.key),
-                "NSAllowsArbitraryLoads = true is ignored since \(SystemChange.globalKeys.names), because \(others) is present (its value does not matter). Hosts without an exception need full ATS.",
-                fix:
-                    "Remove NSAllowsArbitraryLoads, or remove \(sibling.key) if the app really needs loads from everywhere.",
-                edits: [.remove(member)], trigger: member.key)
+                "NSAllowsArbitraryLoads = true is ignored since \(SystemChange.globalKeys.names), because \(others) \(siblings.count == 1 ? "is" : "are") present (the value does not matter). It changes no load there.",
+                fix: "Remove NSAllowsArbitraryLoads; it counts only without \(others).", edits: [.remove(member)],
+                advice: [Advice([.remove(member)], .sameLoads), Advice(removals, .otherLoads)], trigger: member.key)
         }
     )
 }

@@ -21,10 +21,11 @@ extension RuleCatalog {
         notApplicable: Example(
             "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global(ATSKey.arbitraryLoads), facts.arbitraryLoadsInForce else { return }
+            let permits = facts.permits()
+            guard let member = facts.global(ATSKey.arbitraryLoads), facts.systems.someSupported(permits) else { return }
             hits.report(
                 member, facts.path(member.key),
-                "NSAllowsArbitraryLoads = true switches ATS off for every host that has no entry in NSExceptionDomains. App Review asks why.",
+                "NSAllowsArbitraryLoads = true switches ATS off\(facts.systems.words(permits) ?? "") for every host that has no entry in NSExceptionDomains. App Review asks why.",
                 fix:
                     "Remove it and give the hosts that need it an exception; 'sealward ats minimize' finds the smallest one.",
                 trigger: member.key)

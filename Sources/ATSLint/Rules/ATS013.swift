@@ -21,12 +21,13 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global(ATSKey.arbitraryLoadsForMedia), facts.flag(member.key) == true else {
-                return
-            }
+            let permits = facts.permits(.media)
+            guard let member = facts.global(ATSKey.arbitraryLoadsForMedia), facts.flag(member.key) == true,
+                facts.systems.someSupported(permits)
+            else { return }
             hits.report(
                 member, facts.path(member.key),
-                "NSAllowsArbitraryLoadsForMedia = true switches ATS off for media loaded by AVFoundation. App Review asks why.",
+                "\(member.key) = true switches ATS off for media loaded by AVFoundation. App Review asks why.",
                 fix: "Serve the media over HTTPS, or give their hosts an exception.", trigger: member.key)
         }
     )

@@ -20,12 +20,13 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            guard let member = facts.global(ATSKey.arbitraryLoadsInWebContent), facts.flag(member.key) == true else {
-                return
-            }
+            let permits = facts.permits(.web)
+            guard let member = facts.global(ATSKey.arbitraryLoadsInWebContent), facts.flag(member.key) == true,
+                facts.systems.someSupported(permits)
+            else { return }
             hits.report(
                 member, facts.path(member.key),
-                "NSAllowsArbitraryLoadsInWebContent = true switches ATS off for web views. App Review asks why.",
+                "\(member.key) = true switches ATS off for web views. App Review asks why.",
                 fix: "Remove it if the web views show only your own pages; a browser needs it.", trigger: member.key)
         }
     )

@@ -22,13 +22,19 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.allowsInsecureLoads {
                 guard let member = entry.sub(ATSKey.insecureHTTPLoads) else { continue }
+                // Where the key changes nothing, or all of the entry can go, another finding says so.
+                guard let effects = facts.effects(entry), facts.systems.someSupported(effects.permitsPlain),
+                    facts.localState(of: entry) != .unneeded
+                else {
+                    hits.ask(member, entry.path(member.key))
+                    continue
+                }
+                let below = facts.systems.someSupported(effects.decidesBelow) ? " and its subdomains" : ""
                 hits.report(
                     member, entry.path(member.key),
-                    entry.host.isDead
-                        ? "Plain HTTP to \(entry.key) is not allowed, because the key never matches; App Review asks about it anyway."
-                        : "Plain HTTP to \(entry.key)\(entry.includesSubdomains ? " and its subdomains" : "") is allowed. App Review asks why.",
+                    "Plain HTTP to \(entry.key)\(below) is allowed\(facts.systems.words(effects.permitsPlain) ?? ""). App Review asks why.",
                     fix:
-                        "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check' says whether the server is ready.",
+                        "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check \(entry.host.checkTarget)' says whether the server is ready.",
                     trigger: member.key)
             }
         }

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
+import TLSFacts
 
 extension RuleCatalog {
     static let ats017 = Rule(
@@ -20,14 +21,15 @@ extension RuleCatalog {
             "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions where entry.allowsInsecureLoads && !entry.isLocal && !entry.host.isDead {
-                guard let member = entry.sub(ATSKey.insecureHTTPLoads),
-                    entry.sub(ATSKey.minimumTLSVersion) == nil,
-                    entry.sub(ATSKey.forwardSecrecy) == nil
+            for entry in facts.exceptions where entry.allowsInsecureLoads {
+                guard let member = entry.sub(ATSKey.insecureHTTPLoads), entry.sub(ATSKey.minimumTLSVersion) == nil,
+                    entry.sub(ATSKey.forwardSecrecy) == nil, let effects = facts.effects(entry),
+                    facts.systems.someSupported(effects.permitsPlain), facts.localState(of: entry) == .notLocal,
+                    effects.secure(where: { $0.minimum >= .tls12 && $0.suites == .ats }) == effects.decides
                 else { continue }
                 hits.report(
                     member, entry.path(member.key),
-                    "This allows http:// to \(entry.key). Over https:// TLS 1.2 and forward secrecy stay required, and a self-signed certificate also needs code in the app that accepts it.",
+                    "Over https:// TLS 1.2 and forward secrecy stay required, and a self-signed certificate also needs code in the app that accepts it.",
                     fix:
                         "If https:// is what fails, find the cause with 'sealward ats check \(entry.host.checkTarget)'."
                 )

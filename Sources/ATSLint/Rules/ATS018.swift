@@ -8,7 +8,7 @@ import PropertyLists
 extension RuleCatalog {
     static let ats018 = Rule(
         "ATS018",
-        .warning,
+        .error,
         "A legacy key of 2015 is used.",
         reason: """
             NSTemporaryException... was in the beta of iOS 9 alone and never documented for a release; NSThirdPartyException... comes from a technical note \
@@ -28,11 +28,18 @@ extension RuleCatalog {
                     let suffix = ExceptionKeys.suffixes.first { member.key.hasSuffix($0) } ?? ""
                     let modern = "NSException" + suffix
                     let loosens = loosens(member, suffix)
+                    let isThere = entry.sub(modern) != nil
+                    // Systems before the published evaluator may have obeyed them.
+                    let isMild = !loosens || isThere || facts.subject.minimumOS?.isBefore(.builtInExceptions) == true
                     hits.report(
                         member, entry.path(member.key),
-                        "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the current key.",
-                        fix: "Rename it to \(modern) if the exception is still needed; otherwise remove it.",
-                        edits: loosens ? [] : [.remove(member)],
+                        "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the current key\(isThere ? " and is there too" : "").",
+                        fix: isThere
+                            ? "Remove it."
+                            : "Rename it to \(modern) if the exception is still needed; otherwise remove it.",
+                        severity: isMild ? .warning : nil, edits: loosens ? [] : [.remove(member)],
+                        advice: [Advice([.remove(member)], .sameLoads)]
+                            + (isThere ? [] : [Advice([.rename(member, to: modern)], .goes)]),
                         trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil)
                 }
             }

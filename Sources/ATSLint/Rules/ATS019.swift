@@ -25,7 +25,7 @@ extension RuleCatalog {
                     hits.report(
                         member, entry.path(member.key),
                         "\(member.key) never existed: no system reads it. The key for plain HTTP is NSExceptionAllowsInsecureHTTPLoads.",
-                        fix: "Remove it.", edits: [.remove(member)])
+                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
                 }
             }
         }

@@ -36,8 +36,8 @@ extension RuleCatalog {
                 }
                 hits.report(
                     member, entry.path(member.key),
-                    "NSRequiresCertificateTransparency is obsolete and no longer read: Certificate Transparency is required of every publicly trusted certificate.",
-                    fix: "Remove it.", edits: [.remove(member)])
+                    "NSRequiresCertificateTransparency is obsolete and no longer read since \(SystemChange.transparencyKeyEnds.names): Certificate Transparency is required of every publicly trusted certificate.",
+                    fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
             }
         }
     )

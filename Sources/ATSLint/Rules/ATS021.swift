@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
+import TLSFacts
 
 extension RuleCatalog {
     static let ats021 = Rule(
@@ -20,11 +21,15 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSExceptionDomains</key>\n<dict/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.flag(ATSKey.forwardSecrecy) == false {
-                guard let member = entry.sub(ATSKey.forwardSecrecy) else { continue }
+                guard let member = entry.sub(ATSKey.forwardSecrecy),
+                    let offers = facts.effects(entry)?.secure(where: \.offersRSAKeyExchange),
+                    facts.systems.someSupported(offers)
+                else { continue }
                 hits.report(
                     member, entry.path(member.key),
-                    "\(entry.key) may use RSA key exchange without forward secrecy; according to the documentation the certificate's key length is not checked either.",
-                    fix: "Enable ECDHE suites on the server and remove the key.")
+                    "\(entry.key) may use RSA key exchange without forward secrecy\(facts.systems.words(offers) ?? ""); according to the documentation the certificate's key length is not checked either.",
+                    fix: "Enable ECDHE suites on the server and remove the key.",
+                    advice: [Advice([.remove(member)], .otherLoads)])
             }
         }
     )

@@ -8,7 +8,7 @@ import PropertyLists
 extension RuleCatalog {
     static let ats023 = Rule(
         "ATS023",
-        .warning,
+        .error,
         "An exception for a local host is unnecessary, or blocks it.",
         reason: """
             Since \(SystemChange.globalKeys.names) ATS exempts names without a dot, .local names and loopback addresses. \
@@ -22,27 +22,69 @@ extension RuleCatalog {
             "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost",
             root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         check: .plist { facts, hits in
-            guard !facts.reachesIOS9 else { return }
-            for entry in facts.exceptions where entry.isLocal && !entry.host.isDead {
-                let legacyLoosens = (entry.members ?? []).contains {
-                    ExceptionKeys.legacy.contains($0.key) && $0.key.hasSuffix("HTTPLoads")
-                        && AppleBoolean.read($0.node) == true
+            for entry in facts.exceptions where entry.host.isLocal {
+                let state = facts.localState(of: entry)
+                guard state == .unneeded || state == .blocks, let effects = facts.effects(entry) else { continue }
+                let removal = TextEdit.remove(entry.member)
+                if state == .unneeded {
+                    hits.add(
+                        Hit(
+                            severity: .warning, keyPath: entry.path, offset: entry.member.keyRange.lowerBound,
+                            message:
+                                "\(entry.key) is local and needs no exception\(facts.systems.words(facts.isLocal(effects)) ?? ""): plain HTTP to it is allowed without the entry.",
+                            fix: "Remove the entry.", advice: [Advice([removal], .asManyLoads)], isWhole: true))
+                    continue
                 }
-                if entry.allowsInsecureLoads {
-                    let needed = facts.flag(ATSKey.localNetworking) == false
-                    if needed { continue }
-                    hits.report(
-                        entry.member, entry.path,
-                        "\(entry.key) is local and needs no exception since \(SystemChange.globalKeys.names).",
-                        fix: "Remove the entry.")
-                } else {
-                    let hint = legacyLoosens ? " (its legacy key is not read)" : ""
-                    hits.report(
-                        entry.member, entry.path,
-                        "\(entry.key) is a local host and needs no exception; this entry blocks plain HTTP to it\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true.",
-                        fix: "Remove the entry, unless you mean to block the host.")
-                }
+                // An entry that means to allow what it blocks.
+                let wish = (entry.members ?? []).first { facts.meansPlainHTTP($0) }
+                let hint = wish.map { " (its \($0.key) is not read)" } ?? ""
+                hits.add(
+                    Hit(
+                        severity: wish == nil ? .warning : .error, keyPath: entry.path,
+                        offset: entry.member.keyRange.lowerBound,
+                        message:
+                            "\(entry.key) is a local host. This entry blocks plain HTTP to it\(facts.systems.words(facts.blocked(effects)) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
+                        fix: wish == nil ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
+                        advice: [Advice([removal], .asManyLoads)], isWhole: wish != nil))
             }
         }
     )
+}
+
+extension PlistFacts {
+    /// What an exception does to a host that is local without it.
+    enum LocalState {
+        /// The host is not local, or the dictionary says that local hosts are none.
+        case notLocal
+        /// Some load is lost without the entry.
+        case needed
+        /// Every load that the entry permits is permitted without it.
+        case unneeded
+        /// The entry blocks plain HTTP that is permitted without it.
+        case blocks
+    }
+
+    func localState(of entry: DomainEntry) -> LocalState {
+        guard entry.host.isLocal, let effects = effects(entry), systems.someSupported(isLocal(effects)) else {
+            return .notLocal
+        }
+        if systems.someSupported(blocked(effects)) { return .blocks }
+        return losesNothing(effects) { $0.exceptions[entry.key] = nil } ? .unneeded : .needed
+    }
+
+    /// In which eras the host of an entry is local without it.
+    fileprivate func isLocal(_ effects: EntryEffects) -> [Bool] { without(effects).map { $0.source == .local } }
+
+    /// In which eras an entry blocks plain HTTP that is permitted without it.
+    fileprivate func blocked(_ effects: EntryEffects) -> [Bool] {
+        zip(effects.plain, without(effects)).map { !$0.isPermitted && $1.isPermitted && $1.source == .local }
+    }
+
+    /// Whether a key that is not read was meant to allow plain HTTP.
+    fileprivate func meansPlainHTTP(_ member: PlistMember) -> Bool {
+        let meant = KeyReading(member.key, at: .exception)?.meant ?? member.key
+        guard meant.hasSuffix("InsecureHTTPLoads") else { return false }
+        if let flag = AppleBoolean.read(member.node) { return flag }
+        return ["yes", "true", "1"].contains(member.node.string?.lowercased())
+    }
 }

@@ -19,12 +19,15 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         check: .plist { facts, hits in
             guard let member = facts.global(ATSKey.localNetworking), facts.flag(member.key) == false else { return }
-            let other =
-                facts.flag(ATSKey.arbitraryLoads) == true ? " It also makes NSAllowsArbitraryLoads dead." : ""
+            let with = facts.general("printer.local")
+            let without = facts.general("printer.local") { $0.localNetworking = nil }
+            let blocks = zip(with, without).map { !$0.isPermitted && $1.isPermitted }
+            guard facts.systems.someSupported(blocks) else { return }
             hits.report(
                 member, facts.path(member.key),
-                "NSAllowsLocalNetworking = false blocks plain HTTP to localhost, .local names and local addresses, which are exempt without the key.\(other)",
-                fix: "Remove the key, unless you mean to block them.")
+                "NSAllowsLocalNetworking = false blocks plain HTTP to local hosts without an entry (names without a dot, .local names, local addresses)\(facts.systems.words(blocks) ?? ""); without the key they are exempt.",
+                fix: "Remove the key, unless you mean to block them.",
+                advice: [Advice([.remove(member)], .otherLoads)])
         }
     )
 }

@@ -22,12 +22,21 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "100.64.0.0/10"),
         notApplicable: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "198.51.100.7"),
         check: .plist { facts, hits in
-            guard let carrierNAT, !facts.exceptions.contains(where: { $0.host.covers(carrierNAT) }) else { return }
+            // Where everything is allowed, or the systems take every address as local, there is nothing to add.
+            let blocked = zip(facts.systems.profiles, facts.general("100.64.7.7")).map {
+                !$0.facts.obeysOnlyArbitraryLoads.value && !$1.isPermitted
+            }
+            guard let carrierNAT, facts.systems.someSupported(blocked),
+                !facts.exceptions.contains(where: { $0.host.covers(carrierNAT) })
+            else { return }
+            let since = facts.systems.words(blocked) ?? ""
             for entry in facts.exceptions where entry.host.isInside(carrierNAT) {
                 hits.report(
                     entry.member, entry.path,
-                    "\(entry.key) is in 100.64.0.0/10 (VPN, carrier NAT), which counts as external. The exception covers this part only, and such addresses change.",
-                    fix: "Name the whole range '100.64.0.0/10' if the app must reach any of its hosts.")
+                    "\(entry.key) is in 100.64.0.0/10 (VPN, carrier NAT), which counts as external\(since). The exception covers this part only, and such addresses change.",
+                    fix: "Name the whole range '100.64.0.0/10' if the app must reach any of its hosts.",
+                    advice: facts.exceptions.count(where: { $0.host.isInside(carrierNAT) }) == 1
+                        ? [Advice([.rename(entry.member, to: "100.64.0.0/10")], .goes)] : [])
             }
             for entry in facts.exceptions
             where entry.allowsInsecureLoads && entry.host.kind == .name
@@ -35,7 +44,7 @@ extension RuleCatalog {
             {
                 hits.report(
                     entry.member, entry.path,
-                    "\(entry.key) covers names only. Hosts of the same VPN that are reached by address are in 100.64.0.0/10, which counts as external and stays blocked.",
+                    "\(entry.key) covers names only. Hosts of the same VPN that are reached by address are in 100.64.0.0/10, which counts as external and stays blocked\(since).",
                     fix: "Add '100.64.0.0/10' if the app loads by address too.")
             }
             let coversAll = privateBlocks.allSatisfy { block in
@@ -44,7 +53,7 @@ extension RuleCatalog {
             if coversAll, let member = facts.exceptionsMember {
                 hits.report(
                     member, facts.path(member.key),
-                    "All private networks are named, but not 100.64.0.0/10 (VPN, carrier NAT), which counts as external and stays blocked.",
+                    "All private networks are named, but not 100.64.0.0/10 (VPN, carrier NAT), which counts as external and stays blocked\(since).",
                     fix: "Add '100.64.0.0/10' if the app must reach hosts of a VPN.")
             }
         }

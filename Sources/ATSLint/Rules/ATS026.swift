@@ -32,7 +32,7 @@ extension RuleCatalog {
                     "NSPinnedDomains is of type \(member.node.typeName) and is ignored: nothing is pinned. It must be a dictionary of hosts.",
                     fix: "Write a dictionary with a dictionary for each host.")
             }
-            for entry in facts.pins { PinCheck.entry(entry, &hits) }
+            for entry in facts.pins { PinCheck.entry(entry, facts, &hits) }
         }
     )
 }

@@ -20,18 +20,22 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions where !entry.host.isDead && !entry.isLocal {
-                guard let members = entry.members else { continue }
-                if facts.arbitraryLoadsInForce, !entry.allowsInsecureLoads {
+            for entry in facts.exceptions {
+                guard let effects = facts.effects(entry), let members = entry.members else { continue }
+                let restores = zip(effects.plain, facts.without(effects)).map {
+                    !$0.isPermitted && $1.isPermitted && $1.source == .global
+                }
+                if facts.systems.someSupported(restores) {
                     hits.report(
                         entry.member, entry.path,
-                        "NSAllowsArbitraryLoads turns ATS off, and this entry turns it back on for \(entry.key): plain HTTP to it is blocked.",
-                        fix: "Nothing to do if that is intended; otherwise remove the entry.")
-                } else if members.isEmpty, !facts.arbitraryLoadsInForce {
+                        "NSAllowsArbitraryLoads turns ATS off, and this entry turns it back on for \(entry.key): plain HTTP to it is blocked\(facts.systems.words(restores) ?? "").",
+                        fix: "Nothing to do if that is intended; otherwise remove the entry.",
+                        advice: [Advice([.remove(entry.member)], .otherLoads)])
+                } else if members.isEmpty, facts.changesNothing(effects, { $0.exceptions[entry.key] = nil }) {
                     hits.report(
                         entry.member, entry.path,
-                        "The entry of \(entry.key) is empty: the host keeps the default rules, and no global key affects it.",
-                        fix: "Remove it, unless it shields the host from a parent's entry or a global key.")
+                        "The entry of \(entry.key) is empty and changes nothing: the host keeps the default rules without it too.",
+                        fix: "Remove it.", advice: [Advice([.remove(entry.member)], .sameLoads)])
                 }
             }
         }

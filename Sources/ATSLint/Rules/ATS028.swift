@@ -18,9 +18,9 @@ extension RuleCatalog {
             host: "example.co.uk"),
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>", host: "co.uk"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions
-            where entry.host.kind == .name && entry.includesSubdomains && !entry.host.isDead {
-                guard entry.host.isTopLevel || SharedSuffixes.all.contains(entry.host.labels.joined(separator: "."))
+            for entry in facts.exceptions where entry.host.kind == .name && entry.includesSubdomains {
+                guard entry.host.isTopLevel || SharedSuffixes.all.contains(entry.host.labels.joined(separator: ".")),
+                    let effects = facts.effects(entry), facts.systems.someSupported(effects.decidesBelow)
                 else { continue }
                 hits.report(
                     entry.member, entry.path,

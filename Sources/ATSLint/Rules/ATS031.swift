@@ -25,10 +25,10 @@ extension RuleCatalog {
             guard facts.flag(ATSKey.arbitraryLoads) != true else { return }
             for entry in facts.exceptions {
                 if let (member, version) = entry.minimumVersion, version == .tls12 {
-                    report(member, entry, "TLS 1.2 is the minimum without it", &hits)
+                    report(member, entry, "the minimum is the same without it", &hits)
                 }
                 if let member = entry.sub(ATSKey.forwardSecrecy), AppleBoolean.read(member.node) == true {
-                    report(member, entry, "forward secrecy is required without it", &hits)
+                    report(member, entry, "nothing changes without it", &hits)
                 }
             }
         }
@@ -37,6 +37,7 @@ extension RuleCatalog {
     private static func report(_ member: PlistMember, _ entry: DomainEntry, _ why: String, _ hits: inout Hits) {
         hits.report(
             member, entry.path(member.key), "\(member.key) repeats the default: \(why).", fix: "Remove it.",
-            edits: [.remove(member)] + (entry.members?.count == 1 ? [.remove(entry.member)] : []))
+            edits: [.remove(member)] + (entry.members?.count == 1 ? [.remove(entry.member)] : []),
+            advice: [Advice([.remove(member)], .sameLoads)])
     }
 }

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
+import TLSFacts
 
 extension RuleCatalog {
     static let ats033 = Rule(
@@ -21,16 +22,21 @@ extension RuleCatalog {
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
-            let minimum = facts.subject.minimumOS.flatMap { $0.isBefore(.tls13Minimum) ? $0 : nil }
-            let old =
-                minimum.map {
-                    " On systems before \(SystemChange.tls13Minimum.names) (the app supports \($0.name) and later) loads with this minimum failed, or it had no effect."
-                } ?? ""
+            let failing = facts.systems.profiles.map {
+                $0.facts.supportsTLS13.value && !$0.facts.supportsTLS13Minimum.value
+            }
             for entry in facts.exceptions {
-                guard let (member, version) = entry.minimumVersion, version == .tls13 else { continue }
+                guard let (member, version) = entry.minimumVersion, version == .tls13,
+                    let requires = facts.effects(entry)?.secure(where: { $0.minimum == .tls13 }),
+                    facts.systems.someSupported(requires)
+                else { continue }
+                let old =
+                    facts.systems.someSupported(zip(requires, failing).map { $0 && $1 })
+                    ? " On systems before \(SystemChange.tls13Minimum.names) loads with this minimum failed, or it had no effect."
+                    : ""
                 hits.report(
                     member, entry.path(member.key),
-                    "\(entry.key) must speak TLS 1.3; a server that supports only TLS 1.2 is cut off.\(old)",
+                    "\(entry.key) must speak TLS 1.3\(facts.systems.words(requires) ?? ""); a server that supports only TLS 1.2 is cut off.\(old)",
                     fix: "Check the server with 'sealward ats check \(entry.host.checkTarget)' before you ship.")
             }
         }

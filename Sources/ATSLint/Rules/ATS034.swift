@@ -17,7 +17,11 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(nil, root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"),
         check: .plist { facts, hits in
+            // A key that was meant for the dictionary is an error of its own.
             guard facts.ats == nil, facts.subject.role != .framework,
+                !(facts.subject.document.root.members ?? []).contains(where: {
+                    KeyReading($0.key, at: .root) != nil
+                }),
                 facts.subject.sdk?.isBeforeTransportSecurity != true
             else { return }
             let place: String
@@ -28,7 +32,7 @@ extension RuleCatalog {
                     "in \(facts.subject.path); the build generates the Info.plist (GENERATE_INFOPLIST_FILE) and no list of the project adds the key"
             case .search(let files):
                 place =
-                    "in \(files) files under \(facts.subject.path), none of which is an Info.plist (build and dependency folders are not searched)"
+                    "in the \(files == 1 ? "one file" : "\(files) files") under \(facts.subject.path), \(files == 1 ? "which is no" : "none of which is an") Info.plist (build and dependency folders are not searched)"
             }
             hits.report(
                 facts.subject.document.root, PlistFacts.atsPath,

@@ -17,34 +17,25 @@ extension RuleCatalog {
         passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(nil, root: "<key>MyOwnKey</key>\n<true/>"),
         check: .plist { facts, hits in
-            for member in facts.members where KeyPlacement.of(member.key, at: .global) == .unknown {
-                report(member, PlistFacts.atsPath, ATSDictionary.keys, &hits)
-            }
-            for entry in facts.exceptions {
-                for member in entry.members ?? [] where KeyPlacement.of(member.key, at: .exception) == .unknown {
-                    report(member, entry.path, ExceptionKeys.all + ExceptionKeys.legacy, &hits)
-                }
-            }
-            for entry in facts.pins {
-                for member in entry.members ?? [] where KeyPlacement.of(member.key, at: .pin) == .unknown {
-                    report(member, entry.path, PinKeys.all, &hits)
+            facts.eachKey { key in
+                let member = key.member
+                guard key.level != .root, !PlaceholderText.isIn(member.key),
+                    !KeyReading.isRead(member.key, at: key.level),
+                    KeyReading(member.key, at: key.level) == nil
+                else { return }
+                let isHost = key.level == .global && HostKey(member.key).labelCount > 1 && member.node.members != nil
+                let name = member.key.prefix(bytes: 120)
+                if isHost {
+                    hits.report(
+                        member, key.path,
+                        "'\(name)' is not a key that is read here; the system ignores it. It looks like a host.",
+                        fix: "Move it into NSExceptionDomains: hosts belong there.")
+                } else {
+                    hits.report(
+                        member, key.path, "'\(name)' is not a key that is read here; the system ignores it.",
+                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
                 }
             }
         }
     )
-
-    private static func report(_ member: PlistMember, _ path: [String], _ known: [String], _ hits: inout Hits) {
-        // A near miss is told by ATS001.
-        guard member.key.utf8.count <= 4 || Spelling.correction(of: member.key, among: known) == nil else { return }
-        let place =
-            if path == PlistFacts.atsPath, HostKey(member.key).labelCount > 1, member.node.members != nil {
-                " It looks like a host; hosts belong in NSExceptionDomains."
-            } else {
-                ""
-            }
-        hits.report(
-            member, path + [member.key],
-            "'\(member.key.prefix(bytes: 120))' is not a key that is read here; the system ignores it.\(place)",
-            fix: "Remove it.", edits: place.isEmpty ? [.remove(member)] : [])
-    }
 }

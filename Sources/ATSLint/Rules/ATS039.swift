@@ -28,18 +28,25 @@ extension RuleCatalog {
             "<key>NSAllowsArbitraryLoads</key>\n<false/>", root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         check: .plist { facts, hits in
             guard let minimum = facts.subject.minimumOS else { return }
-            if facts.reachesIOS9 {
-                for member in facts.members
-                where ATSDictionary.overridingKeys.contains(member.key) && AppleBoolean.read(member.node) == true
-                    && facts.flag(ATSKey.arbitraryLoads) != true
-                {
-                    hits.report(
-                        member, facts.path(member.key),
-                        "\(member.key) is not read before \(SystemChange.globalKeys.names); the app supports \(minimum.name) and later, and such loads are blocked there.",
-                        fix: "Raise the minimum system, or expect blocked loads there.")
+            for (key, loader, host) in [
+                (ATSKey.localNetworking, Loader.urlsession, "printer.local"),
+                (ATSKey.arbitraryLoadsForMedia, .media, PlistFacts.anyHost),
+                (ATSKey.arbitraryLoadsInWebContent, .web, PlistFacts.anyHost),
+            ] {
+                guard let member = facts.global(key), facts.flag(key) == true else { continue }
+                let blocked = zip(facts.systems.profiles, facts.general(host, loader)).map {
+                    $0.facts.obeysOnlyArbitraryLoads.value && !$1.isPermitted
                 }
+                guard facts.systems.someSupported(blocked) else { continue }
+                hits.report(
+                    member, facts.path(member.key),
+                    "\(member.key) is not read before \(SystemChange.globalKeys.names); the app supports \(minimum.name) and later, and such loads are blocked there.",
+                    fix:
+                        "Add NSAllowsArbitraryLoads = true, which only those systems obey beside this key, or raise the minimum system."
+                )
             }
-            if minimum.isBefore(.pins), let member = facts.pinsMember {
+            let pinned = facts.systems.profiles.map(\.facts.readsPins.value)
+            if !facts.systems.allSupported(pinned), let member = facts.pinsMember {
                 hits.report(
                     member, facts.path(member.key),
                     "NSPinnedDomains is not read before \(SystemChange.pins.names); the app supports \(minimum.name) and later, and nothing is pinned there.",

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
+import TLSFacts
 
 extension RuleCatalog {
     static let ats041 = Rule(
@@ -22,7 +23,10 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, facts.subject.sdk.map({ $0 < first }) ?? true else { return }
             for entry in facts.exceptions {
-                guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
+                guard let (member, version) = entry.minimumVersion, version < .tls12,
+                    let effects = facts.effects(entry),
+                    facts.systems.someSupported(effects.secure { $0.minimum <= version.version })
+                else { continue }
                 hits.report(
                     member, entry.path(member.key),
                     "As soon as the app is linked on SDK \(first) or later\(facts.subject.sdk.map { " (today it is \($0))" } ?? ""), this exception has no effect on iOS 26, macOS 26 and later: they do not speak \(version.rawValue) then.",

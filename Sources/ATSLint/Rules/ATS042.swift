@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
+import TLSFacts
 
 extension RuleCatalog {
     static let ats042 = Rule(
@@ -22,10 +23,14 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions
             where entry.allowsInsecureLoads && entry.flag(ATSKey.forwardSecrecy) == false {
-                guard let member = entry.sub(ATSKey.forwardSecrecy) else { continue }
+                guard let member = entry.sub(ATSKey.forwardSecrecy),
+                    let lifts = facts.effects(entry)?.secure(where: { $0.suites == .system && $0.offersRSAKeyExchange }
+                    ),
+                    facts.systems.someSupported(lifts)
+                else { continue }
                 hits.report(
                     member, entry.path(member.key),
-                    "Together with NSExceptionAllowsInsecureHTTPLoads = true this lifts the limit on cipher suites for \(entry.key) altogether.",
+                    "Together with NSExceptionAllowsInsecureHTTPLoads = true this lifts the limit on cipher suites for \(entry.key) altogether\(facts.systems.words(lifts) ?? "").",
                     fix: "Keep only the one that the server needs.")
             }
         }

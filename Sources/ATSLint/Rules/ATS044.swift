@@ -25,18 +25,18 @@ extension RuleCatalog {
         ),
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         check: .plist { facts, hits in
-            let parents = facts.exceptions.filter { $0.includesSubdomains && $0.host.kind == .name && !$0.host.isDead }
+            let parents = facts.exceptions.filter { $0.includesSubdomains && $0.host.kind == .name && $0.fault == nil }
             guard !parents.isEmpty else { return }
             let byName = Dictionary(parents.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
-            for entry in facts.exceptions where entry.host.kind == .name && !entry.host.isDead && entry.members != nil {
-                // No host has more than 255 bytes, so longer keys match none; a name begins with a label.
-                guard entry.key.utf8.count <= 255 else { continue }
+            for entry in facts.exceptions where entry.host.kind == .name {
+                guard let effects = facts.effects(entry) else { continue }
                 var name = Substring(entry.key)
                 while let dot = name.utf8.firstIndex(of: 0x2E) {
                     name = name[name.utf8.index(after: dot)...]
                     guard name.utf8.first != 0x2E, let parent = byName[UTF8Key(String(name))] else { continue }
                     let missing = parent.loosenings.subtracting(entry.loosenings)
-                    if !missing.isEmpty {
+                    let change: (inout ATSDictionary) -> Void = { $0.exceptions[entry.key] = nil }
+                    if !missing.isEmpty, !facts.changesNothing(effects, change) {
                         hits.report(
                             entry.member, entry.path,
                             "\(entry.key) does not inherit \(missing.sorted().joined(separator: ", ")) from \(parent.key): the nearest entry decides alone.",

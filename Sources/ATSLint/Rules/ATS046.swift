@@ -4,11 +4,12 @@
 import AppTransportSecurity
 import Findings
 import PropertyLists
+import TLSFacts
 
 extension RuleCatalog {
     static let ats046 = Rule(
         "ATS046",
-        .warning,
+        .error,
         "An exception for TLS 1.0 or 1.1 has no effect in an app that is linked on 26 or later.",
         reason: """
             On iOS 26 and macOS 26 and later, URLSession of apps that are linked on 26 or later speaks at least TLS 1.2. ATS accepts the exception, but \
@@ -27,20 +28,27 @@ extension RuleCatalog {
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.0</string>",
             root: "<key>DTSDKName</key>\n<string>iphoneos18.5</string>"),
         check: .plist { facts, hits in
-            guard let first = LinkedSDK.stackMinimum, let sdk = facts.subject.sdk, sdk >= first else { return }
-            let minimum = facts.subject.minimumOS
-            let runsOnOlder = minimum?.isBefore(.stackMinimum) ?? true
             for entry in facts.exceptions {
-                guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
-                let older =
-                    runsOnOlder
-                    ? " On \(minimum.map { "\($0.name) and other " } ?? "")older systems it still works." : ""
+                guard let (member, version) = entry.minimumVersion, version < .tls12, let effects = facts.effects(entry)
+                else { continue }
+                let limited = zip(facts.systems.profiles, effects.secure { $0.minimum > version.version }).map {
+                    $1 && $0.stackMinimum.value > version.version
+                }
+                let speaks = effects.secure { $0.minimum <= version.version }
+                let isDead = !facts.systems.someSupported(speaks)
+                // Without a known SDK ATS041 speaks of the next one.
+                guard facts.systems.someSupported(limited), facts.subject.sdk != nil || isDead else { continue }
+                let app =
+                    facts.subject.sdk.map { "The app is linked on SDK \($0), so" }
+                    ?? "In an app that is linked on 26 or later"
+                let older = isDead ? "" : " It still works\(facts.systems.words(speaks) ?? "")."
                 hits.report(
                     member, entry.path(member.key),
-                    "The app is linked on SDK \(sdk), so on iOS 26, macOS 26 and later this exception has no effect: ATS accepts \(version.rawValue) for \(entry.key), but the network stack does not speak it.\(older)",
+                    "\(app) this exception has no effect\(facts.systems.words(limited) ?? ""): ATS accepts \(version.rawValue) for \(entry.key), but the network stack does not speak it.\(older)",
                     fix:
-                        "Enable TLS 1.2 or 1.3 on the server and remove the key, or set tlsMinimumSupportedProtocolVersion in the app's code."
-                )
+                        "Enable TLS 1.2 or 1.3 on the server and remove the key, or set tlsMinimumSupportedProtocolVersion in the app's code.",
+                    severity: isDead && facts.subject.sdk != nil ? nil : .warning,
+                    advice: isDead ? [Advice([.remove(member)], .sameLoads)] : [])
             }
         }
     )

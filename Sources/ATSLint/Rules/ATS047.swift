@@ -20,20 +20,6 @@ extension RuleCatalog {
         passes: .domain(
             "<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "xn--bcher-kva.example"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        check: .plist { facts, hits in
-            for entry in facts.allEntries where entry.host.isForeign {
-                guard let ascii = HostName.ascii(entry.key), !ascii.hasSameBytes(as: entry.key) else {
-                    hits.report(
-                        entry.member, entry.path,
-                        "The key '\(entry.key)' is not a host name, so it matches nothing and is never read.",
-                        fix: "Write the host as it appears in the URL, without spaces or other extra characters.")
-                    continue
-                }
-                hits.report(
-                    entry.member, entry.path,
-                    "The key '\(entry.key)' is not in ASCII. Loads of that host request '\(ascii)', so the key matches nothing and is never read.",
-                    fix: "Write '\(ascii)'.", edits: [.rename(entry.member, to: ascii)])
-            }
-        }
+        check: .plist { facts, hits in HostKeyFault.report("ATS047", facts, &hits) }
     )
 }

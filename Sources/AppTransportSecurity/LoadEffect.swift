@@ -1,0 +1,155 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+package import TLSFacts
+
+/// What a dictionary does to one load on one system. Two that are equal end every load alike, whatever the server.
+package struct LoadEffect: Sendable, Equatable {
+    /// What is known before any connection.
+    package let verdict: URLDecision.Verdict
+    /// The oldest version that may be negotiated.
+    package let minimum: TLSVersion
+    /// Which suites are offered.
+    package let suites: TransportRequirements.SuitePolicy
+    /// Which rules certificates are judged by.
+    package let trust: TransportRequirements.ServerTrust
+    /// Whether app code may accept a certificate that trust evaluation refused.
+    package let delegateMayAccept: Bool
+    /// Whether the sizes of keys are judged.
+    package let judgesKeySize: Bool
+    /// Whether the connection is hardened.
+    package let isHardened: Bool
+    /// Whether an entry asks for signed certificate timestamps.
+    package let requiresTransparency: Bool
+    /// The pins of the host.
+    package let pins: PinSet?
+    /// Which kind of rule decided; not part of the comparison.
+    package let source: DecidingRule.Source
+
+    init(_ decision: URLDecision) {
+        let requirements = decision.requirements
+        verdict = decision.verdict
+        minimum = requirements.effectiveMinimum
+        suites = requirements.suitePolicy
+        trust = requirements.serverTrust
+        delegateMayAccept = requirements.delegateMayAccept
+        judgesKeySize = requirements.judgesKeySize
+        isHardened = requirements.isHardened
+        requiresTransparency = requirements.entryRequiresTransparency
+        pins = requirements.pins
+        source = decision.rule.source
+    }
+
+    package static func == (left: LoadEffect, right: LoadEffect) -> Bool {
+        left.permitsAsMuch(as: right) && right.permitsAsMuch(as: left)
+    }
+
+    /// Whether the load may go ahead over cleartext, or be tried over TLS.
+    package var isPermitted: Bool { verdict != .blocked }
+
+    /// Whether RSA key exchange may be negotiated.
+    package var offersRSAKeyExchange: Bool { suites != .ats && !isHardened && minimum < .tls13 }
+
+    /// Whether every load that the other permits is permitted too, whatever the server.
+    package func permitsAsMuch(as other: LoadEffect) -> Bool {
+        (isPermitted || !other.isPermitted) && minimum <= other.minimum && suites.rank >= other.suites.rank
+            && (trust == .default || other.trust == .ats) && (delegateMayAccept || !other.delegateMayAccept)
+            && (!judgesKeySize || other.judgesKeySize) && (!isHardened || other.isHardened)
+            && (!requiresTransparency || other.requiresTransparency) && PinSet.accepts(pins, asMuchAs: other.pins)
+    }
+}
+
+extension TransportRequirements.SuitePolicy {
+    /// The more suites, the higher.
+    package var rank: Int {
+        switch self {
+        case .ats: 0
+        case .atsPlusRSA: 1
+        case .system: 2
+        }
+    }
+}
+
+extension PinSet {
+    /// Whether no certificate can match: a list is there, and none of its pins is a SHA-256.
+    package var refusesEverything: Bool {
+        [authorities, leaves].contains { list in list.map { !$0.contains { $0.count == 32 } } ?? false }
+    }
+
+    /// Whether pins accept every chain that others accept; nil accepts all.
+    package static func accepts(_ pins: PinSet?, asMuchAs other: PinSet?) -> Bool {
+        func accepts(_ list: Set<[UInt8]>?, _ other: Set<[UInt8]>?) -> Bool {
+            guard let list else { return true }
+            guard let other else { return false }
+            return other.isSubset(of: list)
+        }
+        return accepts(pins?.authorities, other?.authorities) && accepts(pins?.leaves, other?.leaves)
+    }
+}
+
+/// The part of a dictionary that can decide about some loads, on the systems of an app: what ``ATSPolicy`` answers, era by era.
+package struct LoadScope: Sendable {
+    /// The dictionary, without entries that cannot decide.
+    package let dictionary: ATSDictionary
+    private let systems: AppSystems
+    private let policies: [ATSPolicy]
+
+    init(_ dictionary: ATSDictionary, _ systems: AppSystems) {
+        self.dictionary = dictionary
+        self.systems = systems
+        policies = systems.profiles.map { ATSPolicy(dictionary: dictionary, profile: $0) }
+    }
+
+    /// What happens to a load, by era.
+    package func effects(_ url: LoadURL, loader: Loader = .urlsession) -> [LoadEffect] {
+        policies.map { LoadEffect($0.decide(url, loader: loader)) }
+    }
+
+    /// In which eras an entry of NSExceptionDomains decides about a load.
+    package func decides(_ key: String, _ url: LoadURL) -> [Bool] {
+        policies.map { policy in
+            let rule = policy.decide(url).rule
+            return rule.source == .exception && rule.key?.hasSameBytes(as: "\(ATSKey.exceptionDomains).\(key)") == true
+        }
+    }
+
+    /// The same with another dictionary.
+    package func changing(_ change: (inout ATSDictionary) -> Void) -> LoadScope {
+        var changed = dictionary
+        change(&changed)
+        return LoadScope(changed, systems)
+    }
+}
+
+/// Takes the part out of a dictionary that can decide about a load, whatever the size of the rest.
+package struct LoadScopes: Sendable {
+    private let dictionary: ATSDictionary
+    private let systems: AppSystems
+    private let exceptions: ExceptionKeys
+    private let pins: [UTF8Key: [PinnedDomain]]
+
+    /// The dictionary of an app on its systems.
+    package init(_ dictionary: ATSDictionary, _ systems: AppSystems) {
+        self.dictionary = dictionary
+        self.systems = systems
+        exceptions = ExceptionKeys(dictionary)
+        pins = Dictionary(grouping: dictionary.pinnedDomains) { UTF8Key($0.domain) }
+    }
+
+    /// What decides about these loads; of none, what decides about every host without an entry.
+    package func about(_ urls: [LoadURL]) -> LoadScope {
+        var part = ATSDictionary()
+        for (_, path) in ATSDictionary.flags { part[keyPath: path] = dictionary[keyPath: path] }
+        part.hardening = dictionary.hardening
+        var names: Set<UTF8Key> = []
+        for url in urls {
+            for key in exceptions.about(url) { part.exceptions[key] = dictionary.exceptions[key] }
+            for name in url.host.lowercased().selfAndParents.prefix(2) {
+                names.insert(UTF8Key(name.utf8.last == 0x2E ? String(name.dropLast()) : name))
+            }
+        }
+        part.pinnedDomains = names.sorted().flatMap { pins[$0] ?? [] }
+        return LoadScope(part, systems)
+    }
+}
