@@ -288,7 +288,9 @@ let package = Package(
         tests(of: "PropertyLists", ["Findings"]),
         tests(of: "Reporting", ["StrictJSON", "Findings"]),
         tests(of: "AppTransportSecurity", ["PropertyLists", "TLSFacts", "Findings"]),
-        tests(of: "ATSLint", ["AppBundles", "AppTransportSecurity", "PropertyLists", "StrictJSON", "Findings"]),
+        tests(
+            of: "ATSLint",
+            ["AppBundles", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "Findings"]),
         tests(of: "AppAttest", ["Bounds", "DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
         tests(of: "AppAttestClient", ["DeviceSimulator", "sealward", .crypto]),
         tests(of: "DeviceCheckBits", ["Findings"]),

@@ -26,6 +26,8 @@ struct EntryEffects: Sendable {
     }
 
     let key: String
+    /// The key for people; of a range, also that narrower entries are in it.
+    let name: String
     /// Loads of the host, of `zz.` below it, and of `zz.zz.`; of a range, of one address in it.
     let loads: [Load]
     /// In which eras the entry decides about the host.
@@ -53,6 +55,8 @@ struct EntryEffects: Sendable {
         let (load, decides) = tried.first { $0.1.contains(true) } ?? (first, tried[0].1)
         let below = host.kind == .name ? ["zz.", "zz.zz."].compactMap { Load(host: $0 + host.text) } : []
         key = host.text
+        let isPierced = host.isRange && decides.contains(true) && tried.contains { $0.1 != decides }
+        name = isPierced ? "\(host.text) (apart from narrower entries)" : host.text
         loads = [load] + below
         self.decides = decides
         let scope = scopes.about([load.plain])
@@ -131,7 +135,10 @@ extension PlistFacts {
         let scope = scopes.about(effects.loads.map(\.plain))
         let changed = scope.changing(change)
         return effects.loads.flatMap { [$0.plain, $0.secure] }.allSatisfy { url in
-            systems.allSupported(zip(scope.effects(url), changed.effects(url)).map(holds))
+            [.urlsession, .web, .media].allSatisfy { loader in
+                systems.allSupported(
+                    zip(scope.effects(url, loader: loader), changed.effects(url, loader: loader)).map(holds))
+            }
         }
     }
 

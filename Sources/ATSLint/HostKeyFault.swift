@@ -91,6 +91,9 @@ struct HostKeyFault: Sendable, Equatable {
         "matches no load and is never read: " + reasons.map(\.words).joined(separator: "; ")
     }
 
+    /// Whether the key matches nothing.
+    var isDead: Bool { words.contains("is never read") }
+
     /// Reports the keys whose fault is one of this rule.
     static func report(_ rule: String, _ facts: PlistFacts, _ hits: inout Hits) {
         for entry in facts.allEntries {
@@ -107,6 +110,9 @@ struct HostKeyFault: Sendable, Equatable {
             if let right = fault.right {
                 if facts.hasEntry(right, beside: entry) {
                     fix = "Remove it: '\(right)' has an entry of its own, and one key can be there only once."
+                    advice = [Advice([.remove(entry.member)], fault.isDead ? .sameLoads : .goes)]
+                } else if fault.isDead, facts.needsNone(right, entry) {
+                    fix = "Remove the entry: '\(right)' is local and needs none."
                     advice = [Advice([.remove(entry.member)], .sameLoads)]
                 } else if fault.coversSubdomains {
                     fix = "Write '\(right)' with NSIncludesSubdomains = true."
@@ -120,6 +126,17 @@ struct HostKeyFault: Sendable, Equatable {
                 entry.member, entry.path, "The key '\(entry.key.prefix(bytes: 120))' \(fault.words).", fix: fix,
                 severity: fault.severity, edits: rule == "ATS006" || rule == "ATS008" ? [] : edits, advice: advice)
         }
+    }
+}
+
+extension PlistFacts {
+    /// Whether an entry that allows plain HTTP could go, because the host that it means is local.
+    fileprivate func needsNone(_ host: String, _ entry: DomainEntry) -> Bool {
+        guard HostKey(host).isLocal, (entry.members ?? []).contains(where: meansPlainHTTP),
+            let load = EntryEffects.Load(host: host)
+        else { return false }
+        return systems.allSupported(
+            scopes.about([load.plain]).effects(load.plain).map { $0.isPermitted && $0.source == .local })
     }
 }
 

@@ -65,8 +65,11 @@ struct KeyReading {
     /// Whether a member that stands where hosts must is a key of ATS, misspelled ones included.
     static func isKey(_ member: PlistMember) -> Bool {
         guard mayBeMeant(member.key), !PlaceholderText.isIn(member.key) else { return false }
-        if belongs(member.key) != nil { return true }
-        return member.node.members == nil && KeyReading(member.key, at: .root) != nil
+        // A dictionary is the entry of a host, unless the key is one whose value is a dictionary.
+        guard member.node.members == nil else {
+            return [ATSKey.exceptionDomains, ATSKey.pinnedDomains].contains(member.key)
+        }
+        return KeyReading(member.key, at: .root) != nil
     }
 
     /// Whether a text may be a key at all, by its first letters and its length: most texts that are asked about are none.
@@ -119,6 +122,13 @@ extension PlistFacts {
             let place = "in the entry of a host of \(entry.isPin ? ATSKey.pinnedDomains : ATSKey.exceptionDomains)"
             hand(entry.members ?? [], entry.path, entry.isPin ? .pin : .exception, place)
         }
+    }
+
+    /// Whether a key, once it is read, makes NSAllowsArbitraryLoads = true dead.
+    func cancels(_ meant: String, _ member: PlistMember) -> Bool {
+        ATSDictionary.overridingKeys.contains(meant) && flag(ATSKey.arbitraryLoads) == true
+            && arbitraryLoadsSiblings.isEmpty
+            && (AppleBoolean.read(member.node) != nil || member.node.string != nil)
     }
 
     /// Moves a key of the Info.plist into the dictionary, under its right name; nil for other keys, and in a binary list.

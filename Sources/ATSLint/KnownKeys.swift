@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Findings
+import PropertyLists
 
 /// The keys of one exception.
 enum ExceptionKeys {
@@ -73,6 +74,22 @@ enum Spelling {
             if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
         }
         return best?.key
+    }
+
+    /// What value a key takes, in words; nil if it has one already.
+    static func valueToWrite(_ key: String, _ node: PlistNode) -> String? {
+        if ATSDictionary.booleanKeys.contains(key) || ExceptionKeys.allBooleans.contains(key) {
+            if case .boolean = node.value { return nil }
+            return "<true/> or <false/>"
+        }
+        if ExceptionKeys.tlsVersions.contains(key) {
+            return node.string.flatMap(TLSVersionName.init(rawValue:)) == nil ? "TLSv1.0, TLSv1.1 or TLSv1.3" : nil
+        }
+        if key.hasSuffix(ATSKey.packageWord) {
+            return node.string.flatMap(HardeningLevel.init(rawValue:)) == nil ? "none, FCP_v2.1 or recommended" : nil
+        }
+        if PinKeys.identities.contains(key) { return node.elements == nil ? "an array of pins" : nil }
+        return node.members == nil ? "a dictionary" : nil
     }
 
     /// A text without blanks and invisible characters around it.

@@ -80,7 +80,7 @@ enum PinCheck {
             hits.report(
                 list, path, "\(list.key) of \(entry.key) is empty and adds no pin.",
                 fix: "Add a pin, or remove the list.",
-                severity: .warning, advice: [Advice([.remove(list)], .sameLoads)])
+                severity: .warning)
         }
         var valid: Set<String> = []
         for (index, element) in elements.enumerated() {
@@ -112,7 +112,7 @@ enum PinCheck {
                     member, place + [member.key],
                     "\"\(text.prefix(bytes: 60))\" is a pin as other tools write it, and this pin of \(entry.key) matches nothing. Here the value is the base64 of the SHA-256 alone.",
                     fix: "Write <string>\(right)</string>.",
-                    advice: [Advice([.value(member, "<string>\(right)</string>")], .otherLoads)])
+                    advice: [Advice([.value(member, "<string>\(right)</string>")], .goes)])
                 continue
             }
             guard let count else {

@@ -37,7 +37,7 @@ enum LintFixtures {
     }
 
     static func rules(_ results: [LintResult]) -> [String: Int] {
-        Dictionary(results.flatMap(\.findings).map { ($0.finding.rule, 1) }, uniquingKeysWith: +)
+        Dictionary(results.flatMap(\.findings).flatMap(\.rules).map { ($0, 1) }, uniquingKeysWith: +)
     }
 
     static func lint(ats: String, root: String = "") throws -> LintResult {

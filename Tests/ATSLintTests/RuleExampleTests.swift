@@ -49,7 +49,7 @@ import Testing
     @Test func rulesWithoutAFixOfferNone() throws {
         for rule in RuleCatalog.all where rule.fixDescription == nil {
             for finding in try LintFixtures.results(rule.fires).flatMap(\.findings)
-            where finding.finding.rule == rule.id {
+            where finding.rules == [rule.id] {
                 #expect(finding.edits.isEmpty, "\(rule.id)")
             }
         }
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func severitiesAreThoseOfTheCatalogue() {
-        let errors = [1, 2, 3, 4, 5, 6, 7, 9, 10, 19, 26, 32]
+        let errors = [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 18, 19, 23, 26, 32]
         let notes = [17, 22, 27, 31, 33]
         for number in 1...33 {
             let id = "ATS0" + (number < 10 ? "0\(number)" : "\(number)")

@@ -31,6 +31,7 @@ extension RuleCatalog {
                     how.append("it was one until \(ATSKey.arbitraryLoadsInMediaEnd)")
                 }
                 let why = how.isEmpty ? "" : " (\(how.joined(separator: ", and ")))"
+                let value = Spelling.valueToWrite(meant, member.node).map { " with \($0)" } ?? ""
                 let isThere =
                     key.level != .root && !reading.isElsewhere
                     && key.siblings.contains { $0.key.hasSameBytes(as: meant) }
@@ -46,20 +47,26 @@ extension RuleCatalog {
                         member, key.path,
                         "'\(member.key)' is not a key of App Transport Security\(why) and is never read. As '\(meant)' it would not count either, because \(sibling.key) is present.",
                         fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                } else if facts.cancels(meant, member) {
+                    hits.report(
+                        member, key.path,
+                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. '\(meant)', which it resembles, would cancel NSAllowsArbitraryLoads = true.",
+                        fix: "Remove it, or remove NSAllowsArbitraryLoads and write \(meant), \(reading.home).",
+                        edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
                 } else if reading.isElsewhere {
                     hits.report(
                         member, key.path,
                         "'\(member.key)' is not a key of App Transport Security\(why), and it is \(key.place): it is never read. '\(meant)' is read \(reading.home).",
-                        fix: "Write \(meant), \(reading.home), if that is what the app needs.",
+                        fix: "Write \(meant)\(value), \(reading.home), if that is what the app needs.",
                         edits: [.remove(member)],
-                        advice: facts.moving(key, as: meant).map { [Advice($0, .goes)] } ?? [])
+                        advice: value.isEmpty ? facts.moving(key, as: meant).map { [Advice($0, .goes)] } ?? [] : [])
                 } else {
                     hits.report(
                         member, key.path,
                         "'\(member.key)' is not a key of App Transport Security\(why) and is never read. Did you mean '\(meant)'?",
-                        fix: "Rename it to \(meant), if that is what the app needs.",
+                        fix: "Rename it to \(meant)\(value), if that is what the app needs.",
                         edits: [.rename(member, to: meant), .remove(member)],
-                        advice: [Advice([.rename(member, to: meant)], .goes)])
+                        advice: value.isEmpty ? [Advice([.rename(member, to: meant)], .goes)] : [])
                 }
             }
         }

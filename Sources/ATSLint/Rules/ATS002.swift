@@ -21,7 +21,7 @@ extension RuleCatalog {
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             for member in facts.members where ATSDictionary.booleanKeys.contains(member.key) {
-                checkBoolean(member, facts.path(member.key), &hits)
+                checkBoolean(member, facts.path(member.key), facts, &hits)
             }
             if let member = facts.global(ATSKey.requiresNIAP) {
                 checkString(member, facts.path(member.key), &hits)
@@ -30,7 +30,7 @@ extension RuleCatalog {
                 for member in entry.members ?? [] {
                     let path = entry.path(member.key)
                     if ExceptionKeys.allBooleans.contains(member.key) {
-                        checkBoolean(member, path, &hits)
+                        checkBoolean(member, path, facts, &hits)
                     } else if ExceptionKeys.tlsVersions.contains(member.key) || member.key == ATSKey.exceptionNIAP {
                         checkString(member, path, &hits)
                     }
@@ -38,15 +38,16 @@ extension RuleCatalog {
             }
             for entry in facts.pins {
                 if let member = entry.sub(ATSKey.includesSubdomains) {
-                    checkBoolean(member, entry.path(member.key), ofPins: true, &hits)
+                    checkBoolean(member, entry.path(member.key), facts, ofPins: true, &hits)
                 }
             }
         }
     )
 
     /// - Parameter ofPins: whether the parser of pins reads it, which takes no number for a boolean.
-    private static func checkBoolean(_ member: PlistMember, _ path: [String], ofPins: Bool = false, _ hits: inout Hits)
-    {
+    private static func checkBoolean(
+        _ member: PlistMember, _ path: [String], _ facts: PlistFacts, ofPins: Bool = false, _ hits: inout Hits
+    ) {
         let reads: Bool?
         switch member.node.value {
         case .boolean: return
@@ -88,8 +89,17 @@ extension RuleCatalog {
                 edits: [.value(member, "<\(reads)/>")], advice: [Advice([.value(member, "<\(reads)/>")], .sameLoads)])
             return
         }
+        let absent = "\(member.key) is \(words), so it counts as absent: the switch must be a boolean."
+        if facts.cancels(member.key, member), path.count == 2 {
+            hits.report(
+                member, path, "\(absent) As one it would cancel NSAllowsArbitraryLoads = true.",
+                fix:
+                    "Remove it, or remove NSAllowsArbitraryLoads and write \(meant.map { "<\($0)/>" } ?? "<true/> or <false/>").",
+                edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+            return
+        }
         hits.report(
-            member, path, "\(member.key) is \(words), so it counts as absent: the switch must be a boolean.",
+            member, path, absent,
             fix: meant.map { "Write <\($0)/>." } ?? "Write <true/> or <false/>.",
             edits: (meant.map { [.value(member, "<\($0)/>")] } ?? []) + [.remove(member)],
             advice: meant.map { [Advice([.value(member, "<\($0)/>")], .goes)] } ?? [])

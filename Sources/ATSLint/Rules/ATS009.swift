@@ -23,7 +23,7 @@ extension RuleCatalog {
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             HostKeyFault.report("ATS009", facts, &hits)
-            for entry in facts.exceptions where entry.host.isAddress {
+            for entry in facts.exceptions where HostKey(entry.fault?.right ?? entry.key).isAddress {
                 let reads = facts.systems.profiles.map(\.readsAddressKeys.value)
                 let supported = facts.systems
                 guard !supported.allSupported(reads) else { continue }

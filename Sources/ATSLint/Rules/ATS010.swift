@@ -26,6 +26,14 @@ extension RuleCatalog {
                 guard member.key != ATSKey.pinnedDomains, let reading = KeyReading(member.key, at: key.level),
                     !reading.isMisspelled
                 else { return }
+                if facts.cancels(member.key, member) {
+                    hits.report(
+                        member, key.path,
+                        "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home), and there it would cancel NSAllowsArbitraryLoads = true.",
+                        fix: "Remove it, or remove NSAllowsArbitraryLoads and move it.", edits: [.remove(member)],
+                        advice: [Advice([.remove(member)], .sameLoads)])
+                    return
+                }
                 hits.report(
                     member, key.path,
                     "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home).",

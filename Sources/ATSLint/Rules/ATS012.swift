@@ -26,8 +26,9 @@ extension RuleCatalog {
             hits.report(
                 member, facts.path(member.key),
                 "NSAllowsArbitraryLoads = true switches ATS off\(facts.systems.words(permits) ?? "") for every host that has no entry in NSExceptionDomains. App Review asks why.",
-                fix:
-                    "Remove it and give the hosts that need it an exception; 'sealward ats minimize' finds the smallest one.",
+                fix: !facts.arbitraryLoadsSiblings.isEmpty
+                    ? "Keep both while the app supports such systems."
+                    : "Remove it and give the hosts that need it an exception; 'sealward ats minimize' finds the smallest one.",
                 trigger: member.key)
         }
     )

@@ -32,7 +32,7 @@ extension RuleCatalog {
                 let below = facts.systems.someSupported(effects.decidesBelow) ? " and its subdomains" : ""
                 hits.report(
                     member, entry.path(member.key),
-                    "Plain HTTP to \(entry.key)\(below) is allowed\(facts.systems.words(effects.permitsPlain) ?? ""). App Review asks why.",
+                    "Plain HTTP to \(effects.name)\(below) is allowed\(facts.systems.words(effects.permitsPlain) ?? ""). App Review asks why.",
                     fix:
                         "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check \(entry.host.checkTarget)' says whether the server is ready.",
                     trigger: member.key)

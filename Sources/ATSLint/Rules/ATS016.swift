@@ -22,14 +22,15 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
-                let speaks = facts.effects(entry)?.secure { $0.minimum <= version.version } ?? []
-                guard facts.systems.someSupported(speaks) else {
+                let effects = facts.effects(entry)
+                let speaks = effects?.secure { $0.minimum <= version.version } ?? []
+                guard let effects, facts.systems.someSupported(speaks) else {
                     hits.ask(member, entry.path(member.key))
                     continue
                 }
                 hits.report(
                     member, entry.path(member.key),
-                    "\(entry.key) may speak \(version.rawValue)\(facts.systems.words(speaks) ?? ""), which is below TLS 1.2. App Review asks why.",
+                    "\(effects.name) may speak \(version.rawValue)\(facts.systems.words(speaks) ?? ""), which is below TLS 1.2. App Review asks why.",
                     fix: "Enable TLS 1.2 or 1.3 on the server and remove the key.",
                     advice: [Advice([.remove(member)], .otherLoads)], trigger: member.key)
             }

@@ -22,12 +22,14 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.flag(ATSKey.forwardSecrecy) == false {
                 guard let member = entry.sub(ATSKey.forwardSecrecy),
-                    let offers = facts.effects(entry)?.secure(where: \.offersRSAKeyExchange),
-                    facts.systems.someSupported(offers)
+                    let effects = facts.effects(entry)
+                else { continue }
+                let offers = effects.secure(where: \.offersRSAKeyExchange)
+                guard facts.systems.someSupported(offers)
                 else { continue }
                 hits.report(
                     member, entry.path(member.key),
-                    "\(entry.key) may use RSA key exchange without forward secrecy\(facts.systems.words(offers) ?? ""); according to the documentation the certificate's key length is not checked either.",
+                    "\(effects.name) may use RSA key exchange without forward secrecy\(facts.systems.words(offers) ?? ""); according to the documentation the certificate's key length is not checked either.",
                     fix: "Enable ECDHE suites on the server and remove the key.",
                     advice: [Advice([.remove(member)], .otherLoads)])
             }

@@ -37,6 +37,7 @@ extension RuleCatalog {
                 }
                 // An entry that means to allow what it blocks.
                 let wish = (entry.members ?? []).first { facts.meansPlainHTTP($0) }
+                let isFree = facts.losesNothing(effects) { $0.exceptions[entry.key] = nil }
                 let hint = wish.map { " (its \($0.key) is not read)" } ?? ""
                 hits.add(
                     Hit(
@@ -44,8 +45,11 @@ extension RuleCatalog {
                         offset: entry.member.keyRange.lowerBound,
                         message:
                             "\(entry.key) is a local host. This entry blocks plain HTTP to it\(facts.systems.words(facts.blocked(effects)) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
-                        fix: wish == nil ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
-                        advice: [Advice([removal], .asManyLoads)], isWhole: wish != nil))
+                        fix: !isFree
+                            ? "Set NSExceptionAllowsInsecureHTTPLoads = true: older systems need the entry."
+                            : wish == nil
+                                ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
+                        advice: isFree ? [Advice([removal], .asManyLoads)] : [], isWhole: wish != nil && isFree))
             }
         }
     )
@@ -81,7 +85,7 @@ extension PlistFacts {
     }
 
     /// Whether a key that is not read was meant to allow plain HTTP.
-    fileprivate func meansPlainHTTP(_ member: PlistMember) -> Bool {
+    func meansPlainHTTP(_ member: PlistMember) -> Bool {
         let meant = KeyReading(member.key, at: .exception)?.meant ?? member.key
         guard meant.hasSuffix("InsecureHTTPLoads") else { return false }
         if let flag = AppleBoolean.read(member.node) { return flag }

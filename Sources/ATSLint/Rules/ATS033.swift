@@ -27,16 +27,17 @@ extension RuleCatalog {
             }
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version == .tls13,
-                    let requires = facts.effects(entry)?.secure(where: { $0.minimum == .tls13 }),
-                    facts.systems.someSupported(requires)
+                    let effects = facts.effects(entry)
                 else { continue }
+                let requires = effects.secure { $0.minimum == .tls13 }
+                guard facts.systems.someSupported(requires) else { continue }
                 let old =
                     facts.systems.someSupported(zip(requires, failing).map { $0 && $1 })
                     ? " On systems before \(SystemChange.tls13Minimum.names) loads with this minimum failed, or it had no effect."
                     : ""
                 hits.report(
                     member, entry.path(member.key),
-                    "\(entry.key) must speak TLS 1.3\(facts.systems.words(requires) ?? ""); a server that supports only TLS 1.2 is cut off.\(old)",
+                    "\(effects.name) must speak TLS 1.3\(facts.systems.words(requires) ?? ""); a server that supports only TLS 1.2 is cut off.\(old)",
                     fix: "Check the server with 'sealward ats check \(entry.host.checkTarget)' before you ship.")
             }
         }
