@@ -123,7 +123,8 @@ public enum Linter {
         var places: [UTF8Key: Int] = [:]
         let wholes = Set(sorted.filter(\.hit.isWhole).map { UTF8Key($0.hit.keyPath.joined(separator: "\u{0}")) })
         for found in sorted {
-            if !wholes.isEmpty, found.hit.keyPath.count == 4, severity(found) < .error,
+            if !wholes.isEmpty, found.hit.keyPath.count == 4,
+                severity(found) < .error || heads[found.rule].id == RuleCatalog.ats018.id,
                 wholes.contains(UTF8Key(found.hit.keyPath.dropLast().joined(separator: "\u{0}")))
             {
                 continue

@@ -5,7 +5,7 @@ import AppTransportSecurity
 package import Findings
 package import PropertyLists
 
-/// Fixes what can be fixed safely: an edit makes its finding go away, adds none, and loosens nothing. All other bytes stay as they were.
+/// Fixes what can be fixed safely: an edit makes its finding go away, adds none but notes, and loosens nothing. All other bytes stay as they were.
 package struct PlistFixer {
     /// What was done about one finding.
     package struct Step: Sendable {
@@ -63,7 +63,7 @@ package struct PlistFixer {
     private static func attempt(
         _ finding: LintFinding, _ subject: LintSubject, _ before: LintResult, read: ([UInt8]) -> PlistDocument?
     ) -> (LintSubject, LintResult, TextEdit)? {
-        let oldCounts = counts(before)
+        let (oldCounts, oldFaults) = (counts(before), counts(before, atLeast: .warning))
         // What the build fills in stays as it is, whatever it becomes.
         let placeholders = PlaceholderText.all(in: subject.document.root)
         for edit in finding.edits {
@@ -72,16 +72,19 @@ package struct PlistFixer {
             else { continue }
             let next = subject.with(document)
             let result = Linter.lint(next)
-            let newCounts = counts(result)
+            let (newCounts, newFaults) = (counts(result), counts(result, atLeast: .warning))
             let isGone = finding.rules.contains { newCounts[$0, default: 0] < oldCounts[$0, default: 0] }
-            let addsNone = newCounts.allSatisfy { $0.value <= oldCounts[$0.key, default: 0] }
+            // Notes say what a key does that now is read.
+            let addsNone = newFaults.allSatisfy { $0.value <= oldFaults[$0.key, default: 0] }
             if isGone, addsNone, PolicyDifference(old: subject, new: next).isEmpty { return (next, result, edit) }
         }
         return nil
     }
 
-    private static func counts(_ result: LintResult) -> [String: Int] {
-        Dictionary(result.findings.flatMap(\.rules).map { ($0, 1) }, uniquingKeysWith: +)
+    /// How many findings have a part of each rule.
+    private static func counts(_ result: LintResult, atLeast severity: Severity = .note) -> [String: Int] {
+        let findings = result.findings.filter { $0.finding.severity >= severity }
+        return Dictionary(findings.flatMap(\.rules).map { ($0, 1) }, uniquingKeysWith: +)
     }
 
     private static func words(_ edit: TextEdit) -> String {

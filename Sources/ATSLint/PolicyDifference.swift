@@ -149,6 +149,8 @@ struct ProbeHost: Sendable {
                     insert(range.base.description)
                 } else {
                     insert(key)
+                    // No URL has a host below an address.
+                    if IPAddress(key) != nil { continue }
                     if entry.includesSubdomains { insert("subdomain.\(key)") }
                     insert("other.\(key)")
                 }

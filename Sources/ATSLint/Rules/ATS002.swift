@@ -90,6 +90,14 @@ extension RuleCatalog {
             return
         }
         let absent = "\(member.key) is \(words), so it counts as absent: the switch must be a boolean."
+        if member.key.hasSameBytes(as: ATSKey.arbitraryLoads), meant == true, path.count == 2,
+            let sibling = facts.arbitraryLoadsSiblings.first, facts.systems.allSupported(facts.readsSiblings)
+        {
+            hits.report(
+                member, path, "\(absent) As one it would not count either, because \(sibling.key) is present.",
+                fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+            return
+        }
         if facts.cancels(member.key, member), path.count == 2 {
             hits.report(
                 member, path, "\(absent) As one it would cancel NSAllowsArbitraryLoads = true.",

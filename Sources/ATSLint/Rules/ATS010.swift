@@ -26,6 +26,7 @@ extension RuleCatalog {
                 guard member.key != ATSKey.pinnedDomains, let reading = KeyReading(member.key, at: key.level),
                     !reading.isMisspelled
                 else { return }
+                let value = Spelling.valueToWrite(member.key, member.node).map { " with \($0)" } ?? ""
                 if facts.cancels(member.key, member) {
                     hits.report(
                         member, key.path,
@@ -37,8 +38,8 @@ extension RuleCatalog {
                 hits.report(
                     member, key.path,
                     "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home).",
-                    fix: "Move it: \(member.key) is read only \(reading.home).", edits: [.remove(member)],
-                    advice: facts.moving(key, as: member.key).map { [Advice($0, .goes)] } ?? [])
+                    fix: "Move it: \(member.key)\(value) is read only \(reading.home).", edits: [.remove(member)],
+                    advice: value.isEmpty ? facts.moving(key, as: member.key).map { [Advice($0, .goes)] } ?? [] : [])
             }
         }
     )

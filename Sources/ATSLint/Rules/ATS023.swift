@@ -36,9 +36,9 @@ extension RuleCatalog {
                     continue
                 }
                 // An entry that means to allow what it blocks.
-                let wish = (entry.members ?? []).first { facts.meansPlainHTTP($0) }
+                let wish = (entry.members ?? []).filter(facts.meansPlainHTTP).map(\.key).min()
                 let isFree = facts.losesNothing(effects) { $0.exceptions[entry.key] = nil }
-                let hint = wish.map { " (its \($0.key) is not read)" } ?? ""
+                let hint = wish.map { " (its \($0) is not read)" } ?? ""
                 hits.add(
                     Hit(
                         severity: wish == nil ? .warning : .error, keyPath: entry.path,
