@@ -94,9 +94,6 @@ extension OSProfile {
     /// Every profile, oldest first, iOS before macOS, what a file added after those, `published` last.
     public static var all: [OSProfile] { added.isEmpty ? known + [published] : known + added + [published] }
 
-    /// The newest release of macOS that the table has.
-    package static var newestMacOS: OSProfile { known.last ?? standard }
-
     /// The ids that there are, for a line of help.
     package static let range: String = ["ios", "macos"].map { family in
         let ids = known.map(\.id).filter { $0.hasPrefix(family) }

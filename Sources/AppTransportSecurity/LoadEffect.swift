@@ -72,11 +72,6 @@ extension TransportRequirements.SuitePolicy {
 }
 
 extension PinSet {
-    /// Whether no certificate can match: a list is there, and none of its pins is a SHA-256.
-    package var refusesEverything: Bool {
-        [authorities, leaves].contains { list in list.map { !$0.contains { $0.count == 32 } } ?? false }
-    }
-
     /// Whether pins accept every chain that others accept; nil accepts all.
     package static func accepts(_ pins: PinSet?, asMuchAs other: PinSet?) -> Bool {
         func accepts(_ list: Set<[UInt8]>?, _ other: Set<[UInt8]>?) -> Bool {

@@ -157,6 +157,7 @@ package struct PastedBytes: Sendable, Equatable {
             let text = text.trimmed
             guard depth < 4, budget > 0, !text.isEmpty else { return nil }
             budget -= 1
+            // Safe: joins two arrays.
             for (form, bytes) in PastedBytes.decoded(text) + PastedBytes.blanksRestored(whole) where !bytes.isEmpty {
                 let read = PastedBytes(bytes, forms + [form])
                 if wanted.accepts(bytes) { return read }
@@ -288,7 +289,7 @@ package struct PastedBytes: Sendable, Equatable {
                 else {
                     return []
                 }
-                bytes += value
+                bytes.append(contentsOf: value)
                 rest = rest.dropFirst(2)
             } else if let value = simple[escape] {
                 bytes.append(value)
@@ -302,6 +303,7 @@ package struct PastedBytes: Sendable, Equatable {
     /// The text without the escapes of JSON and of shells that matter in base64: `\/`, `\n`, `\u002b`.
     private static func unescaped(_ body: ArraySlice<UInt8>) -> [UInt8] {
         guard body.contains(UInt8(ascii: "\\")) else { return Array(body) }
+        // Safe: joins arrays.
         let quoted = [UInt8(ascii: "\"")] + body + [UInt8(ascii: "\"")]
         if let text = try? JSONReader.read(quoted, limits: .outside).text { return Array(text.utf8) }
         return body.filter { $0 != UInt8(ascii: "\\") }
@@ -318,7 +320,7 @@ package struct PastedBytes: Sendable, Equatable {
             guard let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1,
                 value.allSatisfy(isText)
             else { return nil }
-            bytes += value
+            bytes.append(contentsOf: value)
             rest = rest.dropFirst(2)
         }
         return bytes
@@ -338,7 +340,7 @@ package struct PastedBytes: Sendable, Equatable {
                 rest = rest.first == 0x0D && rest.dropFirst().first == 0x0A ? rest.dropFirst(2) : rest.dropFirst()
                 hasEscape = true
             } else if let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1 {
-                bytes += value
+                bytes.append(contentsOf: value)
                 rest = rest.dropFirst(2)
                 hasEscape = true
             } else {
