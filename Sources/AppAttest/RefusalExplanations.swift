@@ -30,7 +30,7 @@ package enum RefusalExplanations {
             "send the key id that generateKey returned for this attestation"),
         .init(
             .attestAppIdMismatch, "the object is for another app", .operator,
-            "compare prefix and bundle id with those of the app: the prefix is not always the team id, and case counts"),
+            "compare prefix and bundle id with the app's; the prefix may not be the team id"),
         .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
         .init(
             .attestEnvironmentMismatch, "the object belongs to the other environment", .developer,

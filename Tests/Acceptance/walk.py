@@ -228,8 +228,8 @@ def main(program):
     for member in body:
         problem(f"{member} is a number", post(A + "/attestations", {**body, member: 7}), 400, "request.malformed")
     problem("keyId of 31 bytes", post(A + "/attestations", {**body, "keyId": b64(bytes(31))}), 400, "request.malformed")
-    problem("base64url", post(A + "/attestations", {**body, "attestation": "-_-_"}), 400, "malformed.base64")
-    problem("no padding", post(A + "/attestations", {**body, "attestation": "AAA"}), 400, "malformed.base64")
+    problem("base64url", post(A + "/attestations", {**body, "attestation": "-_-_"}), 400, "malformed.cbor")
+    problem("no padding", post(A + "/attestations", {**body, "attestation": "AAA"}), 400, "malformed.cbor")
     problem("not CBOR", post(A + "/attestations", {**body, "attestation": b64(b"\xff\xff")}), 400, "malformed.cbor")
     problem(
         "other key's id",

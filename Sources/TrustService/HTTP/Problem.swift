@@ -25,8 +25,17 @@ package struct Problem: Error, Sendable, Equatable {
     package var retryAfterSeconds: Int?
     /// The methods that a path knows, for 405.
     package var allow: [String] = []
+    /// The member that could not be read, the form that it has, and the one that is wanted.
+    package var form: Form?
     /// What happened, for the log and the event store alone: at most ``evidenceLimit`` bytes without control characters, whatever a caller sent.
     package let evidence: String
+
+    /// What is said of a member whose bytes are in another form. No bytes of the member are in it.
+    package struct Form: Sendable {
+        package let member: String
+        package let form: String
+        package let wanted: String
+    }
 
     /// The most bytes of evidence: a line of the log stays below a kilobyte.
     package static let evidenceLimit = 512
@@ -67,6 +76,12 @@ package struct Problem: Error, Sendable, Equatable {
         ]
         if let retry { members.append(.init("retry", .string(retry.rawValue))) }
         if let retryAfterSeconds { members.append(.init("retryAfterSeconds", .integer(retryAfterSeconds))) }
+        if let form {
+            members += [
+                .init("member", .string(form.member)), .init("form", .string(form.form)),
+                .init("wanted", .string(form.wanted)),
+            ]
+        }
         return .object(members)
     }
 }

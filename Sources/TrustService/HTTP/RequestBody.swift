@@ -46,18 +46,58 @@ package struct RequestBody: Sendable {
         return text
     }
 
-    /// Bytes in standard base64 that may be absent.
-    package func optionalBytes(_ name: String) throws(Problem) -> [UInt8]? {
+    /// Bytes that may be absent: base64 or base64url, padded or not, or hexadecimal if their number is fixed.
+    ///
+    /// - Throws: ``Problem`` `malformed.base64`, or `request.malformed` for another number of bytes, with the form that was met.
+    package func optionalBytes(_ name: String, size: Int? = nil) throws(Problem) -> [UInt8]? {
         guard let text = try optionalString(name) else { return nil }
+        let letters = Array(text.utf8)
+        if let bytes = Base64.decode(letters), size == nil || bytes.count == size { return bytes }
+        let wanted = size.map { "base64 of \($0) bytes" } ?? "base64"
+        var (code, met) = (Code.malformedBase64, "text that is not base64")
+        // Other forms are looked for in short texts only: what is wrong with a long one costs no more than reading it.
+        if letters.count <= RequestBody.searchedText || letters.allSatisfy(RequestBody.isURLCharacter),
+            let read = try? PastedBytes(reading: letters, wanted: size.map { .size($0) } ?? .anything)
+        {
+            if read.isPlain, size != nil || read.form != "hexadecimal", size == nil || read.bytes.count == size {
+                return read.bytes
+            }
+            if read.isPlain, size != nil { code = .requestMalformed }
+            met = size == nil ? read.form : "\(read.form) of \(read.bytes.count) bytes"
+        }
+        var problem = Problem(code, evidence: "\(name): \(met); wanted: \(wanted)")
+        problem.form = Problem.Form(member: name, form: met, wanted: wanted)
+        throw problem
+    }
+
+    /// The longest text in which other forms than the plain ones are looked for.
+    private static let searchedText = 16 << 10
+
+    private static func isURLCharacter(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || "-_=".utf8.contains(byte) }
+
+    /// Client data in standard base64, which may be absent. Its bytes are what was signed: it is read in one form only.
+    package func optionalClientData() throws(Problem) -> [UInt8]? {
+        guard let text = try optionalString("clientData") else { return nil }
         guard let bytes = Base64.decode(text) else {
-            throw Problem(.malformedBase64, evidence: "\(name) is not base64")
+            var problem = Problem(.malformedBase64, evidence: "clientData is not base64")
+            problem.form = Problem.Form(
+                member: "clientData", form: "text that is not standard base64", wanted: "standard base64 with padding")
+            throw problem
         }
         return bytes
     }
 
-    /// Bytes in standard base64 that must be there.
-    package func bytes(_ name: String) throws(Problem) -> [UInt8] {
-        guard let bytes = try optionalBytes(name) else {
+    /// Client data that must be there.
+    package func clientData() throws(Problem) -> [UInt8] {
+        guard let bytes = try optionalClientData() else {
+            throw Problem(.requestMalformed, evidence: "clientData is missing")
+        }
+        return bytes
+    }
+
+    /// Bytes that must be there, read as ``optionalBytes(_:size:)`` reads them.
+    package func bytes(_ name: String, size: Int? = nil) throws(Problem) -> [UInt8] {
+        guard let bytes = try optionalBytes(name, size: size) else {
             throw Problem(.requestMalformed, evidence: "\(name) is missing")
         }
         return bytes
@@ -93,9 +133,9 @@ package struct RequestBody: Sendable {
 
     private static let userLimit = 256
 
-    /// `keyId`: base64 of 32 bytes.
+    /// `keyId`: 32 bytes.
     func keyId() throws(Problem) -> KeyIdentifier {
-        guard let keyId = KeyIdentifier(bytes: try bytes("keyId")) else {
+        guard let keyId = KeyIdentifier(bytes: try bytes("keyId", size: 32)) else {
             throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
         }
         return keyId

@@ -20,7 +20,7 @@ struct AttestationHandler: Handler {
         let body = try RequestBody(call.body)
         let presented = PresentedAttestation(
             keyId: try body.keyId(), attestation: try body.bytes("attestation"), challenge: try body.bytes("challenge"),
-            clientData: try body.optionalBytes("clientData"), user: try body.user())
+            clientData: try body.optionalClientData(), user: try body.user())
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             let registered = try await proofs.register(presented, app, call)

@@ -168,7 +168,7 @@ struct PresentedAssertion: Sendable {
     init(_ body: RequestBody) throws(Problem) {
         keyId = try body.keyId()
         assertion = try body.bytes("assertion")
-        clientData = try body.bytes("clientData")
+        clientData = try body.clientData()
         challenge = try body.optionalBytes("challenge")
     }
 }

@@ -1,0 +1,64 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Findings
+import Foundation
+import StrictJSON
+import Testing
+
+@testable import TrustService
+
+/// In which forms the service reads members that are bytes, and what it says of the others.
+@Suite struct MemberFormTests {
+    private static let key: [UInt8] = (0..<32).map { UInt8(truncatingIfNeeded: 0xF8 &+ $0 &* 5) }
+
+    private func body(_ member: String, _ text: String) throws -> RequestBody {
+        try RequestBody(JSONValue.object([.init(member, .string(text))]).encoded())
+    }
+
+    @Test func plainFormsAreRead() throws {
+        let forms = [
+            Base64.encode(Self.key), Base64.encodeURL(Self.key), Base64.encodeURL(Self.key) + "=",
+            Base64.encode(Self.key).replacing("=", with: ""), Self.key.hexadecimal(),
+            Self.key.hexadecimal().uppercased(),
+        ]
+        for text in forms { #expect(try body("keyId", text).keyId().bytes == Self.key, "\(text)") }
+        // Hexadecimal is base64 too: only a fixed size tells them apart.
+        #expect(try body("assertion", Self.key.hexadecimal()).bytes("assertion").count == 48)
+        #expect(try body("assertion", Base64.encodeURL(Self.key)).bytes("assertion") == Self.key)
+    }
+
+    @Test(arguments: [
+        ("{\"type\":\"Buffer\",\"data\":[1,2,3]}", "malformed.base64", "JSON"),
+        ("-----BEGIN X-----\nAAAA\n-----END X-----", "malformed.base64", "PEM"),
+        ("data:application/octet-stream;base64,AAAA", "malformed.base64", "data: URI"),
+        ("%%%", "malformed.base64", "text that is not base64"),
+    ])
+    func otherFormsAreNamed(_ text: String, _ code: String, _ form: String) throws {
+        do throws(Problem) {
+            _ = try body("attestation", text).bytes("attestation")
+            Issue.record("\(text) was read")
+        } catch {
+            #expect(error.code.rawValue == code)
+            #expect(error.form?.member == "attestation")
+            #expect(error.form?.form.contains(form) == true, "\(error.form?.form ?? "")")
+            #expect(error.document(correlationId: "x").member("wanted") == "base64")
+        }
+    }
+
+    @Test func anotherNumberOfBytesIsSaid() throws {
+        do throws(Problem) {
+            _ = try body("keyId", Base64.encodeURL(Self.key + [1])).keyId()
+            Issue.record("33 bytes were read")
+        } catch {
+            #expect(error.code.rawValue == "request.malformed")
+            #expect(error.form?.form == "base64url of 33 bytes")
+            #expect(error.form?.wanted == "base64 of 32 bytes")
+        }
+    }
+
+    @Test func clientDataIsReadInOneForm() throws {
+        #expect(try body("clientData", "e30=").clientData() == Array("{}".utf8))
+        #expect(throws: Problem(.malformedBase64)) { _ = try body("clientData", "e30").clientData() }
+    }
+}
