@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Findings
 import Foundation
 import StrictJSON
@@ -35,8 +36,9 @@ import Testing
         ("%%%", "malformed.base64", "text that is not base64"),
     ])
     func otherFormsAreNamed(_ text: String, _ code: String, _ form: String) throws {
+        let body = try body("attestation", text)
         do throws(Problem) {
-            _ = try body("attestation", text).bytes("attestation")
+            _ = try body.bytes("attestation")
             Issue.record("\(text) was read")
         } catch {
             #expect(error.code.rawValue == code)
@@ -47,8 +49,9 @@ import Testing
     }
 
     @Test func anotherNumberOfBytesIsSaid() throws {
+        let body = try body("keyId", Base64.encodeURL(Self.key + [1]))
         do throws(Problem) {
-            _ = try body("keyId", Base64.encodeURL(Self.key + [1])).keyId()
+            _ = try body.keyId()
             Issue.record("33 bytes were read")
         } catch {
             #expect(error.code.rawValue == "request.malformed")
