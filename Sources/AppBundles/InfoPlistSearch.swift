@@ -20,6 +20,8 @@ package struct InfoPlistSearch {
     private var projects: [UTF8Key: DotNetProject] = [:]
     /// How many projects of each folder were evaluated, whether they are for Apple systems or not.
     private var evaluated: [UTF8Key: Int] = [:]
+    /// Files from which an Info.plist is made, read if the folder has no list.
+    private var projectFiles: [String] = []
     private let configuration: String
     private let budget: ReadingBudget
     /// Whether the search ended because there were too many files.
@@ -65,6 +67,9 @@ package struct InfoPlistSearch {
         case .folder:
             let clean = path.utf8.count > 1 && path.utf8.last == 0x2F ? String(path.dropLast()) : path
             search.folder(clean, inside: BundlePath.isBundle(clean) || clean.hasSuffix(".xcarchive"), depth: 0)
+            if search.found.lists.isEmpty {
+                for path in search.projectFiles { search.projectFile(path) }
+            }
             if search.found.lists.isEmpty, search.found.unreadable.isEmpty {
                 let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
                 search.found.lists.append(
@@ -170,10 +175,20 @@ package struct InfoPlistSearch {
             try keep(FoundPlist(path: path, document: document, origin: .generated))
             return
         }
-        let document = try PlistReader.read(bytes)
+        let document = try InfoPlistSearch.document(bytes, name: path.lastName)
         let sdk = Self.linkedSDK(of: document, at: path)
         try keep(FoundPlist(path: path, document: document, place: BundlePath(path), sdk: sdk))
         lookForProjects(above: path)
+    }
+
+    /// The list in a file, which may be the file of a project from which an Info.plist is made.
+    ///
+    /// - Throws: `MalformedInput`, with what the file is if it is known not to be a list.
+    package static func document(_ bytes: [UInt8], name: String) throws(MalformedInput) -> PlistDocument {
+        if let document = try ProjectFile.document(name, bytes) { return document }
+        let document = try PlistReader.read(bytes)
+        try ProjectFile.refuseEntitlements(document, name: name)
+        return document
     }
 
     /// .NET projects keep the list in the project's folder or in Platforms/iOS below it.
@@ -335,7 +350,21 @@ package struct InfoPlistSearch {
                     let document = XcodeProject.generated(bytes)
                 else { return }
                 try keep(FoundPlist(path: path, document: document, origin: .generated))
+            } else if ProjectFile.isKnown(name), projectFiles.count < 16 {
+                projectFiles.append(path)
             }
+        } catch {
+            refuse(path, error)
+        }
+    }
+
+    /// Reads the file of a project that has no Info.plist yet.
+    private mutating func projectFile(_ path: String) {
+        do throws(MalformedInput) {
+            guard let bytes = try contents(path, limit: PlistLimits.bytes),
+                let document = try ProjectFile.document(path.lastName, bytes)
+            else { return }
+            try keep(FoundPlist(path: path, document: document))
         } catch {
             refuse(path, error)
         }

@@ -5,12 +5,14 @@ package import Findings
 
 /// A property list that was read, with everything that Apple's parser would accept silently.
 public struct PlistDocument: Sendable {
-    /// The two forms that are read.
+    /// The forms that are read.
     public enum Format: String, Sendable {
         /// Property list XML.
         case xml
         /// `bplist00`.
         case binary
+        /// JSON of a project file, from which an Info.plist is made.
+        case json
     }
 
     /// Something that the parser of the system accepts without a word.

@@ -186,11 +186,31 @@ struct CertificateBench {
         return CertificateAnswer(file: job.file, host: question.host, report)
     }
 
+    /// What a file in DER is that contains certificates and is none itself; nil for anything else.
+    private static func container(_ der: [UInt8]) -> String? {
+        // After the header of the outermost SEQUENCE: the version 3 of PFX (RFC 7292), or the type signedData of CMS (RFC 5652).
+        let content = der.dropFirst(2 + (der.count > 1 && der[1] > 0x80 ? Int(der[1] & 0x7F) : 0))
+        if content.starts(with: [0x02, 0x01, 0x03, 0x30]) {
+            return
+                "is a PKCS #12 file, with a private key perhaps; take the certificates out of it: openssl pkcs12 -in FILE -nokeys -out chain.pem"
+        }
+        if content.starts(with: [0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]) {
+            return
+                "is a PKCS #7 file; take the certificates out of it: openssl pkcs7 -inform DER -in FILE -print_certs -out chain.pem"
+        }
+        return nil
+    }
+
     private static func chain(_ path: String) throws(UnreadableChain) -> [[UInt8]] {
         let bytes: [UInt8]
         do { bytes = try CommandIO.readText(path, limit: maximumFile) } catch { throw UnreadableChain(fault: error) }
         let certificates = PEMBlocks.decode(bytes)
-        if certificates.isEmpty, bytes.first == 0x30 { return [bytes] }
+        if certificates.isEmpty, bytes.first == 0x30 {
+            if let what = container(bytes) {
+                throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): \(what)"))
+            }
+            return [bytes]
+        }
         guard !certificates.isEmpty else {
             throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): contains no certificate in PEM."))
         }

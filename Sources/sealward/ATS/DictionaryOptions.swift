@@ -24,6 +24,14 @@ struct DictionaryOptions: ParsableArguments {
 
     func load() throws -> AppDictionary {
         if let atsJson {
+            // The file of a project holds the dictionary of its Info.plist.
+            let project = try PropertyListFile.named(atsJson) {
+                try ProjectFile.document(atsJson.lastName, CommandIO.readText(atsJson, limit: 4 << 20))
+            }
+            if let project {
+                return AppDictionary(
+                    dictionary: ATSDictionary(project.root.propertyListValue.members?[ATSKey.dictionary]), sdk: nil)
+            }
             let dictionary = ATSDictionary(
                 try PropertyListFile.named(atsJson) {
                     try PropertyListValue(json: CommandIO.readText(atsJson, limit: 4 << 20))
@@ -145,7 +153,7 @@ enum PropertyListFile {
                 "\(CommandIO.name(of: path)): is an archive, not a property list; name the Info.plist inside it, or run `sealward ats lint` "
                     + "on the whole app.")
         }
-        let list = try named(path) { try PlistReader.read(bytes) }
+        let list = try named(path) { try InfoPlistSearch.document(bytes, name: path.lastName) }
         let document = list.root.propertyListValue
         guard let members = document.members else {
             throw CommandFault(

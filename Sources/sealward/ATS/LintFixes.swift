@@ -41,6 +41,7 @@ enum LintFixes {
         if root == "-" { return "it is standard input; name the file instead" }
         switch subject.document.format {
         case .binary: return "it is a binary property list; convert it with plutil -convert xml1"
+        case .json: return "it is JSON; change it there by hand"
         case .xml: break
         }
         guard subject.document.isVerbatim else { return "it is UTF-16; save it as UTF-8" }
