@@ -92,6 +92,15 @@ final class EffectMemo: Sendable {
     static let limit = 20_000
 
     private let found = Mutex<[ObjectIdentifier: EntryEffects?]>([:])
+    private let states = Mutex<[ObjectIdentifier: PlistFacts.LocalState]>([:])
+
+    func localState(of entry: DomainEntry, _ make: () -> PlistFacts.LocalState) -> PlistFacts.LocalState {
+        let id = ObjectIdentifier(entry)
+        if let known = states.withLock({ $0[id] }) { return known }
+        let made = make()
+        states.withLock { if $0.count < EffectMemo.limit { $0[id] = made } }
+        return made
+    }
 
     func effects(of entry: DomainEntry, _ make: () -> EntryEffects?) -> EntryEffects? {
         let id = ObjectIdentifier(entry)
@@ -134,8 +143,13 @@ extension PlistFacts {
     ) -> Bool {
         let scope = scopes.about(effects.loads.map(\.plain))
         let changed = scope.changing(change)
+        // The other loaders differ only where a switch for them is set.
+        let hasOthers = [scope.dictionary, changed.dictionary].contains {
+            $0.arbitraryLoadsForMedia != nil || $0.arbitraryLoadsInWebContent != nil
+        }
+        let loaders: [Loader] = hasOthers ? [.urlsession, .web, .media] : [.urlsession]
         return effects.loads.flatMap { [$0.plain, $0.secure] }.allSatisfy { url in
-            [.urlsession, .web, .media].allSatisfy { loader in
+            loaders.allSatisfy { loader in
                 systems.allSupported(
                     zip(scope.effects(url, loader: loader), changed.effects(url, loader: loader)).map(holds))
             }

@@ -64,6 +64,8 @@ struct Hits {
     /// Keys that App Review asks about.
     private(set) var questions: [(key: String, keyPath: [String], offset: Int)] = []
     var rule = 0
+    /// The places in ``all`` of findings that are no errors: they make room for errors that come later.
+    private var lesser: [Int] = []
 
     /// What each finding costs beside its own text: the path of the list.
     private let path: Int
@@ -85,11 +87,14 @@ struct Hits {
             questions.append((key, hit.keyPath, hit.offset))
         }
         let cost = path + Hits.cost(hit)
+        let isError = (hit.severity ?? RuleCatalog.all[rule].severity) == .error
         guard all.count < FindingAllowance.findings, cost <= allowance.bytes else {
             omitted += 1
+            if isError, cost <= allowance.bytes, let place = lesser.popLast() { all[place] = (rule, hit) }
             return
         }
         allowance.bytes -= cost
+        if !isError { lesser.append(all.count) }
         all.append((rule, hit))
     }
 

@@ -57,7 +57,7 @@ extension RuleCatalog {
 
 extension PlistFacts {
     /// What an exception does to a host that is local without it.
-    enum LocalState {
+    enum LocalState: Sendable {
         /// The host is not local, or the dictionary says that local hosts are none.
         case notLocal
         /// Some load is lost without the entry.
@@ -69,6 +69,10 @@ extension PlistFacts {
     }
 
     func localState(of entry: DomainEntry) -> LocalState {
+        memo.localState(of: entry) { evaluatedState(of: entry) }
+    }
+
+    private func evaluatedState(of entry: DomainEntry) -> LocalState {
         guard entry.host.isLocal, let effects = effects(entry), systems.someSupported(isLocal(effects)) else {
             return .notLocal
         }
