@@ -65,7 +65,8 @@ import Testing
         let folder = try TemporaryDirectory()
         let exporter = try await ListeningProgram(
             [
-                "ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "a.example:443", "--allow", "[::1]", "--host",
+                "ats", "exporter", "--listen", "127.0.0.1:0", "--allow", "a.example:443", "--allow", "[::1]:9",
+                "--host",
                 "metrics.example",
                 "--quiet",
             ],
@@ -94,7 +95,8 @@ import Testing
             for (host, status) in [("evil.example", "421"), ("metrics.example", path == "/metrics" ? "200" : "")] {
                 if status.isEmpty { continue }
                 let client = try LoopbackClient(port: port, limit: 10)
-                client.send("GET \(path) HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n\r\n")
+                let target = path.replacingOccurrences(of: "[", with: "%5B").replacingOccurrences(of: "]", with: "%5D")
+                client.send("GET \(target) HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n\r\n")
                 #expect(client.readAll().hasPrefix("HTTP/1.1 \(status) "))
             }
         }
@@ -170,10 +172,12 @@ import Testing
         let servers = try #require(LoopbackServers.shared)
         let folder = try TemporaryDirectory()
         let silent = try servers.server("silent")
+        let url = try #require(URL(string: silent.url))
+        let place = "\(url.host() ?? ""):\(url.port ?? 443)"
         let exporter = try await ListeningProgram(
             [
                 "ats", "exporter", "--listen", "127.0.0.1:0", "--concurrency", "1", "--no-http", "--resolve",
-                silent.resolve, "--quiet",
+                silent.resolve, "--quiet", "--allow", "127.0.0.1:9", "--allow", place,
             ],
             in: folder
         )

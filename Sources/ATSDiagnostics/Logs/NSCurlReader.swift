@@ -20,6 +20,8 @@ struct NSCurlReader: Sendable {
     private var passed: Bool?
     private var code: Int?
     private var streamCode: Int?
+    /// Numbers that other programs logged before the row's result; they count if the row itself has none.
+    private var logged: (code: Int?, stream: Int?) = (nil, nil)
     private var isHardened = false
 
     /// Takes a line.
@@ -46,10 +48,12 @@ struct NSCurlReader: Sendable {
             if isInside, let name, rows.count < 256 {
                 rows.append(
                     NSCurlTranscript.Row(
-                        name: name, passed: passed, code: code, streamCode: streamCode, isHardened: isHardened))
+                        name: name, passed: passed, code: code ?? logged.code,
+                        streamCode: streamCode ?? logged.stream, isHardened: isHardened))
             }
             isInside.toggle()
             (name, passed, code, streamCode, isHardened) = (nil, nil, nil, nil, false)
+            logged = (nil, nil)
         } else if !isInside {
             let words: StaticString = " exceptions for "
             if titleHost == nil, line.starts(with: "Configuring ".utf8), let host = Scan(bytes: line).rest(after: words)
@@ -66,7 +70,10 @@ struct NSCurlReader: Sendable {
             passed = word.elementsEqual("PASS".utf8) ? true : word.elementsEqual("FAIL".utf8) ? false : nil
         } else if passed == nil, NSCurlReader.namesPackage(line) {
             isHardened = true
-        } else if passed != true {
+        } else if passed == nil {
+            let found = LogLine(line)
+            logged = (logged.code ?? found.urlError, logged.stream ?? found.streamError)
+        } else if passed == false {
             let found = LogLine(line)
             code = code ?? found.urlError
             streamCode = streamCode ?? found.streamError
