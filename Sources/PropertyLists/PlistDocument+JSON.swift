@@ -27,18 +27,18 @@ extension PlistDocument {
 extension PlistNode {
     /// The value as Xcode or a packager writes it into an Info.plist; nil for `null`. The reader has bounded the depth.
     fileprivate init?(_ value: JSONValue) {
+        let node: Value
         switch value {
         case .null: return nil
-        case .bool(let flag): self.init(.boolean(flag))
-        case .integer(let number): self.init(.integer(number))
-        case .number(let number): self.init(.real(number))
-        case .string(let text): self.init(.string(text))
-        case .array(let elements): self.init(.array(elements.compactMap(PlistNode.init)))
+        case .bool(let flag): node = .boolean(flag)
+        case .integer(let number): node = .integer(number)
+        case .number(let number): node = .real(number)
+        case .string(let text): node = .string(text)
+        case .array(let elements): node = .array(elements.compactMap { PlistNode($0) })
         case .object(let members):
-            self.init(
-                .dictionary(
-                    members.compactMap { member in PlistNode(member.value).map { PlistMember(member.name, $0) } })
-            )
+            node = .dictionary(
+                members.compactMap { member in PlistNode(member.value).map { PlistMember(member.name, $0) } })
         }
+        self.init(node)
     }
 }
