@@ -18,6 +18,9 @@ package struct ClientFlight: Sendable {
     /// What is wrong with the hello, as a sentence without a full stop.
     package private(set) var violation: String?
 
+    /// The newest version that the hello offers, as its two bytes; 0 until the hello is whole.
+    package private(set) var newestVersion: UInt16 = 0
+
     private var records = RecordReader()
     private var messages = MessageReader()
 
@@ -52,9 +55,29 @@ package struct ClientFlight: Sendable {
         case .tooLong(let length): violation = "The client announced a handshake message of \(length) bytes"
         case .message(MessageType.clientHello, let body, _):
             serverName = ClientFlight.serverName(inHello: body)
+            newestVersion = ClientFlight.newestVersion(inHello: body)
             if serverName == nil { violation = "The ClientHello is malformed" }
         case .message(let type, _, _): violation = "The client's first handshake message is of type \(type)"
         }
+    }
+
+    /// The newest version of `supported_versions` (RFC 8446 section 4.2.1) without values that are reserved (RFC 8701), or else that of the hello.
+    private static func newestVersion(inHello body: ArraySlice<UInt8>) -> UInt16 {
+        var reader = WireReader(body)
+        guard let legacy = reader.read16(), reader.read(32) != nil, reader.vector(1) != nil,
+            reader.vector(2) != nil, reader.vector(1) != nil
+        else { return 0 }
+        guard let block = reader.vector(2), let extensions = WireReader.extensions(block),
+            let content = extensions[ExtensionType.supportedVersions]
+        else { return legacy }
+        var list = WireReader(content)
+        guard let versions = list.vector(1) else { return legacy }
+        var entries = WireReader(versions)
+        var newest: UInt16 = 0
+        while let version = entries.read16() {
+            if version >> 8 == 0x03 { newest = max(newest, version) }
+        }
+        return newest
     }
 
     /// Nil for a malformed hello, and for one with more than one name: who reads it next may take another one of them.

@@ -41,7 +41,10 @@ struct ChangingServerTests {
         }
     }
 
-    @Test("The proxy cuts a handshake up to TLS 1.2 that is not what the probe saw", arguments: changes)
+    /// A weaker suite is not cut: which of several a server prefers depends on the program's hello, and an app offers no others.
+    @Test(
+        "The proxy cuts a version that the probe did not see, and certificates that it did not see",
+        arguments: changes.filter { $0.1 != "ats.tls.no-forward-secrecy" })
     func proxy(kind: String, code: String) async throws {
         let servers = try #require(LoopbackServers.shared)
         let ports = [try servers.server("tls12-only").port, try servers.server(kind).port]

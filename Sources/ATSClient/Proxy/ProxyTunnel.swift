@@ -139,17 +139,28 @@ struct TunnelWatch: Sendable {
         return plain(name) == plain(host)
     }
 
-    /// Judges a flight that is over, by what it says of the server: whether it speaks TLS, and its certificates where they came in the clear. What
-    /// an app negotiates is known from the probe; version, suite and group of this handshake are those of the program in the tunnel.
-    func violation(_ flight: ServerFlight) async -> [Cause] {
+    /// Judges a flight that is over, by what it says of the server: whether it speaks TLS, a version below the policy's although a newer one was
+    /// offered, and its certificates where they came in the clear. What an app negotiates is known from the probe; suite and group of this
+    /// handshake, and a version that was the newest on offer, are the choice of the program in the tunnel.
+    ///
+    /// - Parameter offered: the newest version of the client's hello, as its two bytes.
+    func violation(_ flight: ServerFlight, offered: UInt16) async -> [Cause] {
         if flight.notTLS != nil {
             return [Cause(.netNotTLS, "The server answers with something that is not TLS.")]
         }
         if let reason = flight.violation { return [Cause(.tlsHandshakeFailed, reason + ".")] }
         let reason = "The tunnel is not decrypted."
-        guard let handshake = flight.observation(certificates: [], possession: .unproven(reason)),
-            !handshake.certificates.isEmpty
-        else { return [] }
+        guard let handshake = flight.observation(certificates: [], possession: .unproven(reason)) else { return [] }
+        let minimum = requirements.effectiveMinimum
+        if handshake.version < minimum, offered >= minimum.rawValue {
+            return [
+                Cause(
+                    .tlsVersionTooLow,
+                    "The server chose \(handshake.version) although a newer version was offered, and the policy requires \(minimum)."
+                )
+            ]
+        }
+        guard !handshake.certificates.isEmpty else { return [] }
         return await judge.trustCauses(
             of: shown?.added(to: handshake) ?? handshake, requirements, host, address)
     }

@@ -24,6 +24,8 @@ final class TunnelPair {
     private var clientHasSpoken = false
     /// The client's hello until it is whole; nil without a watch, and behind it.
     private var hello: (flight: ClientFlight, held: [ByteBuffer])?
+    /// The newest version that the client offered.
+    private var offeredVersion: UInt16 = 0
     /// Whether the tunnel ends for a violation, so that nothing more goes across.
     private var isCut = false
     private let idleTimeout: TimeAmount
@@ -91,6 +93,7 @@ final class TunnelPair {
             hello = (flight, held)
             guard flight.isOver else { return }
             hello = nil
+            offeredVersion = flight.newestVersion
             let causes = watch.violation(flight)
             guard causes.isEmpty else {
                 watch.onViolation(causes)
@@ -126,8 +129,11 @@ final class TunnelPair {
     private func judge(_ watch: TunnelWatch, _ flight: ServerFlight) {
         let pair = NIOLoopBound(self, eventLoop: front.eventLoop)
         let loop = front.eventLoop
+        let offered = offeredVersion
         Task {
-            let causes = await withTaskExecutorPreference(JudgementThreads.shared) { await watch.violation(flight) }
+            let causes = await withTaskExecutorPreference(JudgementThreads.shared) {
+                await watch.violation(flight, offered: offered)
+            }
             loop.execute {
                 if causes.isEmpty {
                     pair.value.release()
