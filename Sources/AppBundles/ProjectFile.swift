@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 package import Findings
 package import PropertyLists
 
@@ -48,7 +49,7 @@ package enum ProjectFile {
     /// - Throws: `malformed.property-list` with what it is, and what it lacks for the network.
     package static func refuseEntitlements(_ document: PlistDocument, name: String) throws(MalformedInput) {
         let keys = document.root.members?.map(\.key) ?? []
-        guard document.root["CFBundleIdentifier"] == nil, document.root["NSAppTransportSecurity"] == nil,
+        guard document.root["CFBundleIdentifier"] == nil, document.root[ATSKey.dictionary] == nil,
             name.hasSuffix(".entitlements")
                 || !keys.isEmpty
                     && keys.allSatisfy({ $0.hasPrefix("com.apple.") || $0.hasPrefix("application-identifier") })
