@@ -41,7 +41,7 @@ package enum ProjectFile {
 
     private static let expo = MalformedInput.plist(
         "",
-        "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist, or save the output of `npx expo config --json --type introspect` as app.json and name that"
+        "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist"
     )
 
     /// What a list is that is no Info.plist: the entitlements of an app.
