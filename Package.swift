@@ -52,6 +52,12 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
         swiftSettings: testSettings)
 }
 
+/// The tests of one part of the program.
+func program(tests part: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: part + "Tests", dependencies: ["sealward", "TestSupport"] + dependencies, swiftSettings: testSettings)
+}
+
 let package = Package(
     name: "sealward",
     // The server's parts run on macOS and Linux; AppAttestClient goes into apps.
@@ -59,41 +65,41 @@ let package = Package(
     products: [
         .executable(name: "sealward", targets: ["sealward"]),
         .library(
-            name: "AppTransportSecurity", targets: ["AppTransportSecurity", "PropertyLists", "TLSFacts", "Findings"]),
+            name: "AppTransportSecurity", targets: ["AppTransportSecurity", "PropertyLists", "TLSModel", "Vocabulary"]),
         .library(
             name: "ATSClient",
             targets: [
-                "ATSClient", "AppTransportSecurity", "PropertyLists", "TLSProbe", "TLSFacts",
-                "Findings",
+                "ATSClient", "AppTransportSecurity", "PropertyLists", "TLSProbe", "TLSModel",
+                "Vocabulary",
             ]
         ),
-        .library(name: "TLSProbe", targets: ["TLSProbe", "TLSFacts", "Findings"]),
+        .library(name: "TLSProbe", targets: ["TLSProbe", "TLSModel", "Vocabulary"]),
         .library(
             name: "ATSDiagnostics",
             targets: [
                 "ATSDiagnostics", "AppTransportSecurity", "PropertyLists", "TLSProbe",
-                "TLSFacts",
-                "Findings",
+                "TLSModel",
+                "Vocabulary",
             ]
         ),
         .library(
             name: "ATSLint",
             targets: [
-                "ATSLint", "AppTransportSecurity", "PropertyLists", "Findings",
+                "ATSLint", "AppTransportSecurity", "PropertyLists", "Vocabulary",
             ]
         ),
-        .library(name: "AppAttest", targets: ["AppAttest", "Findings"]),
+        .library(name: "AppAttest", targets: ["AppAttest", "Vocabulary"]),
         .library(name: "AppAttestClient", targets: ["AppAttestClient"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
         .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
         .library(
             name: "TrustService",
-            targets: ["TrustService", "TrustPolicy", "TrustStores", "TrustStoresSQLite", "AppAttest"]),
+            targets: ["TrustService", "TrustTokens", "TrustStores", "AppAttest"]),
         .library(name: "TrustStoresPostgres", targets: ["TrustStoresPostgres"]),
-        .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustPolicy"]),
+        .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustTokens"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
         // For the packages Fuzz and Benchmarks: nothing in these modules is public.
-        .library(name: "SealwardInternals", targets: ["AppBundles", "Reporting", "StrictJSON", "TraceExport"]),
+        .library(name: "SealwardInternals", targets: ["ATSLint", "Reporting", "Formats", "TraceExport"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")
@@ -117,43 +123,37 @@ let package = Package(
     ],
     targets: [
         // Layer 0
-        library("TLSFacts"),
-        library("TLSWire", ["TLSFacts"]),
-        library("Findings"),
-        library("StrictCBOR"),
-        library("Bounds"),
-        library("StrictASN1", ["Findings"]),
-        library("StrictJSON", ["Findings"]),
-        library("PropertyLists", ["StrictJSON", "Findings"]),
+        library("TLSModel"),
+        library("Vocabulary"),
+        library("Formats", ["Vocabulary"]),
+        library("PropertyLists", ["Formats", "Vocabulary"]),
 
         // Layer 1
-        library("Reporting", ["StrictJSON", "Findings"]),
-        library("AppTransportSecurity", ["PropertyLists", "StrictJSON", "TLSFacts", "Findings"]),
+        library("Reporting", ["Formats", "Vocabulary"]),
+        library("AppTransportSecurity", ["PropertyLists", "Formats", "TLSModel", "Vocabulary"]),
         library(
-            "ATSLint", ["AppTransportSecurity", "PropertyLists", "Reporting", "StrictJSON", "TLSFacts", "Findings"]),
-        library("AppAttest", ["Bounds", "StrictCBOR", "StrictASN1", "Findings", .x509, .asn1, .crypto]),
-        library("DeviceCheckBits", ["StrictJSON", "Findings"]),
-        library("TrustPolicy", ["Findings"]),
-        library("CompactTokens", ["StrictJSON", "Findings", .crypto]),
+            "ATSLint",
+            ["AppTransportSecurity", "PropertyLists", "Reporting", "Formats", "TLSModel", "Vocabulary", "CZlib"]),
+        library("AppAttest", ["Vocabulary", "Formats", .x509, .asn1, .crypto]),
+        library("DeviceCheckBits", ["Formats", "Vocabulary"]),
+        library("TrustTokens", ["Formats", "Vocabulary", .crypto]),
 
         // Layer 2
         // In an app: nothing but the SDK. On Linux swift-crypto is in the place of CryptoKit.
         library("AppAttestClient", [.cryptoWithoutCryptoKit]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-        library("AppBundles", ["AppTransportSecurity", "PropertyLists", "StrictASN1", "Findings", "CZlib"]),
         library(
             "TLSProbe",
             [
-                "TLSFacts", "TLSWire", "StrictASN1", "Findings", "Bounds", "CZlib", .nioCore, .nioPosix, .crypto,
+                "TLSModel", "Formats", "Vocabulary", "CZlib", .nioCore, .nioPosix, .crypto,
                 .cryptoExtras,
             ]
         ),
-        library("ConnectionAdmission", ["TLSFacts", "TLSProbe", .httpTypes, .nioCore, .logging]),
+        library("ConnectionAdmission", ["TLSModel", "TLSProbe", .httpTypes, .nioCore, .logging]),
         library(
             "ATSClient",
             [
-                "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSWire", "TLSProbe", "Findings", "Bounds",
-                .nioCore,
+                "AppTransportSecurity", "ConnectionAdmission", "TLSModel", "TLSProbe", "Vocabulary", .nioCore,
                 .nioPosix, .nioSSL,
                 .nioTLS, .nioHPACK, .nioHTTP1, .nioHTTP2, .httpTypes, .lifecycle, .crypto,
             ]
@@ -161,27 +161,25 @@ let package = Package(
         library(
             "TraceExport",
             [
-                "ATSClient", "AppTransportSecurity", "Findings", "StrictJSON", "TLSProbe", .httpTypes, .lifecycle,
+                "ATSClient", "AppTransportSecurity", "Vocabulary", "Formats", "TLSProbe", .httpTypes, .lifecycle,
                 .tracing,
             ]
         ),
-        library("TrustStores", ["AppAttest", "Findings", .crypto]),
-        library("TrustStoreContract", ["TrustStores", "AppAttest", "Findings"]),
+        library("TrustStoreContract", ["TrustStores", "AppAttest", "Vocabulary"]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
-            "TrustStoresSQLite",
-            ["TrustStores", "Findings", "CSQLite"],
+            "TrustStores", ["AppAttest", "Vocabulary", "CSQLite", .crypto],
             resources: [
-                .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
-                .embedInCode("Migrations/0003-quotas.sql"),
-                .embedInCode("Migrations/0004-terms.sql"),
+                .embedInCode("SQLite/Migrations/0001-first.sql"), .embedInCode("SQLite/Migrations/0002-operators.sql"),
+                .embedInCode("SQLite/Migrations/0003-quotas.sql"),
+                .embedInCode("SQLite/Migrations/0004-terms.sql"),
             ]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         library(
             "TrustStoresPostgres",
             [
-                "TrustStores", "Findings", "TLSFacts",
+                "TrustStores", "Vocabulary", "TLSModel",
                 .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
             ],
             resources: [
@@ -193,7 +191,7 @@ let package = Package(
         library(
             "AppleServices",
             [
-                "ATSClient", "AppTransportSecurity", "TLSFacts", "TLSProbe", "Findings", "DeviceCheckBits", .jwt,
+                "ATSClient", "AppTransportSecurity", "TLSModel", "TLSProbe", "Vocabulary", "DeviceCheckBits", .jwt,
                 .httpTypes,
                 .nioCore,
             ]
@@ -203,31 +201,21 @@ let package = Package(
         library(
             "ATSDiagnostics",
             [
-                "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "TLSProbe", "ATSClient", "Findings",
-                "Bounds",
+                "AppTransportSecurity", "PropertyLists", "Formats", "TLSModel", "TLSProbe", "ATSClient", "Vocabulary",
                 .crypto, .httpTypes, .nioCore, .nioPosix, .tracing,
             ]
         ),
         library(
             "TrustService",
             [
-                "TrustPolicy", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "CompactTokens", "Findings", "Bounds", "Reporting", "StrictJSON", "TLSFacts", "TraceExport",
+                "TrustTokens", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
+                "Vocabulary", "Reporting", "Formats", "TLSModel", "TraceExport",
                 .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .nioCore, .nioHTTP1,
                 .httpTypes, .tracing,
             ],
             resources: [
                 .embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css"),
                 .embedInCode("Console/console.js"),
-            ]
-        ),
-        library(
-            "CheckHistory", ["ATSDiagnostics", "StrictJSON", "Findings", "TrustStores", "TrustStoresSQLite", "CSQLite"]),
-        library(
-            "CheckExporter",
-            [
-                "ATSDiagnostics", "AppTransportSecurity", "ConnectionAdmission", "TLSFacts", "TLSProbe", "Findings",
-                "TrustService", .hummingbird, .httpTypes, .lifecycle, .logging, .metrics, .nioCore,
             ]
         ),
         library("DeviceSimulator", [.asn1, .crypto]),
@@ -245,65 +233,51 @@ let package = Package(
         library(
             "SealwardHummingbird",
             [
-                "CompactTokens", "Findings", "StrictJSON", "TrustPolicy", .asyncHTTPClient, .crypto, .hummingbird,
+                "TrustTokens", "Vocabulary", "Formats", .asyncHTTPClient, .crypto, .hummingbird,
                 .httpTypes, .logging, .nioCore, .nioHTTP1,
             ]
         ),
-        library("SimulatedFleet", ["Bounds", "AppleServices", "DeviceSimulator", "StrictJSON", "Findings", .crypto]),
-        library(
-            "Demonstration",
-            [
-                "ATSDiagnostics", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSProbe", "Findings",
-                "AppleServices",
-                "AppleSimulator", "SimulatedFleet", "TrustService", "TrustStores", "TrustStoresSQLite", .crypto,
-                .cryptoExtras, .asn1,
-                .x509, .nioCore, .nioPosix, .nioHTTP1, .nioSSL, .logging, .lifecycle,
-            ]
-        ),
+        library("SimulatedFleet", ["Vocabulary", "AppleServices", "DeviceSimulator", "Formats", .crypto]),
 
         // Layer 4
         .executableTarget(
             name: "sealward",
             dependencies: [
-                "TLSFacts", "Findings", "StrictJSON", "Reporting", "PropertyLists", "AppTransportSecurity", "ATSLint",
+                "TLSModel", "Vocabulary", "Formats", "Reporting", "PropertyLists", "AppTransportSecurity", "ATSLint",
                 "AppAttest",
-                "DeviceCheckBits", "TrustPolicy", "AppBundles", "TLSProbe", "ATSClient", "TrustStores",
-                "TrustStoresSQLite", "AppleServices",
+                "DeviceCheckBits", "TrustTokens", "TLSProbe", "ATSClient", "TrustStores",
+                "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
-                "ATSDiagnostics", "CheckHistory", "CheckExporter", "TrustService", "DeviceSimulator", "AppleSimulator",
-                "ConnectionAdmission", "SimulatedFleet", "Demonstration", "TraceExport",
-                .argumentParser, .crypto, .httpTypes, .logging, .lifecycle, .unixSignals, .nioCore, .tracing,
+                "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
+                "ConnectionAdmission", "SimulatedFleet", "TraceExport",
+                "CSQLite", .argumentParser, .asn1, .crypto, .cryptoExtras, .httpTypes, .hummingbird, .logging,
+                .lifecycle, .metrics, .nioCore, .nioHTTP1,
+                .nioPosix, .nioSSL, .tracing, .unixSignals, .x509,
             ],
             swiftSettings: settings
         ),
 
         // Tests
         .target(name: "TestSupport", dependencies: [.crypto], path: "Tests/Support", swiftSettings: testSettings),
-        tests(of: "TLSFacts"),
-        tests(of: "TLSWire", ["TLSFacts"]),
-        tests(of: "Findings"),
-        tests(of: "StrictCBOR"),
-        tests(of: "Bounds"),
-        tests(of: "StrictASN1", [.crypto]),
-        tests(of: "StrictJSON", ["Findings"]),
-        tests(of: "PropertyLists", ["Findings"]),
-        tests(of: "Reporting", ["StrictJSON", "Findings"]),
-        tests(of: "AppTransportSecurity", ["PropertyLists", "TLSFacts", "Findings"]),
+        tests(of: "TLSModel"),
+        tests(of: "Vocabulary"),
+        tests(of: "Formats", ["Vocabulary", .crypto]),
+        tests(of: "PropertyLists", ["Vocabulary"]),
+        tests(of: "Reporting", ["Formats", "Vocabulary"]),
+        tests(of: "AppTransportSecurity", ["PropertyLists", "TLSModel", "Vocabulary"]),
         tests(
             of: "ATSLint",
-            ["AppBundles", "AppTransportSecurity", "PropertyLists", "StrictJSON", "TLSFacts", "Findings"]),
-        tests(of: "AppAttest", ["Bounds", "DeviceSimulator", "Findings", "StrictCBOR", .crypto, .x509, .asn1]),
+            ["AppTransportSecurity", "PropertyLists", "Formats", "TLSModel", "Vocabulary"]),
+        tests(of: "AppAttest", ["Vocabulary", "DeviceSimulator", "Formats", .crypto, .x509, .asn1]),
         tests(of: "AppAttestClient", ["DeviceSimulator", "sealward", .crypto]),
-        tests(of: "DeviceCheckBits", ["Findings"]),
-        tests(of: "TrustPolicy", ["Findings"]),
-        tests(of: "CompactTokens", ["StrictJSON", "Findings", .crypto]),
-        tests(of: "AppBundles", ["AppTransportSecurity", "PropertyLists", "Findings"]),
-        tests(of: "TLSProbe", ["TLSFacts", "TLSWire", "Findings", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
-        tests(of: "ConnectionAdmission", ["TLSFacts", .httpTypes, .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
+        tests(of: "DeviceCheckBits", ["Vocabulary"]),
+        tests(of: "TrustTokens", ["Formats", "Vocabulary", .crypto]),
+        tests(of: "TLSProbe", ["TLSModel", "Vocabulary", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
+        tests(of: "ConnectionAdmission", ["TLSModel", .httpTypes, .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
         tests(
             of: "ATSClient",
             [
-                "AppTransportSecurity", "PropertyLists", "TLSFacts", "TLSWire", "TLSProbe", "Findings", .httpTypes,
+                "AppTransportSecurity", "PropertyLists", "TLSModel", "TLSProbe", "Vocabulary", .httpTypes,
                 .nioCore,
                 .nioEmbedded, .nioPosix,
                 .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
@@ -313,37 +287,36 @@ let package = Package(
         tests(
             of: "TrustStores",
             [
-                "AppAttest", "DeviceSimulator", "Findings", "TrustStoreContract", "TrustStoresSQLite",
-                "TrustStoresPostgres",
+                "AppAttest", "DeviceSimulator", "Vocabulary", "TrustStoreContract", "TrustStoresPostgres",
             ]
         ),
         tests(
             of: "AppleServices",
-            ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", "Findings", .jwt, .crypto, .logging]),
+            ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", "Vocabulary", .jwt, .crypto, .logging]),
         tests(
             of: "ATSDiagnostics",
             [
-                "Bounds", "AppTransportSecurity", "ATSLint", "PropertyLists", "Reporting", "StrictJSON", "TLSFacts",
-                "TLSProbe", "ATSClient", "Findings",
+                "Vocabulary", "AppTransportSecurity", "ATSLint", "PropertyLists", "Reporting", "Formats", "TLSModel",
+                "TLSProbe", "ATSClient",
             ]
         ),
         tests(
             of: "TrustService",
             [
-                "CompactTokens", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest",
+                "TrustTokens", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest",
                 "AppleServices",
-                "Findings", "StrictCBOR", "StrictJSON", "TLSFacts", "TrustStores", "TrustStoresSQLite",
-                "TrustStoresPostgres", "SealwardHummingbird", "TraceExport", .asyncHTTPClient, .tracing, .jwt,
+                "Vocabulary", "Formats", "TLSModel", "TrustStores", "TrustStoresPostgres", "SealwardHummingbird",
+                "TraceExport", .asyncHTTPClient, .tracing, .jwt,
                 .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency,
                 .nioCore, .nioHTTP1,
             ]
         ),
         tests(
-            of: "SealwardHummingbird", ["Findings", "StrictJSON", "TrustPolicy", .crypto, .httpTypes, .nioConcurrency]),
-        tests(of: "CheckHistory", ["ATSDiagnostics"]),
-        tests(
-            of: "CheckExporter",
-            ["ATSDiagnostics", "AppTransportSecurity", "Findings", "TLSProbe", "TrustService", .httpTypes]),
+            of: "SealwardHummingbird", ["Vocabulary", "Formats", "TrustTokens", .crypto, .httpTypes, .nioConcurrency]),
+        program(tests: "CheckHistory", ["ATSDiagnostics"]),
+        program(
+            tests: "CheckExporter",
+            ["ATSDiagnostics", "AppTransportSecurity", "Vocabulary", "TLSProbe", "TrustService", .httpTypes]),
         tests(of: "DeviceSimulator", ["AppAttest", .crypto]),
         tests(
             of: "AppleSimulator",
@@ -358,22 +331,22 @@ let package = Package(
         .testTarget(
             name: "HistorySimulationTests",
             dependencies: [
-                "TrustService", "TrustStores", "AppAttest", "AppleServices", "DeviceSimulator", "Findings",
-                "StrictJSON", "TestSupport", .crypto, .httpTypes, .logging,
+                "TrustService", "TrustStores", "AppAttest", "AppleServices", "DeviceSimulator", "Vocabulary",
+                "Formats", "TestSupport", .crypto, .httpTypes, .logging,
             ],
             swiftSettings: testSettings
         ),
-        tests(of: "Demonstration"),
+        program(tests: "Demonstration"),
         // What a client of each product sees: this target has no access to what is not public.
         .testTarget(
             name: "WalkthroughTests",
             dependencies: [
-                "AppTransportSecurity", "PropertyLists", "StrictJSON", "Reporting", "TLSFacts", "Findings", "ATSClient",
+                "AppTransportSecurity", "PropertyLists", "Formats", "Reporting", "TLSModel", "Vocabulary", "ATSClient",
                 "TLSProbe",
                 "ATSDiagnostics", "ATSLint",
-                "AppBundles", "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",
-                "TrustService", "TrustPolicy", "TrustStores", "TrustStoreContract", "TrustStoresSQLite",
-                "TrustStoresPostgres", "SealwardHummingbird", .hummingbird, .crypto, .httpTypes, .lifecycle, .logging,
+                "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",
+                "TrustService", "TrustTokens", "TrustStores", "TrustStoreContract", "TrustStoresPostgres",
+                "SealwardHummingbird", .hummingbird, .crypto, .httpTypes, .lifecycle, .logging,
                 .nioCore, .nioPosix, .unixSignals,
             ],
             packageAccess: false,

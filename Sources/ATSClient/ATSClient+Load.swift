@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 public import HTTPTypes
 public import NIOCore
+import Vocabulary
 
 extension ATSClient {
     /// Loads a URL to the end of its body and reports how that went; never throws.

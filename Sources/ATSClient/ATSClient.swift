@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-import Findings
 public import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import Synchronization
-import TLSFacts
+import TLSModel
 public import TLSProbe
+import Vocabulary
 
 /// An HTTP client that refuses what an app's ATS dictionary refuses, before a byte of the request is sent.
 ///

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-package import Findings
 package import Foundation
 public import NIOCore
 import NIOPosix
-package import TLSFacts
+package import TLSModel
 public import TLSProbe
+package import Vocabulary
 
 extension ATSClient {
     /// What a client does apart from its policy. Every default is safe; times are durations, sizes are bytes.

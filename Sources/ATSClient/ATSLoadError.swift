@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
 package import TLSProbe
+public import Vocabulary
 
 /// Why a load ended without an answer: the NSURLError that an app would see, every cause, and what would change the outcome.
 ///

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
 public import HTTPTypes
-public import TLSFacts
+public import TLSModel
+public import Vocabulary
 
 /// The answer to a request, with its body still to be read.
 public struct ATSResponse: Sendable {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
 import TLSProbe
+public import Vocabulary
 
 extension CTLogList {
     /// Reads a log list as browsers publish it; the signatures of timestamps are checked with its keys.

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
 package import Foundation
-package import TLSFacts
+package import TLSModel
 package import TLSProbe
+import Vocabulary
 
 /// Whoever can turn the certificates that a server presented into the facts of a chain.
 package protocol ChainBuilding: Sendable {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Bounds
-import Findings
+import Vocabulary
 
 /// Remembers what a policy decided about the origins that a client loads from, because neither path nor query has a part in the decision.
 ///

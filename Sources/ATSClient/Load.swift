@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// One load on its way through redirects: the request as it is now, and where it has been.
 struct Load {

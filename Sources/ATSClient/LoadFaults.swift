@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// Turns what went wrong into the error that an app would see.
 enum LoadFaults {

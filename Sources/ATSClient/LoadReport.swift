@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
 public import HTTPTypes
-public import TLSFacts
+public import TLSModel
+public import Vocabulary
 
 /// How one load ended, as a value: what `ats fetch` prints and `ats check` needs.
 public struct LoadReport: Sendable {

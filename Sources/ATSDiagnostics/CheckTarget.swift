@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-public import Findings
 import TLSProbe
+public import Vocabulary
 
 /// A server to check, by the URL that an app would load.
 public struct CheckTarget: Sendable, Hashable {

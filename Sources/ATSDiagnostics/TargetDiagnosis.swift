@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-import Findings
 package import Foundation
-import TLSFacts
+import TLSModel
 package import TLSProbe
+import Vocabulary
 
 /// What answers hellos: the network, or a model of a server in tests.
 package protocol ServerProbing: Sendable {

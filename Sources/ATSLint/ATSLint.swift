@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
 public import PropertyLists
+public import Vocabulary
 
 /// One Info.plist that is linted, with what is known about the app around it.
 public struct LintSubject: Sendable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-package import StrictJSON
+package import Formats
+package import Vocabulary
 
 /// Findings that are known and tolerated, so that only new ones fail a run. It is a ratchet: it can lose entries, never gain any.
 package struct Baseline: Sendable, Equatable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-import StrictJSON
+import Formats
+package import Vocabulary
 
 /// What `sealward ats check --format json` measured about servers, as facts for a justification.
 package struct CheckEvidence: Sendable {

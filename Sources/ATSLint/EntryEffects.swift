@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
 import Synchronization
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// What an entry of NSExceptionDomains does, as the evaluator answers for loads of its host, era by era.
 struct EntryEffects: Sendable {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
+import Vocabulary
 
 /// Something that a rule found, before it becomes a finding.
 struct Hit: Sendable {

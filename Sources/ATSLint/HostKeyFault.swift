@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// What keeps a key from matching the host that it was meant for: all of it, and the one key to write.
 struct HostKeyFault: Sendable, Equatable {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
 import Reporting
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// A draft of the justification that App Review asks for: facts from the list and from measurements, and a marked blank for the
 /// business reason, which no program can know.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
+import Vocabulary
 
 /// What a key was meant to be, where it is not read as it stands: misspelled, in the wrong place, or both.
 struct KeyReading {

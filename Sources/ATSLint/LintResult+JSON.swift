@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+package import Formats
 package import Reporting
-package import StrictJSON
+import Vocabulary
 
 extension LintResult {
     /// The member of `files` in the JSON report.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
+import Vocabulary
 
 extension Linter {
     /// What got weaker from one list to another: one finding for each host, or for all hosts without an entry together.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
+import Vocabulary
 
 /// What can be wrong with pins (rule ATS026).
 enum PinCheck {

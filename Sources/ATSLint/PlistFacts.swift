@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
+import Vocabulary
 
 /// What the rules read: the ATS dictionary of one Info.plist, taken apart as Apple's parser takes it apart.
 struct PlistFacts: Sendable {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-package import Findings
 package import PropertyLists
+package import Vocabulary
 
 /// Fixes what can be fixed safely: an edit makes its finding go away, adds none but notes, and loosens nothing. All other bytes stay as they were.
 package struct PlistFixer {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// Compares two ATS dictionaries by what they do, not by how they are written, and reports what got weaker.
 ///

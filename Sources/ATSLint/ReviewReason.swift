@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// A reason for an exception that Apple has named as acceptable in App Review.
 struct ReviewReason: Sendable {

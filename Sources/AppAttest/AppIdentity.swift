@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-public import Findings
 import FoundationEssentials
+public import Vocabulary
 
 /// The identity that App Attest proves: the App ID prefix (usually the team identifier) and the bundle identifier.
 ///

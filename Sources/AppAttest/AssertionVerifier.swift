@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import FoundationEssentials
-import StrictASN1
+import Vocabulary
 
 /// An assertion that was made by the key, for the app, later than the last one.
 public struct VerifiedAssertion: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import StrictCBOR
+import Formats
 
 /// What a device on iOS 27 or later says about the app, in an attestation and in each assertion.
 public struct AttestationExtensions: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-import StrictCBOR
+import Formats
+package import Vocabulary
 
 /// An attestation as the device made it, read but not judged.
 ///

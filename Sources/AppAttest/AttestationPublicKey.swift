@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-public import Findings
 import FoundationEssentials
+public import Vocabulary
 
 /// The public half of a device's P-256 key.
 ///

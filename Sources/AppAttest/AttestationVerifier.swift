@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 public import FoundationEssentials
-import StrictASN1
+import Vocabulary
 
 /// A device key that an attestation proved to be the real app's. Only ``AttestationVerifier`` can make one.
 public struct AttestedKey: Sendable {

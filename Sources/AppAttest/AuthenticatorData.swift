@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictCBOR
+import Formats
+import Vocabulary
 
 /// The authenticator data of an attestation or an assertion, taken apart (Web Authentication, section 6.1, as App Attest uses it).
 package struct AuthenticatorData: Sendable {

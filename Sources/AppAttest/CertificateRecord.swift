@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Formats
 import FoundationEssentials
-import StrictASN1
 
 /// The facts of one certificate (RFC 5280, section 4.1), read here so that nothing that Apple may issue is refused for
 /// the wrong reason, and so that one signature check is most of an attestation's cost.

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+import Formats
 package import FoundationEssentials
-import StrictASN1
+package import Vocabulary
 
 /// A certificate for reading: nothing in it is verified.
 package struct CertificateSummary: Sendable {

@@ -1,12 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
 import Crypto
-import Findings
+import Formats
 import FoundationEssentials
-import StrictASN1
 import SwiftASN1
+import Vocabulary
 @_spi(FixedExpiryValidationTime) import X509
 
 /// Why a chain is not accepted; attestations and receipts give these their own codes.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-public import Findings
 import FoundationEssentials
+public import Vocabulary
 
 /// What the app passed to `attestKey` or `generateAssertion` as `clientDataHash`.
 ///

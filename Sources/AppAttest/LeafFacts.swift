@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Formats
 package import FoundationEssentials
-import StrictASN1
 
 /// What the leaf certificate of an attestation says about the device. Information, not proof of health.
 public struct LeafFacts: Hashable, Sendable {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import FoundationEssentials
-import StrictASN1
+import Vocabulary
 
 extension ProofMistake {
     /// A client data hash that a usual mistake makes, and the mistake.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
 public import FoundationEssentials
+import Vocabulary
 
 /// A receipt that Apple signed and that matches the expectations. Only ``ReceiptVerifier`` can make one.
 public struct VerifiedReceipt: Sendable {

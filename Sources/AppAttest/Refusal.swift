@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
 import FoundationEssentials
+public import Vocabulary
 
 /// Why an attestation, an assertion or a receipt is not accepted. The first failed step, and nothing after it.
 public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
+import Formats
 import FoundationEssentials
-import StrictASN1
 
 /// A CMS SignedData (RFC 5652, section 5) with content inside and exactly one signer, in BER as Apple sends it, or in DER.
 struct SignedMessage {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
+import Formats
 import FoundationEssentials
-import StrictASN1
 
 /// The key of a certificate, of the two kinds that Apple's chains use.
 enum SigningKey: Sendable, Equatable {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-public import Findings
+import Formats
 import FoundationEssentials
-import StrictASN1
 import SwiftASN1
+public import Vocabulary
 import X509
 
 /// The roots that attestations are traced to. Not interchangeable with ``ReceiptRoots``.

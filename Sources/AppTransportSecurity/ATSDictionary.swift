@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 public import PropertyLists
+import Vocabulary
 
 /// An app's NSAppTransportSecurity dictionary, typed: what Apple's evaluator reads from it, and nothing else.
 ///

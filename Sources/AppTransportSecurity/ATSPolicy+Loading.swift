@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
 import PropertyLists
+public import Vocabulary
 
 extension ATSPolicy {
     /// The policy of an app's Info.plist, XML or binary.

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-import StrictJSON
-import TLSFacts
+import Formats
+import TLSModel
+package import Vocabulary
 
 /// Releases that a file adds to the known ones: a system that came out after the program, or one that an operator measured.
 ///

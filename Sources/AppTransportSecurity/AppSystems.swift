@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
+import TLSModel
 
 /// The systems that an app runs on, one for each way in which releases decide about a dictionary.
 package struct AppSystems: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Foundation
-package import TLSFacts
+package import TLSModel
 
 /// What trust evaluation asks of certificates, as data: one value for ATS, one for plain trust, in each OS profile.
 package struct CertificateRules: Sendable {

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
 import Foundation
 import PropertyLists
-package import TLSFacts
+package import TLSModel
+package import Vocabulary
 
 /// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.
 public struct CTLogList: Sendable {

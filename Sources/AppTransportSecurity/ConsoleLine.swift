@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
 import Foundation
+public import Vocabulary
 
 /// A line that a system writes to its console or log about a load that fails.
 public struct ConsoleLine: Sendable, Equatable {

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 public import Foundation
-public import TLSFacts
+public import TLSModel
+import Vocabulary
 
 /// Judges the facts of one connection against what the policy asks: the one judge of diagnosis, client and proxy.
 ///

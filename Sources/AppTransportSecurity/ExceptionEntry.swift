@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 package import PropertyLists
-package import TLSFacts
+package import TLSModel
+import Vocabulary
 
 /// One entry of NSExceptionDomains. An empty entry puts its host back under the defaults, whatever the global keys say.
 public struct ExceptionEntry: Sendable, Hashable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
+import TLSModel
 
 /// The entries of NSExceptionDomains that are tried for one host when the smallest one is searched, least exposure first.
 ///

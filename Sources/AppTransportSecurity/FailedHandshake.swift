@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-package import TLSFacts
+package import TLSModel
+package import Vocabulary
 
 /// What a hello that brought no handshake back means for a load.
 package struct FailedHandshakeVerdict: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import TLSFacts
+package import TLSModel
 
 /// Finds the exception entry for a host, as Apple's evaluator does.
 ///

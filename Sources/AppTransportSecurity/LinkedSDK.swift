@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 package import PropertyLists
+import Vocabulary
 
 /// The SDK that an app is linked on, in the numbering of iOS: macOS 10.11 is 9, macOS 15 is 18, and since 26 all systems have one number.
 ///

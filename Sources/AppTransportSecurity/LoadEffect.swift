@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-package import TLSFacts
+package import TLSModel
+import Vocabulary
 
 /// What a dictionary does to one load on one system. Two that are equal end every load alike, whatever the server.
 package struct LoadEffect: Sendable, Equatable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
-package import TLSFacts
+package import TLSModel
+public import Vocabulary
 
 /// A URL that an app loads, taken apart once: scheme, host and port are what the policy looks at.
 public struct LoadURL: Hashable, Sendable, CustomStringConvertible {

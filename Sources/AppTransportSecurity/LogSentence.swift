@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 /// A sentence that App Transport Security or the TLS library writes, and what it means.
 package struct LogSentence: Sendable, Equatable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-package import TLSFacts
+package import TLSModel
+import Vocabulary
 
 /// Whether a certificate names a host: RFC 6125, with wildcards as whole left-most labels only.
 package enum NameMatch {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// The entries of NSExceptionDomains that almost match a host, and why they do not: what `explain` tells beside the decision.
 ///

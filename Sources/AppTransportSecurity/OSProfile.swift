@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-package import TLSFacts
+package import TLSModel
+package import Vocabulary
 
 /// How something about a system is known, the surest first.
 package enum Basis: String, Sendable, CaseIterable {

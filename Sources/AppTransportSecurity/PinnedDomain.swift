@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 package import PropertyLists
+import Vocabulary
 
 /// One entry of NSPinnedDomains. Source: Security 61901, SecPolicy.c (`parseNSPinnedDomains`).
 public struct PinnedDomain: Sendable, Equatable {

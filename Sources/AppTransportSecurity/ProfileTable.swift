@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-import TLSFacts
+import TLSModel
+package import Vocabulary
 
 /// The releases, each as the changes that it made to the one before. Every value carries its citation.
 enum ProfileTable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 /// The numbers that an app gets if the client's own judgement refuses a server, by cause: the judge reads the table forwards, and whoever reads a
 /// log reads it backwards.

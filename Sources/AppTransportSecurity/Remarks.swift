@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
 import PropertyLists
+package import Vocabulary
 
 /// Something in a dictionary that has no effect, or another one than it seems.
 package struct Remark: Sendable, Equatable {

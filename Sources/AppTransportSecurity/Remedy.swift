@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
 package import Foundation
-package import TLSFacts
+package import TLSModel
+package import Vocabulary
 
 /// A change of the app's Info.plist that would change how a load ended.
 public struct Remedy: Sendable, Equatable, CustomStringConvertible {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// What decides whether a host needs TLS. The words are made only for whoever asks for them: a fleet asks forty times a target and reads one.
 ///

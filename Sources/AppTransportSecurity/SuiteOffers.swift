@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
+import TLSModel
 
 /// The cipher suites that the clients of one system offer under each policy, TLS 1.3 first, in the order of the hello.
 struct SuiteOffers: Sendable {

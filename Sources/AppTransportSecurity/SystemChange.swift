@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
+import TLSModel
 
 /// Since which releases something holds, as the table of profiles has it.
 package struct SystemChange: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import TLSFacts
+package import TLSModel
 
 /// What the client of a system puts into its hello if nothing restricts it, the suites up to TLS 1.2 apart
 /// (``OSProfile/unrestrictedSuites``).

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// A property of an ``OSProfile``, for tables and pages.
 package enum SystemProperty: String, Sendable, CaseIterable {

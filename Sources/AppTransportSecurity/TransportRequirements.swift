@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-public import TLSFacts
+public import TLSModel
+import Vocabulary
 
 /// What one connection to one host must meet: the output of the policy and the input of ``evaluate(_:_:host:at:logs:)``.
 public struct TransportRequirements: Sendable {

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// Judges the chain: anchor, dates, name, strength, validity, purpose, pins. Each failure has its own reason.
 struct TrustEvaluation {

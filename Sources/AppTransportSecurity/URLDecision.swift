@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+public import Vocabulary
 
 /// Which API loads a URL. ATS covers CFNetwork and what is built on it, and nothing below.
 public enum Loader: String, Sendable, CaseIterable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import TLSFacts
+package import TLSModel
 
 /// The error that an app would get from URLSession for a load.
 public struct URLLoadError: Error, Sendable, Equatable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// The address of one of Apple's services: a scheme, a host, and a path to which the calls are appended.
 public struct AppleEndpoint: Sendable, Equatable, CustomStringConvertible {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 /// What the outcomes of calls to Apple's servers mean, and who does what about them.
 package enum AppleExplanations {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import DeviceCheckBits
-import Findings
 public import FoundationEssentials
+import Vocabulary
 
 /// Reads and writes the two bits that Apple keeps for each device, at one of DeviceCheck's two hosts.
 ///

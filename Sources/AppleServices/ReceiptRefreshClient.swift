@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
 public import FoundationEssentials
+public import Vocabulary
 
 /// The outcome of asking Apple for a newer receipt.
 ///

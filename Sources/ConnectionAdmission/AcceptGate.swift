@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import NIOCore
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 #if canImport(Glibc)

@@ -3,7 +3,7 @@
 
 package import NIOCore
 import Synchronization
-package import TLSFacts
+package import TLSModel
 import TLSProbe
 
 /// Decides which connections a server keeps: a cap on all, and one on those of one address.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import HTTPTypes
-import TLSFacts
+import TLSModel
 
 /// Keeps web pages of others out of a server that answers without a token in each request.
 ///

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// What one bit means to the team, and when it stops meaning it.
 public struct BitMeaning: Hashable, Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 extension DeviceCheckFault {
     /// What the codes of `sealward devicecheck` mean. The service says `apple.unavailable` for most of them; its log names the code.

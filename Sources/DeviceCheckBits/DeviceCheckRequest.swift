@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 package import FoundationEssentials
+import Vocabulary
 
 /// One request to DeviceCheck: where it goes and what it says.
 ///

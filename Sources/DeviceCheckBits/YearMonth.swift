@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 public import FoundationEssentials
+import Vocabulary
 
 /// A calendar month in UTC, written `YYYY-MM`: the only precision in which Apple says when a device's bits were last written.
 public struct YearMonth: Hashable, Comparable, Sendable, CustomStringConvertible {

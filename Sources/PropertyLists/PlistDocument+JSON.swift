@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-import StrictJSON
+import Formats
+package import Vocabulary
 
 extension PlistDocument {
     /// The property list that a JSON document holds below some names, for example `expo`, `ios`, `infoPlist`; nil if there is none.

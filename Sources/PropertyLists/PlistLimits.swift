@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 /// The limits of property lists. Each is far above what a real app has, and low enough to bound time and memory.
 package enum PlistLimits {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 package import Foundation
+import Vocabulary
 
 /// A value of a property list together with the bytes that spell it, so that a finding can point at them.
 package struct PlistNode: Sendable {

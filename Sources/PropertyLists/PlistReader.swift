@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+public import Vocabulary
 
 /// Reads a property list in its XML or binary form.
 public enum PlistReader {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// What a text of a property list may be, in any of its forms.
 package enum PlistText {

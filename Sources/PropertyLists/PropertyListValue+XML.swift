@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 extension PropertyListValue {
     /// The value as the elements of an XML property list, one a line, keys in order.

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+import Formats
 public import Foundation
-import StrictJSON
+public import Vocabulary
 
 /// A value of a property list or of JSON, parsed once: nothing past the parser handles untyped values.
 public indirect enum PropertyListValue: Sendable, Equatable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// Reads the XML form in one pass over the bytes, without recursion, and remembers where everything stood.
 ///

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 /// The tokens of XML, for the files of apps that are written in it: one pass over the bytes, without recursion.
 ///

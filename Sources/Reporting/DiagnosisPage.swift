@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 /// The page of `ats check`: what each server does, why, and what fixes it.
 ///

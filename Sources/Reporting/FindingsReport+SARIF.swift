@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-package import StrictJSON
+package import Formats
+import Vocabulary
 
 extension FindingsReport {
     /// SARIF 2.1.0 for code scanning.

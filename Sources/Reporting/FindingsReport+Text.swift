@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 extension FindingsReport {
     /// The form for people in a terminal.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// One self-contained page: no script, no font, no image from anywhere; readable on a phone, light and dark.
 struct HTMLPage {

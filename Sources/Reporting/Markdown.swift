@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// Text inside Markdown. Everything goes over scalars: a combining mark behind a `|` or a `<` makes one Character of both, and the
 /// markup is markup all the same.

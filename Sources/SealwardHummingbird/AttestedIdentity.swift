@@ -3,7 +3,7 @@
 
 public import Foundation
 public import Hummingbird
-public import TrustPolicy
+public import TrustTokens
 
 /// Which app on which device sent a request, as its token says after the gate has checked it.
 ///

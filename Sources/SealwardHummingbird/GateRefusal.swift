@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import StrictJSON
+import Vocabulary
 
 /// Why a request was not let through: the code of the service's contract, and what to tell the app.
 public struct GateRefusal: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import StrictJSON
-import TrustPolicy
+import Formats
+import TrustTokens
 
 /// What a token says. The names are the contract's.
 struct TokenFacts {

@@ -1,13 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import CompactTokens
 import Crypto
-import Findings
+import Formats
 package import Foundation
 public import HTTPTypes
-import StrictJSON
-public import TrustPolicy
+public import TrustTokens
+import Vocabulary
 
 /// Checks the tokens of a trust service for a server that runs beside it.
 ///

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 /// The public keys of one issuer: fetched when first needed, kept, and fetched again before they are old.
 ///

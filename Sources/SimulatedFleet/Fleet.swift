@@ -1,11 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
 import Crypto
 import DeviceSimulator
-import Findings
 import Foundation
+import Vocabulary
 
 /// Many devices with personas, run against a service with a bounded number at a time.
 package struct Fleet: Sendable {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppleServices
+import Formats
 import Foundation
-import StrictJSON
 
 /// No usable answer came from the service or from Apple's side.
 package struct FleetFault: Error, CustomStringConvertible {

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
 package import NIOCore
-import TLSFacts
+import TLSModel
+public import Vocabulary
 
 /// Where a host and port are, whatever the DNS says, as curl's `--resolve` gives it.
 ///

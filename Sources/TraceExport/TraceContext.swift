@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 package import Tracing
+import Vocabulary
 
 /// Where a span is: its trace, itself, and whether the trace is recorded. W3C Trace Context, <https://www.w3.org/TR/trace-context/>.
 package struct TraceContext: Sendable, Equatable {

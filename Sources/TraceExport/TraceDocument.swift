@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import StrictJSON
+import Formats
 import Tracing
 
 /// Spans as OTLP has them in JSON: `ExportTraceServiceRequest` of opentelemetry-proto 1.x.

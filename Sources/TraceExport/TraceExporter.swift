@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSClient
-import Findings
 import HTTPTypes
 import ServiceLifecycle
+import Vocabulary
 
 /// Sends spans to a receiver of OTLP over HTTP, a batch at a time, while it runs.
 ///

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import TrustStores
+import Vocabulary
 
 extension StoreContract {
     static let receipts: [Case] = [

@@ -3,9 +3,9 @@
 
 #if Postgres
     import CLibpq
-    import Findings
+    import Vocabulary
     import Foundation
-    import TLSFacts
+    import TLSModel
     import TrustStores
 
     /// A connection string, parsed once. It may contain a password, so nothing of it but hosts is ever shown.

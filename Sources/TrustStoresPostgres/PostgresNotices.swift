@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Postgres
-    import Findings
+    import Vocabulary
     import TrustStores
 
     /// Takes the notices of one connection, which libpq would print to standard error. Called on the connection's own thread.

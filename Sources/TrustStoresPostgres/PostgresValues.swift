@@ -3,7 +3,7 @@
 
 #if Postgres
     import CLibpq
-    import Findings
+    import Vocabulary
     import Foundation
     import TrustStores
 

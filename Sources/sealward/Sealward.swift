@@ -4,9 +4,9 @@
 import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
-import Findings
 import Foundation
 import NIOCore
+import Vocabulary
 
 /// The `sealward` command: one file for each subcommand, each argument -> library call -> renderer.
 @main

@@ -3,11 +3,11 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import PropertyLists
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
+import Vocabulary
 
 /// A client under a dictionary, for the loopback servers.
 enum Fixture {

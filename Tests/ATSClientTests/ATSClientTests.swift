@@ -3,11 +3,11 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import HTTPTypes
 import NIOCore
 import TestSupport
 import Testing
+import Vocabulary
 
 @Suite(.enabled(if: LoopbackServers.isAvailable))
 struct ATSClientTests {

@@ -3,7 +3,6 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
@@ -12,6 +11,7 @@ import PropertyLists
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 /// The proxy on a free port, for the length of one test.
 struct RunningProxy: Sendable {

@@ -3,13 +3,13 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import NIOCore
 import NIOPosix
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 /// Client and proxy against the verdicts that `ats check` must yield, for every loopback server under five dictionaries.
 ///

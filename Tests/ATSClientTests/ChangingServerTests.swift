@@ -3,12 +3,12 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import HTTPTypes
 import NIOConcurrencyHelpers
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 /// Servers that comply when they are probed and not when something is loaded from them.
 @Suite(.enabled(if: LoopbackServers.isAvailable && Programs.has("curl")))

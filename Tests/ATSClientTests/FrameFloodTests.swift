@@ -3,13 +3,13 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import NIOCore
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSClient
 

@@ -3,11 +3,11 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import NIOCore
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 /// Scripted answers of servers that lie, stall and flood, over plain HTTP on loopback, against the client and the proxy.
 struct HostileAnswerTests {

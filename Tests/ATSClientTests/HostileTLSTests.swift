@@ -3,15 +3,14 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import NIOCore
 import NIOPosix
-import TLSFacts
+import TLSModel
 import TLSProbe
-import TLSWire
 import TestSupport
 import Testing
+import Vocabulary
 
 /// The scripted TLS servers against loads and against the proxy.
 @Suite("Misbehaving TLS servers against client and proxy", .serialized) struct HostileTLSTests {

@@ -3,7 +3,6 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import HTTPTypes
 import NIOConcurrencyHelpers
@@ -11,6 +10,7 @@ import NIOCore
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 /// Servers that stall, lie and flood: a clear error, in time. Local hosts need no TLS, so these speak plain HTTP.
 struct MisbehaviourTests {

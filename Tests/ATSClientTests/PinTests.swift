@@ -3,12 +3,12 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 /// NSPinnedDomains against a real server (fact sheet section 1c).
 @Suite(.enabled(if: LoopbackServers.isAvailable))

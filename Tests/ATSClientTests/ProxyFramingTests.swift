@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import HTTPTypes
 import NIOConcurrencyHelpers
@@ -9,6 +8,7 @@ import NIOCore
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSClient
 

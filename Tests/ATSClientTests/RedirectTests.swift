@@ -3,7 +3,6 @@
 
 import AppTransportSecurity
 import Crypto
-import Findings
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -13,6 +12,7 @@ import Synchronization
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSClient
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSClient
-import Findings
 import Foundation
 import TestSupport
 import Testing
+import Vocabulary
 
 /// What programs send through a tunnel arrives as it was.
 @Suite(.enabled(if: LoopbackServers.isAvailable))

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSDiagnostics
 

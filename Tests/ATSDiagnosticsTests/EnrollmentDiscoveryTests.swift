@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
 import NIOCore
-import TLSFacts
+import TLSModel
 import Testing
+import Vocabulary
 
 @testable import ATSDiagnostics
 @testable import TLSProbe

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSDiagnostics
 

@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 @testable import ATSDiagnostics

@@ -4,7 +4,7 @@
 import AppTransportSecurity
 import Foundation
 import PropertyLists
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
 

@@ -3,13 +3,13 @@
 
 import ATSLint
 import AppTransportSecurity
-import Findings
+import Formats
 import Foundation
 import PropertyLists
 import Reporting
-import StrictJSON
-import TLSFacts
+import TLSModel
 import Testing
+import Vocabulary
 
 @testable import ATSDiagnostics
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSDiagnostics
 

@@ -3,7 +3,7 @@
 
 import ATSDiagnostics
 import Synchronization
-import TLSFacts
+import TLSModel
 import Testing
 
 /// How many checks go to one address and one network at once, and in which order a list is asked.

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Bounds
 import Foundation
 import NIOCore
 import NIOPosix
 import PropertyLists
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSClient
 @testable import ATSDiagnostics

@@ -3,12 +3,12 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
-import TLSFacts
+import TLSModel
 import TLSProbe
 import Testing
+import Vocabulary
 
 @testable import ATSDiagnostics
 

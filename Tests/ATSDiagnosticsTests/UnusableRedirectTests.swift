@@ -3,10 +3,10 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
 import PropertyLists
 import TestSupport
 import Testing
+import Vocabulary
 
 /// A redirect that no dictionary can allow fails the check as it fails the load.
 @Suite(.enabled(if: NginxServer.isAvailable, "nginx is needed")) struct UnusableRedirectTests {

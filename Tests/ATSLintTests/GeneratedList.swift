@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppBundles
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
 import TestSupport
+import Vocabulary
 
 /// A random Info.plist: every key, wrong types, near misses, siblings, ranges, names of other scripts, build variables and pins.
 struct GeneratedList: CustomStringConvertible {

@@ -1,13 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppBundles
 import AppTransportSecurity
-import Findings
+import Formats
 import Foundation
 import PropertyLists
-import StrictJSON
 import Testing
+import Vocabulary
 
 @testable import ATSLint
 

@@ -1,12 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppBundles
 import AppTransportSecurity
-import Findings
 import PropertyLists
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSLint
 

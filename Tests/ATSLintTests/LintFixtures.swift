@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import ATSLint
-import AppBundles
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
 public import Testing
+import Vocabulary
 
 /// Ways to lint what a test has at hand.
 enum LintFixtures {

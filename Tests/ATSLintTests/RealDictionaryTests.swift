@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppBundles
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
 import Testing
+import Vocabulary
 
 /// Dictionaries that real projects have, and those that scanners commonly misread.
 @Suite struct RealDictionaryTests {

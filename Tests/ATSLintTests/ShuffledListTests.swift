@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppBundles
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
 import TestSupport
 import Testing
+import Vocabulary
 
 /// What a list says does not depend on the order of its keys, nor on whether it is XML or binary.
 @Suite struct ShuffledListTests {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import TestSupport
 import Testing
+import Vocabulary
 
 /// An object of a real device or a published sample, as `../shared/vectors/README.md` describes it.
 struct AppleVector: Decodable, CustomTestStringConvertible, Sendable {

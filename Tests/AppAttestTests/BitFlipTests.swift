@@ -3,9 +3,9 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 /// A valid object with one bit flipped: refused, outside the receipt; inside it the key stands and the receipt falls.
 ///

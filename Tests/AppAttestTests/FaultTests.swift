@@ -3,9 +3,9 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 /// What the simulator makes is accepted, and each of its named faults gets the verdict that the fault's own table says.
 @Suite struct FaultTests {

@@ -4,9 +4,9 @@
 import AppAttest
 import Crypto
 import DeviceSimulator
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 /// Each usual mistake is made with a simulated device, and named.
 @Suite struct MistakeTests {

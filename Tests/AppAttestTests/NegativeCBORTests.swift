@@ -3,9 +3,9 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 /// Groups 1 to 19 of the negative list: the outer CBOR and base64. The numbers are those of the fact sheet's section 8.
 @Suite struct NegativeCBORTests {

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
 import DeviceSimulator
 import Foundation
 import Testing
+import Vocabulary
 
 @testable import AppAttest
 

@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
 import Crypto
 import DeviceSimulator
 import Foundation
 import Testing
+import Vocabulary
 
 @testable import AppAttest
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
-import TLSFacts
+import TLSModel
 import Testing
+import Vocabulary
 
 /// What an app and its console show for a failed load, release by release.
 @Suite struct ConsoleLineTests {

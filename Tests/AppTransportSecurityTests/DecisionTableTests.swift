@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Testing
+import Vocabulary
 
 /// Sections 1 and 2 of the ATS facts: who needs TLS, and which rule said so.
 @Suite("URL decisions")

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import Testing
+import Vocabulary
 
 @Suite("Judging a connection")
 struct EvaluationTests {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Testing
+import Vocabulary
 
 /// A library that reads an Info.plist has the strict readers of the commands: places, limits, and nothing that is half read.
 @Suite struct InfoPlistPolicyTests {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import Testing
+import Vocabulary
 
 /// How long authorities may issue, by the day of issue: a note with the date from which it bites, and never a refusal.
 @Suite struct LifetimeScheduleTests {

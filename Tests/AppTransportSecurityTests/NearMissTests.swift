@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
 import Testing
+import Vocabulary
 
 /// The entry that almost matched, and why it does not.
 @Suite struct NearMissTests {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
+import Vocabulary
 
 @Suite("Properties of decisions")
 struct PropertyTests {

@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 import Foundation
-import TLSFacts
+import TLSModel
 
 /// Facts of a connection that meets everything, to be broken one by one.
 struct Scene {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import Testing
+import Vocabulary
 
 /// Believes every signature but those that begin with 0xFF.
 struct AnySignature: TimestampVerifying {

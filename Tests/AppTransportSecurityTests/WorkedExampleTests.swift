@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import TLSFacts
+import TLSModel
 import Testing
 
 /// The three worked examples of the documents (requirement A17).

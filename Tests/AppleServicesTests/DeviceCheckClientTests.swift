@@ -3,9 +3,9 @@
 
 import AppleServices
 import DeviceCheckBits
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 @Suite struct DeviceCheckClientTests {
     private let team = Team()

@@ -5,10 +5,10 @@ import AppleServices
 import AppleSimulator
 import Crypto
 import DeviceCheckBits
-import Findings
 import Foundation
 import Logging
 import Testing
+import Vocabulary
 
 /// The clients and the simulator over real sockets.
 @Suite struct LiveAppleTransportTests {

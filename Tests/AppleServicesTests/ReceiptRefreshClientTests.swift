@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 @Suite struct ReceiptRefreshClientTests {
     private let team = Team()

@@ -3,8 +3,8 @@
 
 import AppleServices
 import Crypto
-import Findings
 import Foundation
+import Vocabulary
 
 /// A transport that gives prepared answers in order and keeps what was sent.
 actor ScriptedTransport: AppleTransport {

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
-import Findings
 import Foundation
 import HTTPTypes
 import Logging
 import TLSProbe
 import Testing
+import Vocabulary
 
-@testable import CheckExporter
 @testable import TrustService
+@testable import sealward
 
 @Suite struct CheckExporterTests {
     @Test(arguments: [

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
-import CheckHistory
 import Foundation
 import TestSupport
 import Testing
+import sealward
 
 /// The file of `ats check --history`.
 @Suite struct HistoryFileTests {

@@ -4,7 +4,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
-import TLSFacts
+import TLSModel
 import Testing
 
 @testable import ConnectionAdmission

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Demonstration
 import Foundation
 import Testing
+import sealward
 
 @Suite struct DemonstrationTests {
     private static func withFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 @Suite struct DeviceCheckRequestTests {
     private let instant = Date(timeIntervalSince1970: 1_795_250_000.5)

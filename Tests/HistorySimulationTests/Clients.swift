@@ -4,12 +4,12 @@
 import AppAttest
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
-import StrictJSON
 import Synchronization
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

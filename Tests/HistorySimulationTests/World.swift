@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
 import Logging
-import StrictJSON
 import Synchronization
 import TestSupport
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import PropertyLists
 import Testing
+import Vocabulary
 
 @Suite struct PropertyListValueTests {
     @Test func everyKindOfValueIsRead() throws {

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
 import Reporting
-import StrictJSON
 import TestSupport
 import Testing
+import Vocabulary
 
 /// Text from outside in every report, as properties: whatever scalars it has, no format gets markup, a line or a column of it.
 struct ReportEscapeTests {

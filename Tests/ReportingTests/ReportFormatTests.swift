@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
 import Reporting
-import StrictJSON
 import TestSupport
 import Testing
+import Vocabulary
 
 #if canImport(FoundationXML)
     import FoundationXML

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import Foundation
 import NIOConcurrencyHelpers
-import StrictJSON
-import TrustPolicy
+import TrustTokens
+import Vocabulary
 
 @testable import SealwardHummingbird
 

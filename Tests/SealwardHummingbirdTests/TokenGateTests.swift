@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
-import StrictJSON
 import Testing
-import TrustPolicy
+import TrustTokens
+import Vocabulary
 
 @testable import SealwardHummingbird
 

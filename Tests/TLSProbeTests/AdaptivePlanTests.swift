@@ -3,7 +3,7 @@
 
 import Foundation
 import NIOCore
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 import Testing

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 import Testing
+import Vocabulary
 
 @Suite struct CertificateFactsTests {
     struct Sample: Sendable, CustomTestStringConvertible {

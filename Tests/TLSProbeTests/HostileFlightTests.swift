@@ -3,8 +3,7 @@
 
 import Crypto
 import Foundation
-import TLSFacts
-import TLSWire
+import TLSModel
 import TestSupport
 import Testing
 

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import TLSProbe
 

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TLSFacts
-import TLSWire
+import TLSModel
 import TestSupport
 import Testing
 
@@ -22,7 +21,7 @@ import Testing
 
     static let host = HostileServer.host(0)
 
-    static func offer(maximum: TLSFacts.TLSVersion = .tls13) -> HelloOffer {
+    static func offer(maximum: TLSModel.TLSVersion = .tls13) -> HelloOffer {
         HelloOffer(
             maximumVersion: maximum, suites: ProbeFixtures.forwardSecret, serverName: host, keyShareGroups: [.x25519])
     }

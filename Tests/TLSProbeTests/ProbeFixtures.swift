@@ -5,7 +5,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 

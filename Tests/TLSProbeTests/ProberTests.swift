@@ -4,7 +4,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 import Testing

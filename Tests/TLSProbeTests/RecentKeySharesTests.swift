@@ -4,7 +4,7 @@
 import Crypto
 import NIOCore
 import Synchronization
-import TLSFacts
+import TLSModel
 import Testing
 
 @testable import TLSProbe

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
 import TestSupport
 import Testing

@@ -3,7 +3,7 @@
 
 import Crypto
 import Foundation
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
 

@@ -4,13 +4,13 @@
 import AppAttest
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import JWTKit
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 import _CryptoExtras
 
 @testable import TrustService

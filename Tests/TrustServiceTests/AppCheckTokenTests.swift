@@ -3,15 +3,15 @@
 
 import AppAttest
 import AppleServices
-import CompactTokens
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
+import TrustTokens
+import Vocabulary
 import _CryptoExtras
 
 @testable import TrustService

@@ -4,13 +4,13 @@
 import AppleServices
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -3,12 +3,12 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import Testing
-import TrustPolicy
 import TrustStores
+import TrustTokens
+import Vocabulary
 
 @testable import TrustService
 

@@ -4,7 +4,7 @@
 import AppAttest
 import Crypto
 import Foundation
-import TLSFacts
+import TLSModel
 import Testing
 import TrustStores
 

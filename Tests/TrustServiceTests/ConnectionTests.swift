@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
-import Findings
 import Foundation
 import NIOCore
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import TrustService
 

@@ -4,14 +4,14 @@
 import AppAttest
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
-import StrictJSON
 import TestSupport
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

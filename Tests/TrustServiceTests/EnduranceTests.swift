@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Glibc
 import NIOConcurrencyHelpers
-import StrictJSON
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import TrustService
 

@@ -3,10 +3,10 @@
 
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import Testing
+import Vocabulary
 
 @testable import TrustService
 

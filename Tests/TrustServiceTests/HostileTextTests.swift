@@ -1,14 +1,13 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
 import Glibc
-import StrictCBOR
-import StrictJSON
 import TestSupport
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

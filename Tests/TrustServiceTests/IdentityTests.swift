@@ -3,11 +3,11 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

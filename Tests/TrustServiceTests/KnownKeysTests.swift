@@ -3,12 +3,12 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

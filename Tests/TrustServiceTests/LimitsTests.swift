@@ -4,7 +4,7 @@
 import CoreMetrics
 import Foundation
 import Logging
-import TLSFacts
+import TLSModel
 import Testing
 import TrustStores
 

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
-import StrictCBOR
-import StrictJSON
 import TestSupport
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import Testing
+import Vocabulary
 
 @testable import TrustService
 

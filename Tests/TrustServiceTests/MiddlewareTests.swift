@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -10,9 +10,9 @@ import Logging
 import NIOCore
 import SealwardHummingbird
 import ServiceLifecycle
-import StrictJSON
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import TrustService
 

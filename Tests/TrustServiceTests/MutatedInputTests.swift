@@ -1,14 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
 import NIOHTTP1
-import StrictJSON
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -3,13 +3,13 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import NIOConcurrencyHelpers
-import StrictJSON
-import TLSFacts
+import TLSModel
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TestSupport
 import Testing
 import TrustStores
-import TrustStoresSQLite
+import Vocabulary
 
 @testable import TrustService
 

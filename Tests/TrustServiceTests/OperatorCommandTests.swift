@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Findings
 import Foundation
 import Glibc
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import TrustService
 @testable import TrustStores
 @testable import TrustStoresPostgres
-@testable import TrustStoresSQLite
 
 /// The operators' verbs of the command line, against a running service and against its store.
 @Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct OperatorCommandTests {

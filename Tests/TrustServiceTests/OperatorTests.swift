@@ -3,13 +3,13 @@
 
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -3,10 +3,10 @@
 
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import NIOConcurrencyHelpers
-import StrictJSON
+import Vocabulary
 
 @testable import TrustService
 

@@ -4,12 +4,12 @@
 import AppleServices
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

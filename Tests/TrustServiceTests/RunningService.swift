@@ -5,14 +5,14 @@ import AppAttest
 import AppleServices
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import ServiceLifecycle
-import StrictJSON
 import TestSupport
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

@@ -3,13 +3,13 @@
 
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Glibc
 import NIOConcurrencyHelpers
-import StrictJSON
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import TrustService
 

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
+import Formats
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
-import StrictJSON
 import TestSupport
 import Testing
 import TrustStores
+import Vocabulary
 
 @testable import TrustService
 

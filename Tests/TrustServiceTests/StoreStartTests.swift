@@ -9,7 +9,6 @@ import Testing
 @testable import TrustService
 @testable import TrustStores
 @testable import TrustStoresPostgres
-@testable import TrustStoresSQLite
 
 /// How `sealward serve` starts if its store is not there, is not well named, or may be read by others.
 @Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct StoreStartTests {

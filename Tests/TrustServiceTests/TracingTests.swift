@@ -4,19 +4,18 @@
 import AppleServices
 import AsyncHTTPClient
 import Crypto
+import Formats
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import SealwardHummingbird
-import StrictJSON
-import TLSFacts
+import TLSModel
 import TestSupport
 import Testing
 import TraceExport
 import Tracing
 import TrustStores
 import TrustStoresPostgres
-import TrustStoresSQLite
 
 @testable import TrustService
 

@@ -5,14 +5,13 @@ import AppAttest
 import AppleServices
 import Crypto
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
-import StrictJSON
 import Testing
 import TrustStores
-import TrustStoresSQLite
+import Vocabulary
 
 @testable import TrustService
 

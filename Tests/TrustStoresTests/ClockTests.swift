@@ -8,7 +8,6 @@ import Testing
 import TrustStoreContract
 
 @testable import TrustStores
-@testable import TrustStoresSQLite
 
 /// What only a database can show.
 @Suite struct ClockRepairTests {

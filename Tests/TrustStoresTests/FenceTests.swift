@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import TestSupport
 import Testing
 import TrustStoreContract
+import Vocabulary
 
 @testable import TrustStores
 @testable import TrustStoresPostgres
-@testable import TrustStoresSQLite
 
 /// One statement of the first version's program.
 struct OldStatement: Sendable {

@@ -8,7 +8,6 @@ import Testing
 import TrustStoreContract
 
 @testable import TrustStores
-@testable import TrustStoresSQLite
 
 /// What waits together is committed together. The bench `store-bench` demands four times the rate of one caller; here, on a busy
 /// machine and without optimisation, twice is enough to tell that flushes are shared.

@@ -8,7 +8,6 @@ import Testing
 import TrustStoreContract
 
 @testable import TrustStores
-@testable import TrustStoresSQLite
 
 /// A process that is killed in the middle of its work, and what its successor finds.
 @Suite(.serialized) struct KillTests {

@@ -9,7 +9,6 @@ import TrustStoreContract
 
 @testable import TrustStores
 @testable import TrustStoresPostgres
-@testable import TrustStoresSQLite
 
 /// Each released schema is kept as a fixture with data in it; none of them is ever edited.
 @Suite struct MigrationTests {

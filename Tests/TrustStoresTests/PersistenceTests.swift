@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import TestSupport
 import Testing
 import TrustStoreContract
+import Vocabulary
 
 @testable import TrustStores
 @testable import TrustStoresPostgres
-@testable import TrustStoresSQLite
 
 @Suite struct PersistenceTests {
     @Test("what was answered is there for the next process", arguments: StoreBackend.persistent)

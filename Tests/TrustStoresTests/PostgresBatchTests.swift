@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import Synchronization
 import TestSupport
 import Testing
 import TrustStoreContract
+import Vocabulary
 
 @testable import TrustStores
 @testable import TrustStoresPostgres

@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import TrustStores
 @testable import TrustStoresPostgres

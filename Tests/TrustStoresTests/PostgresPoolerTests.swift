@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import TestSupport
 import Testing
 import TrustStoreContract
+import Vocabulary
 
 @testable import TrustStores
 @testable import TrustStoresPostgres

@@ -1,16 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Glibc
 import Synchronization
 import TestSupport
 import Testing
 import TrustStoreContract
+import Vocabulary
 
 @testable import TrustStores
-@testable import TrustStoresSQLite
 
 /// Who may read a store, and what happens if the disk does not do what it should.
 @Suite struct SQLiteFileTests {

@@ -5,7 +5,6 @@ import Foundation
 import TestSupport
 import Testing
 import TrustStoreContract
-import TrustStoresSQLite
 
 @testable import TrustStores
 

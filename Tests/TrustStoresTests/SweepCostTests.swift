@@ -9,7 +9,6 @@ import Testing
 import TrustStoreContract
 
 @testable import TrustStores
-@testable import TrustStoresSQLite
 
 @Suite struct SweepCostTests {
     /// Stores keys with one receipt each, as SQL alone does it soonest.

@@ -3,11 +3,11 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import HTTPTypes
-import TLSFacts
+import TLSModel
 import TLSProbe
 import Testing
+import Vocabulary
 
 @Test func `ATSClient: a load that the policy refuses, and one that it lets through`() async throws {
     let server = try FlawedServer(["-tls1_2", "-cipher", "AES128-GCM-SHA256"], key: ["rsa:2048"])

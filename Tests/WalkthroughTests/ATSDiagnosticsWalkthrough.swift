@@ -3,11 +3,11 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
 import Testing
+import Vocabulary
 
 @Test func `ATSDiagnostics: one target under the configurations of nscurl`() async throws {
     let server = try FlawedServer(["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"])

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import Findings
 import PropertyLists
 import Testing
+import Vocabulary
 
 @Test func `ATSLint: an Info.plist read like Apple reads it`() throws {
     // walkthrough: ATSLint lint

@@ -3,9 +3,9 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 @Test func `AppAttest: an attestation, then an assertion`() async throws {
     var random = SimulatorRandom(seed: 7)

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
-import TLSFacts
+import TLSModel
 import Testing
+import Vocabulary
 
 @Test func `AppTransportSecurity: a dictionary, a decision, a verdict`() throws {
     // walkthrough: AppTransportSecurity decide

@@ -3,9 +3,9 @@
 
 import AppAttest
 import DeviceSimulator
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 @Test func `DeviceSimulator: a phone, its rules and a named fault`() async throws {
     // walkthrough: DeviceSimulator phone

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import Testing
+import Vocabulary
 
 /// README.md shows one attestation verified: the one of Apple's guide, under Apple's own roots.
 @Test func `README: an attestation of a real iPhone`() async throws {

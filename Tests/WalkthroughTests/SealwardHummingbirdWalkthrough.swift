@@ -12,7 +12,7 @@ import SealwardHummingbird
 import ServiceLifecycle
 import TLSProbe
 import Testing
-import TrustPolicy
+import TrustTokens
 
 @Test func `SealwardHummingbird: a server that only real apps can use`() async throws {
     // walkthrough: SealwardHummingbird routes

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOPosix
-import TLSFacts
+import TLSModel
 import TLSProbe
 import Testing
 

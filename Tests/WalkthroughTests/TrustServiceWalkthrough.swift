@@ -10,10 +10,9 @@ import PropertyLists
 import ServiceLifecycle
 import TLSProbe
 import Testing
-import TrustPolicy
 import TrustService
 import TrustStores
-import TrustStoresSQLite
+import TrustTokens
 import UnixSignals
 
 @Test func `TrustService: the service inside a program of one's own`() async throws {
@@ -98,7 +97,7 @@ import UnixSignals
 }
 
 @Test func `TrustPolicy: a score of which every point has a reason`() {
-    // walkthrough: TrustPolicy score
+    // walkthrough: TrustTokens score
     var signals = RiskSignals()
     signals.keysOfUser = 40
     signals.largestCounterGap = 5_000

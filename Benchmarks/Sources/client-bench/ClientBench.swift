@@ -109,7 +109,9 @@ enum ClientBench {
         return rate
     }
 
-    private static func reference(_ port: Int, _ identity: Identity, _ isKept: Bool, _ count: Int) async throws
+    private static func reference(
+        _ port: Int, _ identity: Identity, _ isKept: Bool, _ count: Int
+    ) async throws
         -> Double
     {
         var configuration = HTTPClient.Configuration()

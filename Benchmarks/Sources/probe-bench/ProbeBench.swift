@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import NIOTLS
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// Client CPU of one TLS 1.2 hello-to-chain probe against a full handshake of swift-nio-ssl, in turns, against the same server.

@@ -7,7 +7,6 @@ import Foundation
 import TrustMaterial
 import TrustStores
 import TrustStoresPostgres
-import TrustStoresSQLite
 
 /// Assertions by HTTP against an empty POST of the same size, with wrk on the same cores in the same run.
 ///

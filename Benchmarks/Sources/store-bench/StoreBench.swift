@@ -7,7 +7,6 @@ import Foundation
 import TrustMaterial
 import TrustStores
 import TrustStoresPostgres
-import TrustStoresSQLite
 
 /// Measures accepted assertions a second at the store alone: one caller at a time, then 64 waiting.
 ///

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppBundles
+import ATSLint
 import FuzzDriver
 
 /// App archives: the zip's end, its directory, each entry, and the lists, profiles and executables in it. Nothing may crash, and

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FuzzDriver
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// Certificates, bundles of them, PEM, and OCSP responses. Nothing may crash; what is read is at least consistent.

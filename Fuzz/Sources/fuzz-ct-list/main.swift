@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 import FuzzDriver
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// Lists of Certificate Transparency logs, and of timestamps. Nothing may crash; what is read has logs in it.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppBundles
+import ATSLint
 import FuzzDriver
 
 /// Mach-O executables, thin and fat, with their code signatures and entitlements, the latter also alone. Nothing may crash.

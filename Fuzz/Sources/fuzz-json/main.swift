@@ -3,10 +3,10 @@
 
 import ATSLint
 import AppTransportSecurity
-import Findings
+import Formats
 import FuzzDriver
 import PropertyLists
-import StrictJSON
+import Vocabulary
 
 /// JSON that people hand to the program: a dictionary of App Transport Security, a baseline, a report of a check. Nothing may crash.
 FuzzDriver.run(corpus: "json") { input in

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
-import Findings
+import Formats
 import Foundation
 import FuzzDriver
-import StrictJSON
+import Vocabulary
 
 /// Two results of `ats check`, with a zero byte between them: they are refused, or what `merge` makes of them is a result that it reads
 /// itself, with the same targets.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FuzzDriver
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// OCSP responses as a server staples them, and the timestamps in them. Nothing may crash, and every bound holds.

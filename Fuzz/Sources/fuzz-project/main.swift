@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppBundles
+import ATSLint
 import FuzzDriver
 
 /// Project files of .NET and of Xcode. Nothing may crash.

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import FuzzDriver
 import Reporting
-import StrictJSON
+import Vocabulary
 
 /// Every format of a report about a file whose path, keys and texts are the input. Nothing may crash, no format that has lines may get
 /// one more, and JSON stays JSON.

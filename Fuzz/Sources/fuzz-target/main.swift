@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
-import Findings
 import FuzzDriver
+import Vocabulary
 
 /// Lines of a list of targets: what is taken is read again in the same way, and its name in a report is one line of plain text.
 FuzzDriver.run(corpus: "target") { input in

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import NIOCore
 import NIOSSL
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 #if canImport(Glibc)
     import Glibc

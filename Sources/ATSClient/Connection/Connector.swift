@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
-import TLSFacts
+import TLSModel
 import TLSProbe
-import TLSWire
+import Vocabulary
 
 /// Opens connections: name, TCP, TLS with the judge inside the handshake, and HTTP/1.1 or HTTP/2 on top.
 struct Connector: Sendable {

@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOSSL
+import Vocabulary
 
 #if canImport(Glibc)
     import Glibc

@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOSSL
-import TLSFacts
+import TLSModel
 
 /// A connection that complied and speaks HTTP.
 final class HTTPConnection: Sendable {

@@ -4,9 +4,8 @@
 import NIOCore
 import NIOSSL
 import NIOTLS
-import TLSFacts
+import TLSModel
 import TLSProbe
-import TLSWire
 
 /// What one connection attempt knows, shared by its handlers and the verification callback. Confined to the event loop of the channel.
 final class HandshakeState {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// Who decides inside the handshake whether it goes on: one for each connection.
 struct HandshakeJudge: Sendable {

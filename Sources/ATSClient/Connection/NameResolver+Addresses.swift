@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 extension NameResolver {

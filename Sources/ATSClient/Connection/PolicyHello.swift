@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 import NIOCore
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// The hello that a system sends to a host under a policy, without a load behind it: for what the connection of a load cannot tell.

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Bounds
 import NIOCore
 import NIOSSL
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// What a hello offers: the policy's requirements in the words of swift-nio-ssl.
 struct TLSOffer: Hashable, Sendable {
-    let minimum: TLSFacts.TLSVersion
-    let maximum: TLSFacts.TLSVersion
+    let minimum: TLSModel.TLSVersion
+    let maximum: TLSModel.TLSVersion
     let suites: [CipherSuite]
     let groups: [NamedGroup]
     let signatureSchemes: [SignatureScheme]
@@ -69,7 +69,7 @@ struct TLSOffer: Hashable, Sendable {
         .ecdsaSECP521R1SHA512, .rsaPSSSHA512, .rsaPKCS1SHA512, .rsaPKCS1SHA1,
     ]
 
-    private static func library(_ version: TLSFacts.TLSVersion) -> NIOSSL.TLSVersion {
+    private static func library(_ version: TLSModel.TLSVersion) -> NIOSSL.TLSVersion {
         switch version {
         case .tls13: .tlsv13
         case .tls12: .tlsv12

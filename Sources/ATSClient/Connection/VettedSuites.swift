@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 import NIOSSL
-package import TLSFacts
+package import TLSModel
 
 /// The cipher suites that swift-nio-ssl may be asked for.
 ///

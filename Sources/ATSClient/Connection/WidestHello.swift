@@ -3,7 +3,7 @@
 
 import AppTransportSecurity
 package import NIOCore
-package import TLSFacts
+package import TLSModel
 package import TLSProbe
 
 /// A hello that offers more than any system does: what a server that refuses every other one answers to it tells why.

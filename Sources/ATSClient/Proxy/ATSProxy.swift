@@ -3,14 +3,14 @@
 
 public import AppTransportSecurity
 import ConnectionAdmission
-public import Findings
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 public import ServiceLifecycle
 import Synchronization
-import TLSFacts
+import TLSModel
 public import TLSProbe
+public import Vocabulary
 
 /// A forward proxy that applies an app's policy to any program: CONNECT for TLS, absolute URLs for plain HTTP.
 ///

@@ -5,7 +5,7 @@ import AppTransportSecurity
 import NIOCore
 import NIOPosix
 import Synchronization
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// Knows which addresses the proxy leads to: those of its scope, and never itself.

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import NIOHTTP1
+import Vocabulary
 
 extension HTTPHeaders {
     /// The elements of a list field (RFC 9110 section 5.6.1) that are ASCII, in lower case. Read by bytes: what others send may be any text.

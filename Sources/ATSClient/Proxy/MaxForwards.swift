@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import NIOHTTP1
+import Vocabulary
 
 extension HTTPRequestHead {
     /// Takes one from Max-Forwards (RFC 9110 section 7.6.2), which counts for OPTIONS and TRACE alone.

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import Vocabulary
 
 /// Forwards one plain HTTP request, where the policy allows it, on a connection of its own: what a server
 /// knows about a connection, such as who authenticated on it, is never another client's.

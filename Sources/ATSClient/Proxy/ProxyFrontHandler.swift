@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// The side of a proxied connection that faces the client: reads requests, has them decided, and answers or becomes a tunnel.
 ///

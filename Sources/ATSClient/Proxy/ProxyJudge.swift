@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Bounds
-import Findings
 import Foundation
 import NIOCore
 import Synchronization
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// Decides about the destinations of tunnels: policy, addresses, and a probe of the address that the tunnel will lead to.
 struct ProxyJudge: Sendable {

@@ -3,9 +3,9 @@
 
 import ConnectionAdmission
 import Crypto
-import Findings
 import Synchronization
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// Judges the user names and passwords of clients (Basic, RFC 7617), and limits how often one address may be wrong.
 ///

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Synchronization
+import Vocabulary
 
 /// What passed through a proxy, for each host and port. At most 10,000 of them; what comes later is only counted as a whole.
 final class ProxyRecord: Sendable {

@@ -4,7 +4,7 @@
 import ConnectionAdmission
 import NIOCore
 import Synchronization
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// The place of a connection to a server among those that the proxy counts, for the client that caused it.

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-import Bounds
-package import Findings
 import NIOCore
-import TLSFacts
+import TLSModel
+package import Vocabulary
 
 /// What passed through a proxy, and the smallest dictionary that would have let all of it through.
 package struct ProxySummary: Sendable {

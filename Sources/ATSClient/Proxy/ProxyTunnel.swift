@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import TLSFacts
-import TLSWire
+import TLSModel
+import Vocabulary
 
 /// Opens the server's side of a tunnel, after policy and probe agreed.
 enum ProxyTunnel {

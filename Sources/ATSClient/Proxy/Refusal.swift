@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
 import NIOHTTP1
+import Vocabulary
 
 /// An answer of the proxy itself.
 struct Refusal: Sendable {

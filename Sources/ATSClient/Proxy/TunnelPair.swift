@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import NIOCore
-import TLSWire
+import TLSModel
+import Vocabulary
 
 /// Both ends of a tunnel, on one event loop: bytes go across as fast as the slower side takes them.
 ///

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
+package import Formats
 public import Foundation
-package import StrictJSON
-public import TLSFacts
+public import TLSModel
 public import TLSProbe
+public import Vocabulary
 
 /// Judges a chain before a server has it, by the judge of `check` and `fetch` (`ats certificate`).
 ///

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// What RFC 5280 and the Baseline Requirements of the CA/Browser Forum forbid an authority to issue, although trust evaluation may let
 /// it through.

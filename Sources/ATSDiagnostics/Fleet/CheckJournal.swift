@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-package import Findings
+import Formats
 package import Foundation
-import StrictJSON
+package import Vocabulary
 
 /// The results of a run that may be stopped at any moment and taken up again: what is in the file is never asked for again.
 ///

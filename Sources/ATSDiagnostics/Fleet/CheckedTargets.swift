@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-package import StrictJSON
+package import Formats
+import Vocabulary
 
 /// The JSON forms of checked targets as text: one document of all, or a line for each.
 package enum CheckedTargets {

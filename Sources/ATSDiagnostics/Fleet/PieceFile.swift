@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
 import Foundation
+package import Vocabulary
 
 /// Bytes that are kept in a file until their turn comes: appended, and read again by their place.
 package final class PieceFile {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-package import TLSFacts
+package import TLSModel
 
 /// Lets only so many checks at once go to one address, and to one network: /24 of IPv4, /64 of IPv6.
 ///

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-package import StrictJSON
+package import Formats
+package import Vocabulary
 
 /// The results of several runs as one run would have printed them: in the order of the list, each target once.
 package struct ResultMerge {

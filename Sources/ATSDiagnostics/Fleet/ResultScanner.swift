@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// Finds the targets in a result of `ats check`, a document or lines, without keeping more than one in memory.
 struct ResultScanner {

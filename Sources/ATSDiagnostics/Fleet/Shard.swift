@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// One of several parts of a list, for as many machines: every target is in exactly one, whatever its place in the list.
 package struct Shard: Sendable, Equatable {

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Bounds
-package import Findings
 import TLSProbe
+package import Vocabulary
 
 /// Any number of targets in little memory: their text, one after the other. A target is read again when its turn comes.
 ///

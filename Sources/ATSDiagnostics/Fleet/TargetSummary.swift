@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+package import Formats
 import Foundation
-package import StrictJSON
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// What is compared between two checks of one target: the decisive verdict and why, the leaf certificate, when the chain ends, the group.
 package struct TargetSummary: Sendable, Equatable {

@@ -3,9 +3,9 @@
 
 import ATSClient
 package import AppTransportSecurity
-package import Findings
 package import Foundation
-import TLSFacts
+import TLSModel
+package import Vocabulary
 
 /// Judges configurations from evidence alone: the same evidence always gives the same report. It remembers judgements of chains.
 package struct ConfigurationJudge: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
+public import Vocabulary
 
 /// How one configuration ended for one target.
 public struct ConfigurationResult: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import TLSFacts
+package import TLSModel
 import TLSProbe
 
 /// Which hellos are sent to learn the outcome of all offers: all of them, or as few as decide the rest.

@@ -3,7 +3,7 @@
 
 package import AppTransportSecurity
 package import Foundation
-package import TLSFacts
+package import TLSModel
 import TLSProbe
 
 /// What a hello offers, as far as it changes the answer: two requirements with the same offer are decided by the same hello.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-package import Findings
 package import TLSProbe
+package import Vocabulary
 
 /// What one real load of the target met, under the widest policy that gets through: the places it came to and its end.
 ///

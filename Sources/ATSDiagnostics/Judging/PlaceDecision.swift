@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// What a policy asks of one place, as far as a judge needs it.
 struct PlaceDecision: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-package import Findings
+package import Vocabulary
 
 /// The least that an app's dictionary must say for a target to load.
 public enum SmallestException: Sendable, Equatable {

@@ -4,7 +4,7 @@
 import AppTransportSecurity
 import Foundation
 import Synchronization
-import TLSFacts
+import TLSModel
 
 /// Remembers what was found about trust in the connections of one target: sixteen configurations ask two or three times for the same.
 final class TrustMemory: Sendable {

@@ -3,12 +3,11 @@
 
 import ATSClient
 public import AppTransportSecurity
-import Bounds
-public import Findings
 public import Foundation
-import TLSFacts
+import TLSModel
 public import TLSProbe
 package import Tracing
+public import Vocabulary
 
 /// One run of checks: trust stores read once, a prober and a client for all targets.
 public struct CheckSession: Sendable {

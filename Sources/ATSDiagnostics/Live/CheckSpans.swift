@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
-import TLSFacts
+import TLSModel
 import TLSProbe
 import Tracing
+import Vocabulary
 
 /// Spans of checks: one for a target, and below it its look-ups, hellos and loads. Without a tracer there are none.
 struct CheckSpans: Sendable {

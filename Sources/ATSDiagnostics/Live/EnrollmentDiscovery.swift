@@ -3,13 +3,12 @@
 
 import ATSClient
 import AppTransportSecurity
-import Bounds
-package import Findings
+import Formats
 import Foundation
 import NIOCore
-import StrictJSON
-import TLSFacts
+import TLSModel
 import TLSProbe
+package import Vocabulary
 
 /// A target of a managed check: a server, or the place where an enrollment is asked for.
 ///

@@ -4,7 +4,7 @@
 import ATSClient
 import NIOCore
 import Synchronization
-import TLSFacts
+import TLSModel
 import TLSProbe
 
 /// What was asked about one target already, so that several systems ask for each thing once. It lives as long as the check of the target.

@@ -3,13 +3,13 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import HTTPTypes
 import NIOCore
 import NIOPosix
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// The one real load of a target: GET, HTTP/2 or HTTP/1.1 as ALPN picks, redirects followed as far as the dictionary lets.
 struct NetworkLoading: TargetLoading {

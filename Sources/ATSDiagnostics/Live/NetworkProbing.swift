@@ -6,7 +6,7 @@ import AppTransportSecurity
 import Foundation
 import NIOCore
 import NIOPosix
-import TLSFacts
+import TLSModel
 import TLSProbe
 import Tracing
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-package import Findings
-package import StrictJSON
+package import Formats
+package import Vocabulary
 
 /// What a log says about loads, for each host.
 package struct DeviceLogReport: Sendable {

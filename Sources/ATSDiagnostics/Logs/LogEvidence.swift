@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// What one line, or several lines about one load, say about how it failed. Every part is bounded.
 struct LogEvidence: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-package import Findings
+package import Vocabulary
 
 /// What the codes mean that only logs and numbers give.
 package enum LogExplanations {

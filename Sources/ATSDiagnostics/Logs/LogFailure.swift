@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-package import Findings
-import StrictJSON
+import Formats
+package import Vocabulary
 
 /// A failure of which a log speaks: which host, what happened, why, and what to do.
 package struct LogFailure: Sendable {

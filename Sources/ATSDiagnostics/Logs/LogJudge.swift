@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// Says why a load failed, from all lines about it. Pure: evidence in, failure out.
 enum LogJudge {

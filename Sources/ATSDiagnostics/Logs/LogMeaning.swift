@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// What error numbers mean. Where one number has several causes all of them are named: the log does not say which.
 enum LogMeaning {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// Words that a program writes about a failed load, and what they say. One more form is one row of its family, in `Words`.
 struct LogPhrase: Sendable {

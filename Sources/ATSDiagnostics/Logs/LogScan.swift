@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 // What the bytes of a line hold beside the numbers of errors: each property looks for one form.
 

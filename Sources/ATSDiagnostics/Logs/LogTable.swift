@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// What lines have said, by host. Bounded in every direction.
 struct LogTable: Sendable {

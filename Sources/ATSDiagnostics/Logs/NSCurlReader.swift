@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// Reads the output of `nscurl --ats-diagnostics`, line by line, with whatever other programs wrote in between.
 struct NSCurlReader: Sendable {

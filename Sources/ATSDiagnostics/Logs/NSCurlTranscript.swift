@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-package import Findings
-package import StrictJSON
+package import Formats
+package import Vocabulary
 
 /// The output of `nscurl --ats-diagnostics`, as somebody recorded it on a Mac.
 package struct NSCurlTranscript: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
+public import Vocabulary
 
 /// The smallest dictionary that lets every target load, with its proof.
 public struct MinimalDictionary: Sendable {

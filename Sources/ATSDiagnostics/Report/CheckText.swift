@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-import Findings
 import PropertyLists
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// The form for people: one line a target, then the cause and the fix.
 package struct CheckText: Sendable {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-package import Findings
+package import Formats
 package import Foundation
 package import PropertyLists
-package import StrictJSON
-package import TLSFacts
+package import TLSModel
+package import Vocabulary
 
 extension URLLoadError {
     /// Domain, code, stream code and message, the error below it, and what the console shows.

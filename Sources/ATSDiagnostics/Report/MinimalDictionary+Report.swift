@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-import Findings
+package import Formats
 import Foundation
 import PropertyLists
-package import StrictJSON
+import Vocabulary
 
 extension MinimalDictionary {
     /// The document `sealward.ats-minimize/1`.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-package import Findings
+package import Vocabulary
 
 /// An nginx configuration that fixes what a check found.
 package enum NginxSnippet {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import PropertyLists
+import Vocabulary
 
 extension PropertyListValue {
     /// The text that NSDictionary's `-description` gives: four spaces a level, sorted keys, the old property-list quoting.

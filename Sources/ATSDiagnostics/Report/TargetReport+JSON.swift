@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+package import Formats
 import PropertyLists
-package import StrictJSON
+import Vocabulary
 
 extension TargetReport {
     /// One target of `sealward.ats-check/1`.

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Findings
 public import Foundation
-public import TLSFacts
+public import TLSModel
+public import Vocabulary
 
 /// Everything that a check found out about one target.
 public struct TargetReport: Sendable {

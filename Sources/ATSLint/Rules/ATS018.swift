@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
+import Vocabulary
 
 extension RuleCatalog {
     static let ats018 = Rule(

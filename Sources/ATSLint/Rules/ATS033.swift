@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import PropertyLists
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 extension RuleCatalog {
     static let ats033 = Rule(

@@ -3,11 +3,11 @@
 
 import ATSClient
 import AppTransportSecurity
-import Findings
 import Foundation
 import HTTPTypes
 import NIOCore
 public import TLSProbe
+import Vocabulary
 
 /// Sends requests to Apple with the same client that enforces App Transport Security.
 ///

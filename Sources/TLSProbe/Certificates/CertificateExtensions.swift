@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictASN1
-import TLSFacts
+import Formats
+import TLSModel
+import Vocabulary
 
 /// The extensions of a certificate that matter to a TLS client (RFC 5280 section 4.2, RFC 6962 section 3.3).
 struct CertificateExtensions {

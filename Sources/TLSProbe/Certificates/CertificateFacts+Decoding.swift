@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
+import Formats
 import Foundation
-import StrictASN1
-public import TLSFacts
+public import TLSModel
+public import Vocabulary
 
 extension CertificateFacts {
     /// Reads an X.509 certificate (RFC 5280 section 4.1) and describes it, however weak its key and its signature are.

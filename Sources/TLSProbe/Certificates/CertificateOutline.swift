@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
-import StrictASN1
-package import TLSFacts
+import Formats
+package import TLSModel
+package import Vocabulary
 
 /// One extension of a certificate as it stands (RFC 5280 section 4.2).
 package struct ExtensionEntry: Sendable {

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Formats
 package import FoundationEssentials
-package import StrictASN1
+package import Vocabulary
 
 /// Reads the members of one constructed value of a certificate in order, by names that the reason of an error gives.
 ///

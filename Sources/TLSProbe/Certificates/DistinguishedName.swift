@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictASN1
+import Formats
+import Vocabulary
 
 /// A name as certificates write it, for showing and for comparing.
 struct DistinguishedName: Sendable {

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictASN1
-import TLSFacts
+import Formats
+import TLSModel
+import Vocabulary
 
 /// A name of a subjectAltName extension, or the base of a name constraint (RFC 5280 sections 4.2.1.6 and 4.2.1.10).
 enum GeneralName: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// Reads PEM text (RFC 7468), as people keep it: several blocks, with words between them.
 public enum PEMBlocks {

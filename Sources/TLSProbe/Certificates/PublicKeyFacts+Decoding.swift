@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
-import StrictASN1
-import TLSFacts
+import Formats
+import TLSModel
+import Vocabulary
 
 extension PublicKeyFacts {
     /// Reads a SubjectPublicKeyInfo of any kind and any size.

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+import Formats
 package import Foundation
-import StrictASN1
+package import Vocabulary
 
 /// A successful basic OCSP response (RFC 6960 section 4.2.1), as a server staples it. Nothing of it is believed yet.
 package struct StapledResponse: Sendable {

@@ -1,8 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
-import TLSWire
+import TLSModel
 
 /// The server flight of TLS 1.0 to 1.2 (RFC 5246 section 7.3).
 extension ClientHandshake {

@@ -1,8 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
-import TLSWire
+import TLSModel
 
 /// The encrypted server flight of TLS 1.3 (RFC 8446 sections 4.3 and 4.4).
 extension ClientHandshake {

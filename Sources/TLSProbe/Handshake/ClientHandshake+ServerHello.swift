@@ -1,8 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
-import TLSWire
+import TLSModel
 
 extension ClientHandshake {
     /// Judges the server's choice against the offer, and turns to the flight of its version.

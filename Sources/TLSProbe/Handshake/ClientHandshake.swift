@@ -1,8 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import TLSFacts
-import TLSWire
+package import TLSModel
 
 /// The client's side of one TLS handshake up to the end of the server's flight: a function from bytes to bytes and an outcome.
 ///

@@ -1,8 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
-import TLSWire
+import TLSModel
 
 /// Writes client hellos (RFC 5246 section 7.4.1.2, RFC 8446 section 4.1.2) in the layout of the offer; without session tickets.
 struct ClientHello {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CZlib
-import TLSWire
+import TLSModel
 
 /// A Certificate message that the server packed (RFC 8879 section 4).
 enum CompressedCertificate {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import TLSFacts
+import TLSModel
 
 /// Checks the signatures by which a server proves that it holds the key of its certificate.
 enum HandshakeSignature {

@@ -1,8 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import TLSFacts
-import TLSWire
+public import TLSModel
 
 /// What a client hello offers.
 public struct HelloOffer: Sendable, Hashable {

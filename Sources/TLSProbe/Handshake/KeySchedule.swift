@@ -3,8 +3,7 @@
 
 import Crypto
 import Foundation
-import TLSFacts
-import TLSWire
+import TLSModel
 
 /// The hash functions of the TLS 1.3 suites with what the key schedule does with them (RFC 8446 section 7.1).
 enum ScheduleHash: Sendable {

@@ -3,7 +3,7 @@
 
 package import Crypto
 import FoundationEssentials
-package import TLSFacts
+package import TLSModel
 
 /// A private key for the key agreement of TLS 1.3, and the agreement itself.
 package enum KeyShare: Sendable {

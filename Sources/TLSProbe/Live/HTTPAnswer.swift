@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// A minimal reading of an HTTP/1.1 answer as it comes in: status 200, a body by length, by chunks, or up to the end.
 ///

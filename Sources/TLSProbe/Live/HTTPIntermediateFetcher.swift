@@ -4,7 +4,7 @@
 import Foundation
 public import NIOCore
 import NIOPosix
-import TLSFacts
+import TLSModel
 
 /// Fetches caIssuers addresses over plain HTTP, tightly bounded: a server under test chooses the address, so the fetch must not
 /// become a way into the tester's network.

@@ -3,7 +3,7 @@
 
 import Crypto
 import NIOCore
-import TLSFacts
+import TLSModel
 
 #if canImport(Glibc)
     import Glibc

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import NIOCore
-package import TLSFacts
+package import TLSModel
 
 extension IPAddress {
     /// The address of a socket, without port and scope; nil for a socket of the file system.

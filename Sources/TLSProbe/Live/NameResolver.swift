@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 package import NIOCore
 import NIOPosix
 import Synchronization
-package import TLSFacts
+package import TLSModel
+import Vocabulary
 
 /// Turns a host name into all of its addresses, IPv6 and IPv4, in the system's order of preference (RFC 6724).
 public struct NameResolver: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
-import TLSFacts
+import TLSModel
 
 /// Drives one ``ClientHandshake`` over a channel and keeps its promise exactly once.
 final class ProbeHandler: ChannelInboundHandler {

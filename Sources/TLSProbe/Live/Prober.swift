@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 public import NIOCore
 import NIOPosix
-public import TLSFacts
+public import TLSModel
+import Vocabulary
 
 /// Sends client hellos over TCP and returns what came back.
 ///

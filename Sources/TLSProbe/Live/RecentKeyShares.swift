@@ -3,7 +3,7 @@
 
 import NIOCore
 import Synchronization
-import TLSFacts
+import TLSModel
 
 /// The key of each group that the last hellos sent, for the next ones: in a fleet a pair of X25519MLKEM768 for each hello takes a thirteenth
 /// of the processor time of a target.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import TLSFacts
+package import TLSModel
 
 /// One thing to learn of a server: does it agree with a client that accepts these suites from this version on?
 package struct HelloQuestion: Sendable, Hashable {

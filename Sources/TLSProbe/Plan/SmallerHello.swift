@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import TLSFacts
+package import TLSModel
 
 /// Tells whether a server fails for the size of a hello, which the share of a post-quantum group makes larger than one TCP segment.
 package enum SmallerHello {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-public import TLSFacts
+public import TLSModel
 
 /// Builds the path from a presented chain to a root: in whatever order the server sent it, with duplicates, cross-signed
 /// certificates and gaps.

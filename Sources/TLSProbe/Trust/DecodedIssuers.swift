@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
+import Vocabulary
 
 /// What was decoded of intermediates and roots, or of their names. Leaves do not belong here.
 ///

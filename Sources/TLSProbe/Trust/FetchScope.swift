@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import NIOCore
-package import TLSFacts
+package import TLSModel
 
 /// Which addresses may be connected to on the word of somebody else: of a server that redirects, of a certificate that names its issuer, of
 /// the place of an enrollment, of whoever asks a proxy or an exporter. The one rule about that.

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictASN1
+import Formats
+import Vocabulary
 
 /// Fetches an intermediate certificate that a server left out, from the address in the certificate below it.
 public protocol IntermediateFetcher: Sendable {

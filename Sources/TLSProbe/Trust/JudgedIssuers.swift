@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// Who signed the certificates above a leaf: a function of the certificates alone, so it may be kept. Only certificates of at most
 /// 8,192 bytes are.

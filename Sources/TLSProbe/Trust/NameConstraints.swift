@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictASN1
-package import TLSFacts
+import Formats
+package import TLSModel
+import Vocabulary
 
 /// What an authority may issue certificates for (RFC 5280 section 4.2.1.10).
 package struct NameConstraints: Sendable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// What RFC 5280 section 6.1 asks of the certificates of a path one by one, apart from signatures, dates and names.
 ///

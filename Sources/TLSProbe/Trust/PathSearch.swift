@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TLSFacts
+import TLSModel
 
 /// A depth-first search for a path to an anchor, roots before intermediates, within budgets.
 ///

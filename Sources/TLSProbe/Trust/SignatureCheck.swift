@@ -3,7 +3,7 @@
 
 import Crypto
 import Foundation
-package import TLSFacts
+package import TLSModel
 import _CryptoExtras
 
 /// Whether a signature holds, as far as the cryptography at hand can say.

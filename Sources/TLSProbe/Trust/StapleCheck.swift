@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
 public import Foundation
-public import TLSFacts
+public import TLSModel
+import Vocabulary
 
 /// Judges whether a stapled OCSP response may be believed, and what it then says of the leaf (RFC 6960 section 3.2).
 enum StapleCheck {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import Foundation
-import StrictASN1
-package import TLSFacts
+package import TLSModel
+import Vocabulary
 
 /// Checks the signatures of certificate timestamps (RFC 6962 section 3.2).
 ///

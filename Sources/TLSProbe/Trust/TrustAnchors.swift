@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Findings
 import Foundation
-public import TLSFacts
+public import TLSModel
+public import Vocabulary
 
 /// Roots that end a path, each with its kind and the store that it came from.
 ///

@@ -4,11 +4,11 @@
 import AppAttest
 import AppleServices
 import DeviceCheckBits
-import Findings
+import Formats
 import Foundation
-import StrictJSON
-import TrustPolicy
 import TrustStores
+import TrustTokens
+import Vocabulary
 
 /// The calls of an app, as Firebase App Check answers them (`docs/app-check.md`).
 struct AppCheckHandler: Handler {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
 import Foundation
 import TrustStores
+import Vocabulary
 
 /// What the interface of App Check needs beyond the parts of the service, made from files of keys and debug tokens and a secret of the store.
 struct AppCheckSide: Sendable {

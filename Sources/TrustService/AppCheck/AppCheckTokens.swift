@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import CompactTokens
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import TrustTokens
+import Vocabulary
 
 /// What an App Check token says beyond Google's claims of project, app and time.
 struct AppCheckClaims: Sendable, Equatable {

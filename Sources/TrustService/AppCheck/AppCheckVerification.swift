@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustStores
+import Vocabulary
 
 /// Who holds an App Check token of ours that is good now.
 struct AppCheckBearers: Sendable {

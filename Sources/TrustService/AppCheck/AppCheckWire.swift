@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import HTTPTypes
-import StrictJSON
+import Vocabulary
 
 /// Errors as Google's services answer them, and with the statuses that an app's client understands.
 ///

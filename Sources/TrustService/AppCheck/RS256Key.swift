@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 import _CryptoExtras
 
 /// A key that signs JSON Web Tokens by RS256: RSA with PKCS #1 padding and SHA-256, as App Check's clients ask for.

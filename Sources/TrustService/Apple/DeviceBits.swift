@@ -4,7 +4,7 @@
 import AppAttest
 import AppleServices
 import DeviceCheckBits
-import Findings
+import Vocabulary
 
 /// The client of DeviceCheck that counts now, and what the two bits mean.
 struct DeviceBits: Sendable {

@@ -4,9 +4,9 @@
 import AppAttest
 import AppleServices
 import DeviceCheckBits
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 /// DeviceCheck for backends.
 struct DeviceCheckHandler: Handler {

@@ -3,9 +3,9 @@
 
 import AppleServices
 import DeviceCheckBits
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 /// One claim's talk with Apple: what the bits say, whether to set one, and whether it was set on the device that was asked about.
 ///

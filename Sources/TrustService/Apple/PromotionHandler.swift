@@ -4,10 +4,10 @@
 import AppAttest
 import AppleServices
 import DeviceCheckBits
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustStores
+import Vocabulary
 
 /// Grants promotions, once for each device.
 struct PromotionHandler: Handler {

@@ -3,11 +3,10 @@
 
 import AppAttest
 import AppleServices
-import Bounds
-import Findings
 import Foundation
 import Logging
 import TrustStores
+import Vocabulary
 
 /// Exchanges receipts for newer ones when they are due.
 ///

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import HTTPTypes
 import TrustStores
+import Vocabulary
 
 extension TrustServer.Configuration {
     /// How much a gateway lets through for each subject in a window, across all nodes.

@@ -4,7 +4,7 @@
 public import AppAttest
 import AppleServices
 public import Foundation
-public import TLSFacts
+public import TLSModel
 public import TrustStores
 
 extension TrustServer {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 /// A kind of value: which values there are, how one is read from JSON, and how it is shown.
 struct ConfigurationForm<Value>: Sendable {

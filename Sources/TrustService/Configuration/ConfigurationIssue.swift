@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
+import Vocabulary
 
 /// One thing that is wrong with a configuration: where, and why.
 package struct ConfigurationIssue: Sendable, Equatable, CustomStringConvertible {

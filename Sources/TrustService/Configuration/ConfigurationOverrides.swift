@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 /// Environment variables that override members of the configuration file.
 ///

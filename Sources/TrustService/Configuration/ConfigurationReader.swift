@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Logging
-import StrictJSON
+import Vocabulary
 
 /// Turns a JSON document and the environment into a ``Configuration``, or into everything that is wrong with them.
 package enum ConfigurationReader {

@@ -4,9 +4,9 @@
 import AppAttest
 import AppleServices
 import DeviceCheckBits
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 // Every key that there is: reading, environment variables, messages and docs/configuration.md come from these tables.
 

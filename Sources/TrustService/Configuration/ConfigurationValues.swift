@@ -5,12 +5,12 @@ import AppAttest
 import AppleServices
 import ConnectionAdmission
 import Crypto
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
-import StrictJSON
-import TLSFacts
+import TLSModel
 import TraceExport
+import Vocabulary
 
 // The kinds of values that only this configuration has.
 

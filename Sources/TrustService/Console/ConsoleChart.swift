@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Reporting
+import Vocabulary
 
 /// Numbers and instants as the console writes them.
 enum ConsoleText {

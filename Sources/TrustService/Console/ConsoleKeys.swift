@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
+import Formats
 import Foundation
 import Reporting
-import StrictJSON
 import TrustStores
+import Vocabulary
 
 /// Keys as people look them up, revoke and delete them. Asks the operators' routes; what these permit and refuse counts here too.
 struct ConsoleKeys: Sendable {

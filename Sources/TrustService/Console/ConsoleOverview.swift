@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Reporting
-import TrustPolicy
+import TrustTokens
+import Vocabulary
 
 /// The overview as a page: plain facts in, markup out.
 struct ConsoleOverview {

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import HTTPTypes
 import Reporting
+import Vocabulary
 
 /// Who looks at the console.
 struct ConsoleVisitor: Sendable {

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import HTTPTypes
+import Vocabulary
 
 /// What the console reads from the head of a browser's request.
 enum ConsoleRequest {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
 import Foundation
 import Logging
 import Synchronization
+import Vocabulary
 
 /// Who is signed in at the console: kept in memory, known by the hash of what the browser sends.
 ///

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Formats
 package import Foundation
 package import HTTPTypes
-package import StrictJSON
+package import Vocabulary
 
 /// One request after routing: everything a handler may look at.
 package struct Call: Sendable {

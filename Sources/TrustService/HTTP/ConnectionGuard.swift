@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
-import Findings
+import Formats
 import NIOCore
 import NIOHTTP1
-import StrictJSON
+import Vocabulary
 
 /// Sits behind the HTTP decoder of one connection: gives every state of it a deadline, counts its requests, and answers unreadable ones with
 /// a problem document.

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 package import NIOCore
-import StrictJSON
+import Vocabulary
 
 /// How long one connection may stay in each state, and how much it may carry.
 package struct ConnectionLimits: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// Names of requests: random, so that nobody can count from them the requests of others.
 struct CorrelationIds: Sendable {

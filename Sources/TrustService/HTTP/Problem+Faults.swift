@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
-import Findings
 import TrustStores
+import Vocabulary
 
 extension Problem {
     /// What a caller sees of any error. Whatever is not known here is a failure of the service, without details.

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Formats
 import Foundation
-package import StrictJSON
+package import Vocabulary
 
 /// A refusal or a fault as the caller sees it: a code, a short title, and what to do next (RFC 9457).
 ///

@@ -3,8 +3,8 @@
 
 import AppAttest
 import DeviceCheckBits
-package import Findings
 import TrustStores
+package import Vocabulary
 
 /// Status, title and advice of every code that the service can answer with.
 package enum ProblemTable {

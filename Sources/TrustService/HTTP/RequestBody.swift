@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
-package import StrictJSON
+package import Formats
 import TrustStores
+import Vocabulary
 
 /// The JSON object of a request, read member by member. A name that is given twice is refused.
 ///

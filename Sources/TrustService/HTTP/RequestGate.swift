@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import Vocabulary
 
 /// What a ``ConnectionGuard`` asks about each request before anything else sees it: whether the node has room for it, and what to answer if not.
 ///

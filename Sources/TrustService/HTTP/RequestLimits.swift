@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-package import TLSFacts
+package import TLSModel
 
 /// Token buckets by name: each holds two seconds' worth of its rate.
 ///

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
-import Findings
 import FoundationEssentials
 package import Logging
 import Synchronization
 import TrustStores
+import Vocabulary
 
 /// Counts every answer and logs refusals: fixed sentences, codes, and evidence that ``Problem`` made safe.
 ///

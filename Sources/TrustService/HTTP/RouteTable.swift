@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// How an interface writes refusals and faults, and which paths are its own: there it also writes what no route answers.
 package struct ErrorForm: Sendable {

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
-import Findings
 import Foundation
 import HTTPTypes
 package import Hummingbird
 import Logging
 import Metrics
 import NIOCore
-import TLSFacts
+import TLSModel
 import TraceExport
+import Vocabulary
 
 /// The context of one request: which connection it came over.
 package struct ServiceRequestContext: RequestContext {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Findings
 import Foundation
 package import Logging
 import Synchronization
+import Vocabulary
 
 /// Where the log of a service goes: lines wait in a bounded queue, and one thread writes them, so that no request waits for their reader.
 ///

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Synchronization
+import Vocabulary
 
 /// What this node judged in the last 24 hours, minute by minute, and the versions it saw, hour by hour.
 ///

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 package import Logging
 import Synchronization
 package import TrustStores
+import Vocabulary
 
 /// Turns what a store observes into metrics and log lines.
 ///

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Findings
 import Foundation
 import TrustStores
+import Vocabulary
 
 extension Answer {
     /// This answer, with what the call was about for the audit.

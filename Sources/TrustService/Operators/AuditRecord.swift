@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Logging
 import TrustStores
+import Vocabulary
 
 /// Writes what servers and operators did.
 struct AuditRecord: Sendable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 public import Foundation
+import Vocabulary
 
 /// What a bearer token permits, and under which name its calls are recorded.
 package struct Authority: Sendable, Equatable {

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustStores
+import Vocabulary
 
 /// Whether the service lives and is ready, what it counts, and its description.
 struct HealthHandler: Handler {

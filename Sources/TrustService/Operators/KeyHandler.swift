@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustStores
+import Vocabulary
 
 /// Keys as operators see and revoke them.
 struct KeyHandler: Handler {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Findings
+package import Formats
 package import Foundation
-package import StrictJSON
+import Vocabulary
 
 /// A new credential: the token, which is shown once and kept nowhere, and the entry of `tokensFile` by which it is known.
 package struct NewToken: Sendable {

@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import HTTPTypes
 package import Logging
 package import TrustStores
+import Vocabulary
 
 /// The operators' routes over a store, without a service that listens: what `sealward keys --store` and `sealward audit --store` ask.
 ///

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Synchronization
 import TrustStores
+import Vocabulary
 
 /// Whether this node may be sent requests: the store commits a write, its schema is this program's, and the clock is right.
 final class Readiness: Sendable {

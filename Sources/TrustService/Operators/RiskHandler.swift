@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
-import StrictJSON
-import TrustPolicy
+import TrustTokens
+import Vocabulary
 
 /// What operators see of an app's risk.
 struct RiskHandler: Handler {

@@ -1,13 +1,13 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
 import Logging
-import StrictJSON
 import Synchronization
-import TrustPolicy
 import TrustStores
+import TrustTokens
+import Vocabulary
 
 /// The usual metric of each app, learned again every minute, so that a request need not ask for it.
 final class MetricBaselines: Sendable {

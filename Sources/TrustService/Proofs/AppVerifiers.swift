@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import TrustStores
+import Vocabulary
 
 /// The verifiers of one configured app: Apple's roots, and if the configuration names them a simulator's.
 struct AppVerifiers: Sendable {

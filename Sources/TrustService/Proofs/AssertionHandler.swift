@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
-import StrictJSON
+import Formats
 import TrustStores
+import Vocabulary
 
 /// Judges assertions, and gives tokens for them.
 struct AssertionHandler: Handler {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
-import StrictJSON
+import Formats
 import TrustStores
+import Vocabulary
 
 /// Registers keys for apps.
 struct AttestationHandler: Handler {

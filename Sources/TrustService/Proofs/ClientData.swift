@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
-import StrictJSON
+import Formats
 import TrustStores
+import Vocabulary
 
 /// The bytes that an app signed, and how its challenge is found in them.
 enum ClientData {

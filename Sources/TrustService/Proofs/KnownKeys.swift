@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Bounds
-import Findings
 import Foundation
 import Logging
 import Synchronization
 import TrustStores
+import Vocabulary
 
 /// A key as it was read from the store, ready to check signatures. By reference, as it is kept and handed around.
 final class KnownKey: Sendable {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustStores
+import Vocabulary
 
 /// What becomes of a refused proof: it is counted, written to the history of its key, and answered as the app's mode says.
 struct ModeAnswers: Sendable {

@@ -3,7 +3,7 @@
 
 import AppAttest
 import Foundation
-import TLSFacts
+import TLSModel
 import TrustStores
 
 /// How many new keys one user and one address may register: a phone that makes a key for each quota meets its end here.

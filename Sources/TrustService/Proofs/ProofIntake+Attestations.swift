@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Bounds
-import Findings
 import Foundation
 import TrustStores
+import Vocabulary
 
 /// An attestation as it came, in shape but not yet believed.
 struct PresentedAttestation: Sendable {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
 import TrustStores
+import Vocabulary
 
 /// Judges what apps present and commits it: every interface of the service gives its proofs here, however they came.
 struct ProofIntake: Sendable {

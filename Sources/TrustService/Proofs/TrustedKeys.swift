@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Bounds
-import Findings
 import TrustStores
+import Vocabulary
 
 /// Which stored keys count by the configuration of now: trust that was taken out of it ends with the next request.
 ///

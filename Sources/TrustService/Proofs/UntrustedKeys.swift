@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Logging
 import TrustStores
+import Vocabulary
 
 /// Tells operators of keys in the store that the configuration does not trust any more.
 struct UntrustedKeys: Sendable {

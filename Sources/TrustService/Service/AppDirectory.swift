@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Bounds
-import Findings
+import Vocabulary
 
 /// One configured app with its verifiers. By reference, as every request hands it around.
 final class ServedApp: Sendable {

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
-import Findings
 import Foundation
 package import Hummingbird
 package import Logging
 import NIOCore
 import ServiceLifecycle
+import Vocabulary
 
 /// A listener for HTTP/1 whose connections have a deadline in every state and a bound in number, and that says in one sentence why it cannot
 /// listen.

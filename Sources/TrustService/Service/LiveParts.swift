@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Bounds
 import Logging
 import Synchronization
 import TrustStores
+import Vocabulary
 
 /// What is made from files of tokens, keys and roots, and may be made again while the service runs.
 ///

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Logging
 import Synchronization
+import Vocabulary
 
 /// The limit on requests in flight that all listeners of the service share, with its gauges and its lines in the log.
 struct LoadBook: Sendable {

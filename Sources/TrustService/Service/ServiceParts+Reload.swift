@@ -1,9 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Bounds
-import Findings
 import Logging
+import Vocabulary
 
 extension ServiceParts {
     /// Reads the files of tokens, keys and roots again. A fault keeps what counted before and says so in the log.

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Findings
 import Logging
 import TrustStores
+import Vocabulary
 
 /// What a running service shares, built once: one store, one set of verifiers, one limiter of each kind.
 ///

@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Logging
 import TrustStores
+import Vocabulary
 
 /// Collects counts in memory and writes them to the store every few seconds, so that a refused request never waits for a commit.
 ///

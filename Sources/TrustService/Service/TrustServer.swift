@@ -3,12 +3,12 @@
 
 package import AppleServices
 import ConnectionAdmission
-import Findings
 import Hummingbird
 public import Logging
 import NIOCore
 public import ServiceLifecycle
 public import TrustStores
+import Vocabulary
 
 /// The trust service: everything that runs between a configuration and a port.
 ///

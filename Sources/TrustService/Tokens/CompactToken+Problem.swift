@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import CompactTokens
+import TrustTokens
 
 extension CompactToken {
     /// The token, or the refusal of a caller that sent something else.

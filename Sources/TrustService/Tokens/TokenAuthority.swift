@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import CompactTokens
 import Crypto
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 package import TrustStores
+import TrustTokens
+import Vocabulary
 
 /// Issues and reads the service's tokens: ES256 alone, production and simulated keys apart.
 ///

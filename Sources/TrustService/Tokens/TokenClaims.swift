@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Formats
 package import JWTKit
-import StrictJSON
 
 /// What a token says. The names are the contract's.
 package struct TokenClaims: JWTPayload, Equatable {

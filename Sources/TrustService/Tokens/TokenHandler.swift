@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import CompactTokens
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
-import StrictJSON
 import TrustStores
+import TrustTokens
+import Vocabulary
 
 /// What gateways and backends ask about tokens, and the keys to check them with.
 struct TokenHandler: Handler {

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import CompactTokens
 import Crypto
-import Findings
+import Formats
 import Foundation
 import JWTKit
-import StrictJSON
+import TrustTokens
+import Vocabulary
 
 /// The keys of one issuer: the first signs, all verify.
 struct TokenKeySet: Sendable {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
-import TrustPolicy
+import TrustTokens
+import Vocabulary
 
 /// Which tokens a caller accepts: one rule for gateways (`/v1/authorize`) and backends (`/v1/tokens/consume`).
 struct TokenTerms: Equatable {

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import HTTPTypes
 import Hummingbird
-import TLSFacts
+import TLSModel
 import TraceExport
 import Tracing
+import Vocabulary
 
 /// The span of each request, with the names of OpenTelemetry's conventions for HTTP servers.
 struct RequestSpans: Sendable {

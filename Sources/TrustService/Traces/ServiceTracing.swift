@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Findings
 import Logging
 package import TraceExport
 import Tracing
 import TrustStores
+import Vocabulary
 
 /// What a service that is traced has more than another: the exporter of spans, and what stands around requests, verbs and calls.
 struct ServiceTracing: Sendable {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Findings
 package import Foundation
+import Vocabulary
 
 extension InMemoryTrustStore {
     package func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Findings
 package import Foundation
 import Synchronization
+import Vocabulary
 
 /// A store that forgets everything when the process ends: for tests, and as the plainest statement of what a store does.
 ///

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
+import Vocabulary
 
 extension MemoryState {
     mutating func sweep(at instant: Date, time: Date?, uptime: Duration, keeping retention: Retention) -> SweepReport {

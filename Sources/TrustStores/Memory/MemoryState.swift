@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
+import Vocabulary
 
 /// What the in-memory store holds; every verb is one method, run under one lock.
 struct MemoryState {

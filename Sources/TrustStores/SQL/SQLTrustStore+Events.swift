@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Findings
 package import Foundation
+import Vocabulary
 
 extension SQLTrustStore {
     package func record(_ event: StoreEvent) async throws {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Findings
 package import Foundation
+import Vocabulary
 
 extension SQLTrustStore {
     package func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-package import Findings
 public import Foundation
+package import Vocabulary
 
 /// What a challenge may be used for.
 package enum ChallengePurpose: UInt8, Sendable, CaseIterable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-package import Findings
+package import Vocabulary
 
 /// How strictly the order of assertions is enforced.
 public enum CounterMode: String, Sendable, CaseIterable {

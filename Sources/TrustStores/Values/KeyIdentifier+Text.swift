@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Findings
 import Foundation
+import Vocabulary
 
 /// The spellings of a key id in bodies, paths and logs.
 extension KeyIdentifier {

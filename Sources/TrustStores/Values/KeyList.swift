@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-import Findings
 public import Foundation
+import Vocabulary
 
 /// One key and one challenge as they were at one and the same instant.
 public struct AttestationStanding: Sendable, Equatable {

@@ -3,8 +3,8 @@
 
 package import AppAttest
 import Crypto
-package import Findings
 public import Foundation
+package import Vocabulary
 
 /// A verified key on its way into a store. What its attestation said is read as if it were the registration's own.
 @dynamicMemberLookup

@@ -3,8 +3,8 @@
 
 package import AppAttest
 import Crypto
-import Findings
 public import Foundation
+import Vocabulary
 
 /// For whom a promotion is granted once.
 public struct PromotionSubject: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 package import Foundation
+import Vocabulary
 
 /// How a store measures time, apart from the instants that callers pass.
 public struct StoreClock: Sendable {

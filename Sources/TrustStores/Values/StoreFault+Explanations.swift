@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Findings
+package import Vocabulary
 
 extension StoreFault {
     /// What the codes mean that only the operator sees. `store.unavailable` and `store.clock-off` are answers of the service too.

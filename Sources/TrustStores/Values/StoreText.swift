@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Vocabulary
 
 /// What names may be stored: every backend takes the same texts, and compares them by their bytes.
 ///

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
 import Foundation
+import Vocabulary
 
 /// The words that stores themselves write into a key's history.
 package enum EventKind {

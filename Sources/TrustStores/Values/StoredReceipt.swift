@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-public import Findings
 public import Foundation
+public import Vocabulary
 
 /// A receipt whose signature and fields have been verified, as it is handed to a store.
 public struct ReceiptRecord: Sendable, Equatable {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
 import Foundation
+import Vocabulary
 
 extension AddedReleases {
     /// The variable that names the file.

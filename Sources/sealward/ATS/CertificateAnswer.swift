@@ -3,10 +3,10 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
+import Formats
 import Foundation
-import StrictJSON
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// What became of one chain: a verdict, or why there is none.
 struct CertificateAnswer {

@@ -4,10 +4,10 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 struct CertificateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,11 +3,11 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
+import Formats
 import Foundation
-import StrictJSON
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// One chain to judge, with everything that it is judged by still as paths and text.
 struct CertificateJob {

@@ -4,13 +4,12 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
-import CheckHistory
-import Findings
+import Formats
 import Foundation
 import PropertyLists
-import StrictJSON
 import TLSProbe
 import Tracing
+import Vocabulary
 
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

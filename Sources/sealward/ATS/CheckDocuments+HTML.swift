@@ -3,11 +3,11 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
 import Reporting
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 extension CheckDocuments {
     /// What the page shows of one target.

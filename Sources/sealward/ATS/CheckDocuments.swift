@@ -3,11 +3,11 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
+import Formats
 import PropertyLists
 import Reporting
-import StrictJSON
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// Check reports as documents for other programs and for people: JUnit XML, Markdown, and one self-contained HTML page.
 enum CheckDocuments {

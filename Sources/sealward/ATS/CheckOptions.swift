@@ -5,10 +5,10 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
-import Findings
 import Foundation
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
 struct CheckOptions: ParsableArguments {

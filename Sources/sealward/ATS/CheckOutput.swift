@@ -4,11 +4,10 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
-import CheckHistory
-import Findings
+import Formats
 import Foundation
 import Reporting
-import StrictJSON
+import Vocabulary
 
 /// Renders reports as they come: `jsonl` at once, every other form in the order in which the targets were given.
 struct CheckOutput {

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
-import CheckHistory
-import Findings
 import Foundation
+import Vocabulary
 
 /// One run over a list: what the journal has is taken from it, everything else is asked, kept and then shown.
 struct CheckRun {

@@ -1,12 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppBundles
+import ATSLint
 import AppTransportSecurity
 import ArgumentParser
-import Findings
 import Foundation
 import PropertyLists
+import Vocabulary
 
 /// Which dictionary, and on which system.
 struct DictionaryOptions: ParsableArguments {

@@ -3,9 +3,9 @@
 
 import AppTransportSecurity
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,9 +3,9 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
-import StrictJSON
-import TLSFacts
+import Formats
+import TLSModel
+import Vocabulary
 
 /// Renders decisions as `sealward.ats-explain/1` and as text.
 enum ExplainReport {

@@ -4,9 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
-import CheckExporter
 import ConnectionAdmission
-import Findings
 import Foundation
 import Logging
 import ServiceLifecycle
@@ -15,6 +13,7 @@ import TraceExport
 import Tracing
 import TrustService
 import UnixSignals
+import Vocabulary
 
 struct ExporterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -5,12 +5,12 @@ import ATSClient
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
 import NIOCore
-import StrictJSON
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 struct FetchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,11 +4,11 @@
 import ATSClient
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
+import Formats
 import Foundation
 import HTTPTypes
-import StrictJSON
-import TLSFacts
+import TLSModel
+import Vocabulary
 
 /// Renders a load as `sealward.ats-fetch/1` and as text.
 enum FetchReport {

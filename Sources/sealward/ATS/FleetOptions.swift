@@ -4,7 +4,7 @@
 import ATSDiagnostics
 import ArgumentParser
 import Crypto
-import Findings
+import Vocabulary
 
 /// What a check of many targets takes besides: which part of the list, and where results are kept.
 struct FleetOptions: ParsableArguments {

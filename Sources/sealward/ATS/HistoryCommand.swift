@@ -3,11 +3,10 @@
 
 import ATSDiagnostics
 import ArgumentParser
-import CheckHistory
-import Findings
+import Formats
 import Foundation
 import Reporting
-import StrictJSON
+import Vocabulary
 
 struct HistoryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,9 +3,9 @@
 
 import ATSLint
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 /// The baseline file of `ats lint`.
 enum LintBaselines {

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppBundles
 import AppTransportSecurity
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
 import Reporting
-import StrictJSON
+import Vocabulary
 
 struct LintCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

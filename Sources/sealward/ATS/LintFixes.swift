@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppBundles
 import AppTransportSecurity
-import Findings
 import Foundation
 import PropertyLists
+import Vocabulary
 
 /// Writes the safe edits of `ats lint --fix`.
 enum LintFixes {

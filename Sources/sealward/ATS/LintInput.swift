@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppBundles
 import AppTransportSecurity
-import Findings
+import Formats
 import Foundation
 import PropertyLists
-import StrictJSON
+import Vocabulary
 
 /// The lists that a run of `ats lint` looks at.
 struct LintInput {

@@ -3,9 +3,9 @@
 
 import ATSDiagnostics
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,9 +4,9 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 struct MinimizeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

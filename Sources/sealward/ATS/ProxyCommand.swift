@@ -5,15 +5,15 @@ import ATSClient
 import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
 import Logging
 import NIOCore
 import ServiceLifecycle
-import StrictJSON
-import TLSFacts
+import TLSModel
 import TLSProbe
 import UnixSignals
+import Vocabulary
 
 struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,9 +4,9 @@
 import ATSClient
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
+import Formats
 import PropertyLists
-import StrictJSON
+import Vocabulary
 
 /// Renders what passed through a proxy: one line a request, and the summary in the end.
 enum ProxyReport {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
 import Foundation
 import TLSProbe
+import Vocabulary
 
 /// Where to connect in place of what the resolver says: what every command that connects has in common.
 struct ResolveOptions: ParsableArguments {

@@ -3,8 +3,8 @@
 
 import AppTransportSecurity
 import ArgumentParser
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 struct SystemsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
-import TLSFacts
+import TLSModel
 import TLSProbe
+import Vocabulary
 
 /// Whom to trust: what every command that judges a certificate has in common.
 struct TrustOptions: ParsableArguments {

@@ -3,9 +3,9 @@
 
 import AppAttest
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 /// Values on the command line, in every form that people have (``PastedBytes``).
 enum PastedArgument {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 /// What `attest verify` answers: the verifier's verdict, and what the receipt inside adds to it.
 struct AttestationAnswer {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 extension ReceiptVerdict {
     /// `sealward.receipt/1`. The fields are the receipt's own; they are proven only where the verdict is `accepted`.

@@ -4,9 +4,9 @@
 import AppAttest
 import AppleServices
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 struct RefreshReceiptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

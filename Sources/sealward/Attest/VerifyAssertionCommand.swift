@@ -3,9 +3,9 @@
 
 import AppAttest
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 struct VerifyAssertionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,10 +3,10 @@
 
 import AppAttest
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustStores
+import Vocabulary
 
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,12 +4,12 @@
 import AppAttest
 import AppleServices
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
 import Logging
-import StrictJSON
 import TrustService
 import TrustStores
+import Vocabulary
 
 /// Where an operator's verb is carried out: at a running service, or in a store.
 struct OperatorTarget: ParsableArguments {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustService
 import TrustStores
+import Vocabulary
 
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustService
+import Vocabulary
 
 struct TokensCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -7,11 +7,11 @@ import AppAttest
 import AppTransportSecurity
 import AppleServices
 import DeviceCheckBits
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustService
 import TrustStores
+import Vocabulary
 
 /// Every code that the program can print or answer with. The sentences are in the tables of the modules; here is only their order.
 enum CodeCatalog {

@@ -3,8 +3,8 @@
 
 import ATSLint
 import ArgumentParser
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 struct ExplainCodeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,8 +3,8 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 /// A number, a name or a key that people have, and what it says: `-1022`, `9824`, `invalidKey`, `NSAllowsLocalNetworking`.
 struct ExplainedSubject {

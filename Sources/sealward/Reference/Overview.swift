@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
+import Vocabulary
 
 /// What `sealward` alone prints: what it can do, three examples, and where to go on.
 enum Overview {

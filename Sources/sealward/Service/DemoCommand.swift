@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Demonstration
 import Foundation
 import SimulatedFleet
 

@@ -5,9 +5,9 @@ import AppAttest
 import AppleServices
 import ArgumentParser
 import DeviceCheckBits
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 struct DeviceCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,10 +3,10 @@
 
 import AppAttest
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
 import TrustService
+import Vocabulary
 
 struct InitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

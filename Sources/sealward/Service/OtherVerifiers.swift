@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Findings
 import Foundation
+import Vocabulary
 
 /// A program that judges: it gets questions as lines and answers each with a line. One that ends, does not answer, or says anything else is
 /// started again for the next question, so that no case pays for another.

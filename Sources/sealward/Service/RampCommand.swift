@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
-import StrictJSON
-import TrustPolicy
+import TrustTokens
+import Vocabulary
 
 struct RampCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,14 +3,13 @@
 
 import AppleServices
 import ArgumentParser
-import Findings
 import Foundation
 import Logging
 import ServiceLifecycle
 import TrustService
 import TrustStores
-import TrustStoresSQLite
 import UnixSignals
+import Vocabulary
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -88,7 +87,7 @@ struct ServeCommand: AsyncParsableCommand {
     /// Reads the configuration and every file that it names.
     private static func outcome(_ config: String?, _ secrets: SecretFiles) throws -> ConfigurationReader.Outcome {
         let file = try config.map { try CommandIO.readText($0, limit: 4 << 20) }
-        if let config, let writers = SecretFiles.writers(of: config) { throw CommandFault("\(config): \(writers).") }
+        if let config, let writers = FileRights.writers(of: config) { throw CommandFault("\(config): \(writers).") }
         return ConfigurationReader.read(
             file: file,
             environment: ProcessInfo.processInfo.environment, readFile: secrets.read)

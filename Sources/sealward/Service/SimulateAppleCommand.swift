@@ -4,13 +4,13 @@
 import AppleSimulator
 import ArgumentParser
 import Crypto
-import Findings
 import Foundation
 import Logging
 import ServiceLifecycle
-import TLSFacts
+import TLSModel
 import TrustService
 import UnixSignals
+import Vocabulary
 
 struct SimulateAppleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -3,8 +3,8 @@
 
 import ArgumentParser
 import DeviceSimulator
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 struct SimulateFaultsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

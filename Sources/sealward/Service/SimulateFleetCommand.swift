@@ -4,10 +4,10 @@
 import AppAttest
 import AppleServices
 import ArgumentParser
-import Findings
+import Formats
 import Foundation
 import SimulatedFleet
-import StrictJSON
+import Vocabulary
 
 struct SimulateFleetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

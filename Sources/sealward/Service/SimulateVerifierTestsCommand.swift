@@ -3,9 +3,9 @@
 
 import ArgumentParser
 import DeviceSimulator
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 struct SimulateVerifierTestsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,9 +4,9 @@
 import AppAttest
 import AppleSimulator
 import Crypto
-import Findings
-import StrictJSON
+import Formats
 import TrustService
+import Vocabulary
 
 /// The files of a service that serves one app and trusts one simulated Apple of its own.
 struct StarterFiles {

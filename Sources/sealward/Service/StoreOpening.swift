@@ -1,12 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Logging
 import TrustService
 import TrustStores
-import TrustStoresSQLite
+import Vocabulary
 
 #if Postgres
     import TrustStoresPostgres

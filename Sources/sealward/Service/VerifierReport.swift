@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 /// What another verifier said about one object.
 struct VerifierAnswer: Sendable {

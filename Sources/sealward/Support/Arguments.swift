@@ -4,9 +4,9 @@
 public import AppAttest
 public import AppTransportSecurity
 public import ArgumentParser
-public import Findings
 public import TLSProbe
 public import TrustService
+public import Vocabulary
 
 // How the values of the libraries are written on the command line.
 

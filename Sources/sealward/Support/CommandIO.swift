@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
 import Foundation
+import Vocabulary
 
 /// How a command ends, whatever its format: the numbers are part of the contract.
 enum Outcome: Int32 {

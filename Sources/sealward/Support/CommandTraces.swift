@@ -1,11 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
 import Foundation
 import Synchronization
 import TraceExport
 import Tracing
+import Vocabulary
 
 /// Spans of a command, for the receiver that OpenTelemetry's own variable names.
 enum CommandTraces {

@@ -3,7 +3,7 @@
 
 import ArgumentParser
 import ConnectionAdmission
-import Findings
+import Vocabulary
 
 /// The names that a server of a command answers to.
 struct HostNames: ParsableArguments {

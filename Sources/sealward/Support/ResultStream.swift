@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Findings
+import Formats
 import Foundation
-import StrictJSON
+import Vocabulary
 
 /// A result that is written piece by piece: to standard output, or to the file of `--output`.
 final class ResultStream {

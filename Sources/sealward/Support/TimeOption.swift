@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
 import Foundation
+import Vocabulary
 
 /// An instant given on the command line in RFC 3339, for example `2026-11-21T12:00:00Z`.
 ///

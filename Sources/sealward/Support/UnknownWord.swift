@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Findings
-import StrictJSON
+import Formats
+import Vocabulary
 
 /// The command that the first words of a command line lead to.
 private struct AskedCommand {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// Exceptions of Dart and Flutter, which bring a TLS library of their own: ATS has no part in their loads.
 enum DartWords {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// Exceptions of .NET's managed handler, which judges certificates itself. Those of NSUrlSessionHandler carry the system's own error.
 enum DotNetWords {

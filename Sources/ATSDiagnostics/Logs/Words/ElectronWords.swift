@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// What Chromium's network stack and Node write, in Electron and elsewhere: ATS has no part in their loads.
 enum ElectronWords {

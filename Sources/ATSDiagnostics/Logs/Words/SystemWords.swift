@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Findings
+import Vocabulary
 
 /// What the system's own loading writes: CFNetwork, Network, boringssl and Security, whatever the language of the device.
 enum SystemWords {

@@ -1,0 +1,513 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import AppTransportSecurity
+import Foundation
+package import PropertyLists
+package import Vocabulary
+
+/// Finds the Info.plists behind a path: a list, an app, an archive, a project, or a folder of any of these.
+package struct InfoPlistSearch {
+    /// Folders that hold what was built or fetched, not what was written.
+    static let skippedFolders: Set<String> = [
+        ".build", "build", "Build", "DerivedData", "node_modules", "Pods", "Carthage", "bin", "obj", "xcuserdata",
+        "vendor",
+        "SourcePackages", "__pycache__",
+    ]
+
+    private var found = FoundPlists()
+    /// The stack of each folder with a project, the first by name.
+    private var projects: [UTF8Key: DotNetProject] = [:]
+    /// How many projects of each folder were evaluated, whether they are for Apple systems or not.
+    private var evaluated: [UTF8Key: Int] = [:]
+    /// Files from which an Info.plist is made, read if the folder has no list.
+    private var projectFiles: [String] = []
+    private let configuration: String
+    private let budget: ReadingBudget
+    /// Whether the search ended because there were too many files.
+    private var isFull = false
+    /// The folder that is searched, without links; nil if one file is read.
+    private let root: String?
+    private let looked: () -> Void
+
+    private init(
+        _ budget: ReadingBudget, root: String? = nil, configuration: String = "Release",
+        looked: @escaping () -> Void = {}
+    ) {
+        self.budget = budget
+        self.root = root
+        self.configuration = configuration
+        self.looked = looked
+    }
+
+    private mutating func count() {
+        found.files += 1
+        looked()
+    }
+
+    /// Searches one path.
+    ///
+    /// Inside a folder only regular files are opened, and links only to such files below the same folder: a named pipe, a device or
+    /// a link that leads out is listed as unreadable if it has the name of something that would be read.
+    ///
+    /// - Parameters:
+    ///   - budget: what the run may still keep and unfold.
+    ///   - configuration: the configuration that .NET projects are evaluated for.
+    ///   - looked: called for each file that is looked at.
+    /// - Throws: `MalformedInput` if the path itself cannot be read. What cannot be read inside a folder is listed in the result.
+    package static func search(
+        _ path: String, budget: ReadingBudget = ReadingBudget(), configuration: String = "Release",
+        looked: @escaping () -> Void = {}
+    ) throws(MalformedInput) -> FoundPlists {
+        let kind = FileKind(path)
+        var search = InfoPlistSearch(
+            budget, root: kind == .folder ? SystemFile.resolved(path) : nil, configuration: configuration,
+            looked: looked)
+        switch kind {
+        case .folder:
+            let clean = path.utf8.count > 1 && path.utf8.last == 0x2F ? String(path.dropLast()) : path
+            search.folder(clean, inside: BundlePath.isBundle(clean) || clean.hasSuffix(".xcarchive"), depth: 0)
+            if search.found.lists.isEmpty {
+                for path in search.projectFiles { search.projectFile(path) }
+            }
+            if search.found.lists.isEmpty, search.found.unreadable.isEmpty {
+                let empty = PlistDocument(root: PlistNode(.dictionary([])), format: .xml)
+                search.found.lists.append(
+                    FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files)))
+            }
+        case .file:
+            if path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
+                let folder = path.parentFolder
+                if let fault = InputFile.refusal(of: path) { throw .file(fault) }
+                return try InfoPlistSearch.search(
+                    folder.isEmpty ? "." : folder, budget: budget, configuration: configuration, looked: looked)
+            }
+            try search.file(path)
+        }
+        search.assignStacks()
+        return search.found
+    }
+
+    /// Reads bytes that came without a file.
+    package static func read(
+        _ bytes: [UInt8], name: String, budget: ReadingBudget = ReadingBudget()
+    ) throws(MalformedInput) -> FoundPlists {
+        var search = InfoPlistSearch(budget)
+        if ZipArchive.isArchive(bytes) {
+            try search.archive(MemoryBytes(bytes), name: name)
+        } else {
+            try search.keep(FoundPlist(path: name, document: try PlistReader.read(bytes)))
+        }
+        return search.found
+    }
+
+    /// Reads a list or an archive from a stream, for example standard input. No more of a list is held than a list may have; an
+    /// archive goes to a temporary file without a name.
+    package static func read(
+        _ input: InputFile, name: String, budget: ReadingBudget = ReadingBudget()
+    ) throws(MalformedInput) -> FoundPlists {
+        var search = InfoPlistSearch(budget)
+        var head: [UInt8] = []
+        var file: InputFile?
+        do throws(InputFault) {
+            head = try input.next(4)
+            if ZipArchive.isArchive(head) {
+                file = input.isStream ? try input.spooled(after: head, limit: ReadingLimits.streamBytes) : input
+            } else {
+                head += try input.contents(limit: PlistLimits.bytes)
+            }
+        } catch {
+            throw .file(error)
+        }
+        if let file {
+            try search.archive(FileBytes(file), name: name)
+        } else {
+            try search.keep(FoundPlist(path: name, document: try PlistReader.read(head)))
+        }
+        return search.found
+    }
+
+    private enum FileKind {
+        case file, folder
+
+        init(_ path: String) {
+            let mode = SystemFile.status(of: path, followingLinks: true)?.st_mode
+            self = mode.map { $0 & S_IFMT } == S_IFDIR ? .folder : .file
+        }
+    }
+
+    /// Takes a list into the result.
+    private mutating func keep(_ list: FoundPlist) throws(MalformedInput) {
+        try budget.keep(list.document, path: list.path)
+        found.lists.append(list)
+    }
+
+    /// Lists what could not be read, the first ten thousand by name.
+    private mutating func refuse(_ path: String, _ fault: MalformedInput) {
+        let limit = ReadingLimits.unreadable
+        if found.unreadable.count < limit {
+            found.unreadable.append((path, fault))
+        } else if found.unreadable.count == limit {
+            found.unreadable.append(("...", .plist("", "more than \(limit) files cannot be read")))
+        }
+    }
+
+    // MARK: - One file
+
+    private mutating func file(_ path: String) throws(MalformedInput) {
+        count()
+        let input: InputFile
+        do { input = try InputFile.open(path) } catch { throw .file(error) }
+        if input.isStream {
+            found = try InfoPlistSearch.read(input, name: path, budget: budget)
+            return
+        }
+        if let head = input.bytes(at: 0, count: 4), ZipArchive.isArchive(head) {
+            try archive(FileBytes(input), name: path)
+            return
+        }
+        if path.hasSuffix(".ipa") {
+            throw .plist("", "is not a zip archive, which an .ipa must be; was it truncated or renamed?")
+        }
+        let bytes: [UInt8]
+        do { bytes = try input.contents(limit: PlistLimits.bytes) } catch { throw .file(error) }
+        if path.hasSuffix(".pbxproj"), let document = XcodeProject.generated(bytes) {
+            try keep(FoundPlist(path: path, document: document, origin: .generated))
+            return
+        }
+        let document = try InfoPlistSearch.document(bytes, name: path.lastName)
+        let sdk = Self.linkedSDK(of: document, at: path)
+        try keep(FoundPlist(path: path, document: document, place: BundlePath(path), sdk: sdk))
+        lookForProjects(above: path)
+    }
+
+    /// The list in a file, which may be the file of a project from which an Info.plist is made.
+    ///
+    /// - Throws: `MalformedInput`, with what the file is if it is known not to be a list.
+    package static func document(_ bytes: [UInt8], name: String) throws(MalformedInput) -> PlistDocument {
+        if let document = try ProjectFile.document(name, bytes) { return document }
+        let document = try PlistReader.read(bytes)
+        try ProjectFile.refuseEntitlements(document, name: name)
+        return document
+    }
+
+    /// .NET projects keep the list in the project's folder or in Platforms/iOS below it.
+    private mutating func lookForProjects(above path: String) {
+        var folder = path.parentFolder
+        for _ in 0..<3 {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
+            for name in names.filter({ $0.hasSuffix("proj") }).sorted() { project(join(folder, name), in: folder) }
+            if !projects.isEmpty || folder.isEmpty || folder == "/" || folder == "." { return }
+            folder = folder.parentFolder
+        }
+    }
+
+    /// The bytes of a file inside the search, at most one more than `limit`; nil if there is none.
+    ///
+    /// - Throws: `MalformedInput` for what is there and is not read, for example a named pipe.
+    private func contents(_ path: String, limit: Int) throws(MalformedInput) -> [UInt8]? {
+        do throws(InputFault) {
+            return try InputFile.open(path, below: root).contents(limit: limit)
+        } catch {
+            if error == .missing { return nil }
+            throw .file(error)
+        }
+    }
+
+    // MARK: - Folders
+
+    /// - Parameter inside: inside a built app, where no folder is skipped and only the lists of bundles count.
+    private mutating func folder(_ path: String, inside: Bool, depth: Int) {
+        guard depth < ReadingLimits.folderDepth else {
+            return refuse(path, .file(InputFault("is \(ReadingLimits.folderDepth) folders deep; name it to search it")))
+        }
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path).sorted() else {
+            return refuse(path, .file(InputFault("cannot be searched; check its permissions")))
+        }
+        for name in names {
+            guard found.files < ReadingLimits.searchedFiles else {
+                if isFull { return }
+                isFull = true
+                let most = ReadingLimits.searchedFiles
+                return refuse(path, .file(InputFault("was not searched completely: \(most) files were examined")))
+            }
+            guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else { continue }
+            let full = join(path, name)
+            if name.hasSuffix(".plist") {
+                count()
+                if inside || path.hasSuffix(".xcarchive") {
+                    if let place = BundlePath(full) { list(full, isCandidate: place.part != .framework) }
+                } else {
+                    list(full, isCandidate: name.hasSuffix("Info.plist"))
+                }
+                continue
+            }
+            guard let information = SystemFile.status(of: full, followingLinks: false) else { continue }
+            guard information.st_mode & S_IFMT == S_IFDIR else {
+                count()
+                other(full, name: name, folder: path)
+                continue
+            }
+            let isBundle = BundlePath.isBundle(name) || name.hasSuffix(".xcarchive")
+            if inside {
+                if !name.hasSuffix(".dSYM") { folder(full, inside: true, depth: depth + 1) }
+            } else if isBundle {
+                folder(full, inside: true, depth: depth + 1)
+            } else if Self.skippedFolders.contains(name) || name.hasSuffix(".xcframework") || name.hasSuffix(".dSYM") {
+                if found.skipped.count < 100 { found.skipped.append(full) }
+            } else if !name.hasPrefix(".") {
+                folder(full, inside: false, depth: depth + 1)
+            }
+        }
+    }
+
+    private mutating func list(_ path: String, isCandidate: Bool) {
+        do throws(MalformedInput) {
+            guard let bytes = try contents(path, limit: PlistLimits.bytes) else { return }
+            let document = try PlistReader.read(bytes)
+            let isInfoPlist =
+                isCandidate || document.root[ATSKey.dictionary] != nil
+                || document.root["CFBundleIdentifier"] != nil
+            guard isInfoPlist else { return }
+            let place = BundlePath(path)
+            if place?.part == .framework {
+                // Of interest only where somebody believes that its dictionary counts.
+                guard document.root[ATSKey.dictionary] != nil else { return }
+                try keep(FoundPlist(path: path, document: document, place: place))
+                return
+            }
+            let executable = place == nil ? nil : Self.openExecutable(of: document, at: path, below: root)
+            let attest =
+                place == nil
+                ? nil
+                : executable.flatMap { CodeSignature.entitlement($0.bytes, name: $0.name) } ?? profile(beside: path)
+            let sdk = executable.flatMap { LinkedSDK(executable: $0.bytes) }
+            try keep(FoundPlist(path: path, document: document, place: place, sdk: sdk, attest: attest))
+        } catch {
+            if isCandidate { refuse(path, error) }
+        }
+    }
+
+    /// The SDK of an app: what the executable beside its list names, or else the list itself.
+    package static func linkedSDK(of document: PlistDocument, at path: String) -> LinkedSDK? {
+        let executable = BundlePath(path) == nil ? nil : openExecutable(of: document, at: path, below: nil)
+        return executable.flatMap { LinkedSDK(executable: $0.bytes) } ?? LinkedSDK(infoPlist: document.root)
+    }
+
+    /// The executable of a bundle, if it is a regular file.
+    private static func openExecutable(
+        of document: PlistDocument, at path: String, below root: String?
+    ) -> (bytes: FileBytes, name: String)? {
+        guard let executable = executable(of: document, at: path) else { return nil }
+        guard SystemFile.status(of: executable, followingLinks: false).map({ $0.st_mode & S_IFMT }) == S_IFREG,
+            let file = try? InputFile.open(executable, below: root), !file.isStream
+        else { return nil }
+        return (FileBytes(file), executable)
+    }
+
+    /// Where the executable of a bundle lies: beside its list, or in `MacOS` where the list is in `Contents`.
+    private static func executable(of document: PlistDocument, at path: String) -> String? {
+        guard let name = document.root["CFBundleExecutable"]?.string, (1...255).contains(name.utf8.count),
+            name != "..", name != ".", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 })
+        else { return nil }
+        let folder = path.parentFolder
+        return (folder.lastName == "Contents" ? folder + "/MacOS/" : folder + "/") + name
+    }
+
+    private mutating func profile(beside path: String) -> AttestEntitlement? {
+        let profile = join(path.parentFolder, ProvisioningProfile.name)
+        do throws(MalformedInput) {
+            guard let bytes = try contents(profile, limit: ProvisioningProfile.limit) else { return nil }
+            return try entitlement(bytes, source: profile)
+        } catch {
+            refuse(profile, error)
+            return nil
+        }
+    }
+
+    /// What a profile grants, within its own limit and that of the run.
+    private func entitlement(_ bytes: [UInt8], source: String) throws(MalformedInput) -> AttestEntitlement? {
+        guard bytes.count <= ProvisioningProfile.limit else {
+            throw .plist("", "is larger than \(ProvisioningProfile.limit >> 20) MiB, which no profile is")
+        }
+        guard budget.claim(bytes.count) else {
+            throw .plist(
+                "", "is not read: the profiles of this run have more than \(ReadingLimits.claimBytes >> 20) MiB")
+        }
+        return ProvisioningProfile.entitlement(bytes, source: source)
+    }
+
+    private mutating func other(_ path: String, name: String, folder: String) {
+        do throws(MalformedInput) {
+            if name.hasSuffix(".ipa") {
+                let input: InputFile
+                do { input = try InputFile.open(path, below: root) } catch { throw .file(error) }
+                try archive(FileBytes(input), name: path)
+            } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
+                project(path, in: folder)
+            } else if name == "project.pbxproj" {
+                guard let bytes = try contents(path, limit: PlistLimits.bytes),
+                    let document = XcodeProject.generated(bytes)
+                else { return }
+                try keep(FoundPlist(path: path, document: document, origin: .generated))
+            } else if ProjectFile.isKnown(name), projectFiles.count < 16 {
+                projectFiles.append(path)
+            }
+        } catch {
+            refuse(path, error)
+        }
+    }
+
+    /// Reads the file of a project that has no Info.plist yet.
+    private mutating func projectFile(_ path: String) {
+        do throws(MalformedInput) {
+            guard let bytes = try contents(path, limit: PlistLimits.bytes),
+                let document = try ProjectFile.document(path.lastName, bytes)
+            else { return }
+            try keep(FoundPlist(path: path, document: document))
+        } catch {
+            refuse(path, error)
+        }
+    }
+
+    // MARK: - Archives
+
+    private mutating func archive(_ source: some ByteSource, name: String) throws(MalformedInput) {
+        let archive = try ZipArchive(source)
+        found.files += archive.entries.count
+        // Only bundles and what lies beside their lists is looked at: few of the names of an app.
+        let bundles = archive.entries.compactMap { entry in BundlePath(entry.name).map { (entry, $0) } }
+            .sorted { UTF8Key($0.0.name) < UTF8Key($1.0.name) }
+        let byName = Dictionary(archive.entries.map { (UTF8Key($0.name), $0) }, uniquingKeysWith: { first, _ in first })
+        var executables = CodeSignature.unpackedBytesOfArchive
+        var lists: [FoundPlist] = []
+        guard bundles.count(where: { $0.1.part != .framework }) <= 1_000 else {
+            throw .archive(name, "has more than 1000 bundles")
+        }
+        var frameworks = 2_000
+        for (entry, place) in bundles {
+            if place.part == .framework {
+                frameworks -= 1
+                if frameworks >= 0, let list = framework(entry, place, in: archive, name: name) { lists.append(list) }
+                continue
+            }
+            let bytes = try archive.contents(entry, limit: PlistLimits.bytes)
+            guard budget.unfold(bytes.count) else { throw Self.tooMuch(name) }
+            let path = name + "/" + entry.name
+            let document: PlistDocument
+            do throws(MalformedInput) {
+                document = try PlistReader.read(bytes)
+            } catch {
+                refuse(path, error)
+                continue
+            }
+            // What a list takes in memory counts as well: many small values are a few bytes each in the file.
+            guard budget.unfold(ReadingBudget.weight(of: document)) else { throw Self.tooMuch(name) }
+            do throws(MalformedInput) {
+                try budget.keep(document, path: path)
+            } catch {
+                refuse(path, error)
+                continue
+            }
+            var attest: AttestEntitlement?
+            var sdk: LinkedSDK?
+            if let executable = Self.executable(of: document, at: entry.name).flatMap({ byName[UTF8Key($0)] }),
+                executable.size <= min(CodeSignature.unpackedBytes, executables), budget.execute(executable.size),
+                let bytes = try? archive.contents(executable, limit: CodeSignature.unpackedBytes)
+            {
+                executables -= executable.size
+                attest = CodeSignature.entitlement(MemoryBytes(bytes), name: name + "/" + executable.name)
+                sdk = LinkedSDK(executable: MemoryBytes(bytes))
+            }
+            let folder = entry.name.utf8.dropLast("Info.plist".utf8.count)
+            let profileName = String(decoding: folder, as: UTF8.self) + ProvisioningProfile.name
+            if attest == nil, let profile = byName[UTF8Key(profileName)] {
+                do throws(MalformedInput) {
+                    let bytes = try archive.contents(profile, limit: ProvisioningProfile.limit)
+                    attest = try entitlement(bytes, source: name + "/" + profileName)
+                } catch {
+                    refuse(name + "/" + profileName, error)
+                }
+            }
+            lists.append(FoundPlist(path: path, document: document, place: place, sdk: sdk, attest: attest))
+        }
+        guard !lists.isEmpty || !found.unreadable.isEmpty else {
+            throw .archive("", "contains no app: it has no Payload/NAME.app/Info.plist")
+        }
+        found.lists += lists
+    }
+
+    /// The list of a framework or of a bundle of resources, if it has a dictionary that nobody reads. Others, and what cannot be read, are
+    /// of no interest: no app fails because of them.
+    private func framework(
+        _ entry: ZipArchive.Entry, _ place: BundlePath, in archive: ZipArchive, name: String
+    ) -> FoundPlist? {
+        guard entry.size <= 1 << 20, budget.unfold(entry.size),
+            let bytes = try? archive.contents(entry, limit: 1 << 20), let document = try? PlistReader.read(bytes),
+            document.root[ATSKey.dictionary] != nil, budget.unfold(ReadingBudget.weight(of: document)),
+            (try? budget.keep(document, path: name)) != nil
+        else { return nil }
+        return FoundPlist(path: name + "/" + entry.name, document: document, place: place)
+    }
+
+    private static func tooMuch(_ name: String) -> MalformedInput {
+        .archive(
+            name,
+            "is not read: the lists in the archives of this run expand to more than \(ReadingLimits.unfoldedBytes >> 20) MiB"
+        )
+    }
+
+    // MARK: - .NET projects
+
+    private mutating func project(_ path: String, in folder: String) {
+        let folder = UTF8Key(folder == "." ? "" : folder)
+        guard projects[folder] == nil, ["csproj", "fsproj", "vbproj"].contains(path.nameSuffix) else {
+            return
+        }
+        let most = ReadingLimits.folderProjects
+        evaluated[folder, default: 0] += 1
+        guard evaluated[folder, default: 0] <= most else {
+            if evaluated[folder] == most + 1 {
+                refuse(
+                    path,
+                    .plist(
+                        "",
+                        "and later projects are not evaluated: none of the first \(most) of the folder is for Apple systems"
+                    ))
+            }
+            return
+        }
+        do throws(MalformedInput) {
+            guard let bytes = try contents(path, limit: DotNetProject.fileBytes) else { return }
+            guard bytes.count <= DotNetProject.fileBytes else {
+                throw .plist("", "is larger than \(DotNetProject.fileBytes >> 20) MiB, which no project is")
+            }
+            projects[folder] = try DotNetProject.read(
+                bytes, name: path, configuration: configuration, fileAccess: .tree(of: path, root: root), budget: budget
+            )
+        } catch {
+            refuse(path, error)
+        }
+    }
+
+    /// Gives each list the stack of the nearest project above it.
+    private mutating func assignStacks() {
+        guard !projects.isEmpty else { return }
+        for index in found.lists.indices {
+            var folder = found.lists[index].path.parentFolder.utf8[...]
+            while true {
+                if let project = projects[UTF8Key(String(decoding: folder, as: UTF8.self))] {
+                    found.lists[index].stack = project.stack(forListAt: found.lists[index].path)
+                    break
+                }
+                if folder.isEmpty { break }
+                // Without a slash what is above is the folder without a name, where the search began.
+                folder = folder.lastIndex(of: 0x2F).map { folder[..<$0] } ?? folder.prefix(0)
+            }
+        }
+    }
+
+    private func join(_ folder: String, _ name: String) -> String {
+        folder.isEmpty || folder == "." ? name : folder.hasSuffix("/") ? folder + name : folder + "/" + name
+    }
+}

@@ -1,0 +1,111 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import PropertyLists
+import Vocabulary
+
+/// What one run may still keep and unfold, over all paths, folders and archives that it reads: each limit of a single file would
+/// otherwise hold a thousand times over.
+package final class ReadingBudget {
+    /// Bytes of lists that are kept until the report is written, as ``weight(of:)`` counts them.
+    private var kept: Int
+    /// Bytes of lists that archives unfold to, in the file and in memory.
+    private var unfolded: Int
+    /// Bytes of profiles that are searched for entitlements.
+    private var claims: Int
+    /// Bytes of executables that archives unfold to.
+    private var executables: Int
+
+    /// Bytes of .NET projects and of what they import, each time that they are read.
+    private var projects: Int
+    /// Bytes of texts and properties that projects put together.
+    private var expansions: Int
+
+    package init(
+        kept: Int = ReadingLimits.keptBytes, unfolded: Int = ReadingLimits.unfoldedBytes,
+        claims: Int = ReadingLimits.claimBytes, executables: Int = ReadingLimits.executableBytes,
+        projects: Int = ReadingLimits.projectBytes, expansions: Int = ReadingLimits.expandedBytes
+    ) {
+        self.kept = kept
+        self.unfolded = unfolded
+        self.claims = claims
+        self.executables = executables
+        self.projects = projects
+        self.expansions = expansions
+    }
+
+    /// Takes a list into what is kept.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.plist` if that is more than a run keeps.
+    func keep(_ document: PlistDocument, path: String) throws(MalformedInput) {
+        let weight = ReadingBudget.weight(of: document) + path.utf8.count * 8
+        guard weight <= kept else {
+            throw .plist(
+                "",
+                "is not linted: with it the lists of this run take more than \(ReadingLimits.keptBytes >> 20) MiB of memory; lint its folder alone"
+            )
+        }
+        // Safe: the guard above compared them.
+        kept -= weight
+    }
+
+    /// Takes the bytes of a list in an archive into what is unfolded: false if that is more than a run unfolds.
+    func unfold(_ count: Int) -> Bool { take(count, from: &unfolded) }
+
+    /// The same for a profile.
+    func claim(_ count: Int) -> Bool { take(count, from: &claims) }
+
+    /// The same for an executable in an archive.
+    func execute(_ count: Int) -> Bool { take(count, from: &executables) }
+
+    /// Reads a project, or a file that one imports.
+    ///
+    /// - Throws: as `ProjectMarkup`, and if that is more than the projects of a run may read or put together.
+    func markup(_ bytes: [UInt8]) throws(MalformedInput) -> ProjectMarkup.Element {
+        guard take(bytes.count, from: &projects), hasExpansions else { throw projectsEnd }
+        return try ProjectMarkup.read(bytes)
+    }
+
+    /// Whether projects may put more together.
+    var hasExpansions: Bool { expansions > 0 }
+
+    /// Takes what a project has put together; a single text may go beyond the limit.
+    func expand(_ count: Int) {
+        // Safe: at most what is left is taken.
+        expansions -= min(expansions, max(0, count))
+    }
+
+    /// What is said of a project that is left out.
+    var projectsEnd: MalformedInput {
+        .plist(
+            "",
+            "is not evaluated: the .NET projects of this run have more than \(ReadingLimits.projectBytes >> 20) MiB, or expand to more than \(ReadingLimits.expandedBytes >> 20) MiB; lint its folder alone"
+        )
+    }
+
+    private func take(_ count: Int, from rest: inout Int) -> Bool {
+        guard count >= 0, count <= rest else { return false }
+        // Safe: the guard above compared them.
+        rest -= count
+        return true
+    }
+
+    /// About how many bytes of memory a document takes, its text included.
+    static func weight(of document: PlistDocument) -> Int {
+        var total = 4096 + document.source.count
+        for oddity in document.oddities { total += 96 + oddity.keyPath.count * 16 }
+        // Depth is bounded by the readers.
+        // Safe: the document is in memory.
+        return total + weight(of: document.root)
+    }
+
+    private static func weight(of node: PlistNode) -> Int {
+        switch node.value {
+        case .string(let text): 72 + text.utf8.count
+        case .data(let bytes): 104 + bytes.count
+        case .array(let elements): elements.reduce(96) { $0 + weight(of: $1) + 24 }
+        case .dictionary(let members): members.reduce(96) { $0 + weight(of: $1.node) + 88 + $1.key.utf8.count }
+        case .integer, .real, .boolean, .date: 56
+        }
+    }
+}

@@ -1,0 +1,363 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+package import Vocabulary
+
+/// Bytes as people have them: in base64, in hexadecimal, in PEM, in JSON, in quotes, or printed by a language.
+///
+/// The form is found out and named. Standard base64, the form of the contract, wins wherever it gives what is wanted; a fixed size or the
+/// beginning of the object decides between the others. At most 64 readings are tried, in at most four layers.
+package struct PastedBytes: Sendable, Equatable {
+    /// The bytes that the text stands for.
+    package let bytes: [UInt8]
+    /// The forms that were taken off, the outermost first, for example `["JSON", "base64url"]`; empty for raw bytes.
+    package let forms: [String]
+
+    /// The forms in words, for a sentence.
+    package var form: String { forms.isEmpty ? "raw bytes" : forms.joined(separator: ", then ") }
+
+    /// Whether the bytes came in one of the forms that the service reads: base64 or base64url, padded or not, or hexadecimal.
+    package var isPlain: Bool { forms.count == 1 && forms.allSatisfy(Self.plainForms.contains) }
+
+    /// What the bytes must be.
+    package struct Wanted: Sendable {
+        /// In words, for a refusal: `32 bytes`.
+        package let words: String
+        package let accepts: @Sendable ([UInt8]) -> Bool
+
+        package init(_ words: String, accepts: @escaping @Sendable ([UInt8]) -> Bool) {
+            self.words = words
+            self.accepts = accepts
+        }
+
+        /// Exactly so many bytes.
+        package static func size(_ count: Int) -> Wanted { Wanted("\(count) bytes") { $0.count == count } }
+        /// A CBOR map, as attestations and assertions are, or DER, as receipts, keys and certificates are.
+        package static let object = Wanted("an object as Apple's framework returned it") { bytes in
+            bytes.count > 36 && bytes.first.map { (0xA1...0xBF).contains($0) || $0 == 0x30 } == true
+        }
+        /// Any bytes: only the contract's form and what cannot be base64 are told apart.
+        package static let anything = Wanted("bytes") { _ in true }
+    }
+
+    private init(_ bytes: [UInt8], _ forms: [String]) {
+        self.bytes = bytes
+        self.forms = forms
+    }
+
+    /// Reads what was pasted.
+    ///
+    /// - Parameters:
+    ///   - pasted: the text, or the bytes themselves.
+    ///   - mayBeRaw: whether bytes that are no text stand for themselves, as in a file.
+    /// - Throws: `malformed.base64` with the form that was met and what is wanted.
+    package init(reading pasted: [UInt8], wanted: Wanted, mayBeRaw: Bool = false) throws(MalformedInput) {
+        guard let text = Self.text(pasted) else {
+            guard mayBeRaw else {
+                throw MalformedInput(
+                    code: .malformedBase64, reason: "expected text, for example base64 of \(wanted.words)")
+            }
+            self.init(pasted, [])
+            return
+        }
+        var search = Search(wanted: wanted)
+        let contract = Base64.decode(text.filter { !Self.isSpace($0) })
+        if let contract, !contract.isEmpty, wanted.accepts(contract) {
+            self.init(contract, ["base64"])
+        } else if text.count <= Self.largestText, let found = search.find(text[...], [], depth: 0) {
+            self = found
+        } else if let contract, !contract.isEmpty {
+            self.init(contract, ["base64"])
+        } else if let cut = Self.cutPrint(text) {
+            throw MalformedInput(code: .malformedBase64, reason: cut)
+        } else if let first = search.first {
+            self = first
+        } else {
+            throw MalformedInput(
+                code: .malformedBase64,
+                reason:
+                    "expected \(wanted.words) in base64, base64url or hexadecimal, and found \(Self.shape(of: text))")
+        }
+    }
+
+    /// Reads a value of a fixed size.
+    ///
+    /// - Throws: `malformed.base64`, also for another number of bytes, with the form that was met: `base64url of 33 bytes; expected 32`.
+    package static func fixed(
+        _ pasted: [UInt8], sizes: [Int], words: String? = nil
+    ) throws(MalformedInput) -> PastedBytes {
+        let words = words ?? sizes.map(String.init).joined(separator: " or ") + " bytes"
+        let read = try PastedBytes(reading: pasted, wanted: Wanted(words) { sizes.contains($0.count) })
+        guard sizes.contains(read.bytes.count) else {
+            throw MalformedInput(
+                code: .malformedBase64, reason: "\(read.form) of \(read.bytes.count) bytes; expected \(words)")
+        }
+        return read
+    }
+
+    private static let plainForms: Set<String> = [
+        "base64", "base64 without padding", "base64url", "base64url with padding", "hexadecimal",
+    ]
+
+    /// The longest text that is read in more than one way: more than four times the largest object.
+    private static let largestText = 512 << 10
+
+    // MARK: - What it looks like
+
+    /// The text without a byte order mark; nil if the bytes are no text. UTF-16 is read where a mark says so.
+    private static func text(_ bytes: [UInt8]) -> [UInt8]? {
+        if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]), bytes.count % 2 == 0 {
+            let isLittle = bytes[0] == 0xFF
+            var text: [UInt8] = []
+            for index in stride(from: 2, to: bytes.count, by: 2) {
+                let (high, low) = isLittle ? (bytes[index + 1], bytes[index]) : (bytes[index], bytes[index + 1])
+                guard high == 0, isText(low) else { return nil }
+                text.append(low)
+            }
+            return text
+        }
+        let marked = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
+        return !marked.isEmpty && marked.allSatisfy(isText) ? marked : nil
+    }
+
+    private static func isText(_ byte: UInt8) -> Bool { (0x20..<0x7F).contains(byte) || (0x09...0x0D).contains(byte) }
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+
+    /// A print that leaves out bytes, as those of Swift and Node do for long values.
+    private static func cutPrint(_ text: [UInt8]) -> String? {
+        let text = String(decoding: text.prefix(4096), as: UTF8.self)
+        guard text.contains("...") || text.contains("more bytes") else { return nil }
+        return
+            "the text is a print that leaves out bytes (`...`): print the base64 instead, as with base64EncodedString() or toString(\"base64\")"
+    }
+
+    private static func shape(of text: [UInt8]) -> String {
+        if text.starts(with: "-----BEGIN".utf8) { return "PEM that cannot be read" }
+        if text.first == UInt8(ascii: "{") { return "JSON without such a member" }
+        let odd = text.enumerated().first {
+            !$0.element.isASCIIAlphanumeric && !"+/=-_".utf8.contains($0.element) && !isSpace($0.element)
+        }
+        guard let odd else { return "text of another length" }
+        return "`\(String(decoding: [odd.element], as: UTF8.self))` at byte \(odd.offset)"
+    }
+
+    // MARK: - The search
+
+    private struct Search {
+        let wanted: Wanted
+        /// How many texts may still be looked at.
+        var budget = 64
+        /// The first reading that gave bytes, wanted or not.
+        var first: PastedBytes?
+
+        /// The first reading of a text that gives what is wanted.
+        mutating func find(_ text: ArraySlice<UInt8>, _ forms: [String], depth: Int) -> PastedBytes? {
+            let whole = text
+            let text = text.trimmed
+            guard depth < 4, budget > 0, !text.isEmpty else { return nil }
+            budget -= 1
+            // Safe: joins two arrays.
+            for (form, bytes) in PastedBytes.decoded(text) + PastedBytes.blanksRestored(whole) where !bytes.isEmpty {
+                let read = PastedBytes(bytes, forms + [form])
+                if wanted.accepts(bytes) { return read }
+                if first == nil { first = read }
+            }
+            for (form, inner) in PastedBytes.unwrapped(text) {
+                if let found = find(inner[...], forms + [form], depth: depth + 1) { return found }
+            }
+            // Base64 twice: what it gives is text again.
+            if let inner = Base64.decode(text.filter { !PastedBytes.isSpace($0) }), !inner.isEmpty,
+                inner.allSatisfy(PastedBytes.isText)
+            {
+                return find(inner[...], forms + ["base64"], depth: depth + 1)
+            }
+            return nil
+        }
+    }
+
+    /// What a text gives as an encoding of bytes, the contract's form first.
+    private static func decoded(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        var found: [(String, [UInt8])] = []
+        let letters = text.filter { !isSpace($0) }
+        let word = String(decoding: letters, as: UTF8.self)
+        if let bytes = Base64.decode(letters) { found.append(("base64", bytes)) }
+        let unpadded = Array(letters.reversed().drop { $0 == UInt8(ascii: "=") }.reversed())
+        if letters.contains(UInt8(ascii: "-")) || letters.contains(UInt8(ascii: "_")) {
+            if let bytes = Base64.decodeURL(String(decoding: unpadded, as: UTF8.self)) {
+                found.append((unpadded.count == letters.count ? "base64url" : "base64url with padding", bytes))
+            }
+        } else {
+            let padded = unpadded + [UInt8](repeating: UInt8(ascii: "="), count: (4 - unpadded.count % 4) % 4)
+            if padded != letters, let bytes = Base64.decode(padded) { found.append(("base64 without padding", bytes)) }
+        }
+        if let bytes = word.hexadecimalBytes { found.append(("hexadecimal", bytes)) }
+        return found
+    }
+
+    /// Base64 in which each `+` became a blank, as forms decode it: also at its ends.
+    private static func blanksRestored(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        guard text.contains(UInt8(ascii: " ")) else { return [] }
+        let restored = text.map { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }.filter { !isSpace($0) }
+        return Base64.decode(restored).map { [("base64 with blanks for +", $0)] } ?? []
+    }
+
+    /// What is around a text: quotes, JSON, a print of a language, PEM, a URI.
+    private static func unwrapped(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        let first = text.first ?? 0
+        let last = text.last ?? 0
+        var inner: [(String, [UInt8])] = []
+        if text.starts(with: "-----BEGIN ".utf8) {
+            let lines = text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D })
+            let body = lines.dropFirst().prefix { !$0.starts(with: "-----".utf8) }
+            inner.append(("PEM", Array(body.joined())))
+        }
+        if text.starts(with: "data:".utf8), let comma = text.firstIndex(of: UInt8(ascii: ",")) {
+            inner.append(("data: URI", Array(text[(comma + 1)...])))
+        }
+        if first == UInt8(ascii: "b") || first == UInt8(ascii: "B"), text.count > 3,
+            let quote = text.dropFirst().first, quote == UInt8(ascii: "'") || quote == UInt8(ascii: "\""), last == quote
+        {
+            inner.append(contentsOf: python(text.dropFirst(2).dropLast()))
+        }
+        if [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`")].contains(first), last == first, text.count > 2 {
+            let body = text.dropFirst().dropLast()
+            inner.append(("quotes", unescaped(body)))
+        }
+        if first == UInt8(ascii: "<"), last == UInt8(ascii: ">") {
+            let body = text.dropFirst().dropLast()
+            let isNode = body.starts(with: "Buffer ".utf8)
+            inner.append(
+                (
+                    isNode ? "a Buffer as Node prints it" : "Data as Swift prints it",
+                    Array(isNode ? body.dropFirst(7) : body)
+                ))
+        }
+        if text.starts(with: "{length".utf8) || text.starts(with: "{ length".utf8) {
+            let hex = text.split(separator: UInt8(ascii: "x"), maxSplits: 1).last ?? []
+            inner.append(("Data as Swift prints it", Array(hex.prefix { $0 != UInt8(ascii: "}") })))
+        } else if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
+            inner.append(contentsOf: json(text))
+        }
+        if text.contains(UInt8(ascii: "%")), let plain = percentDecoded(text) {
+            inner.append(("percent-encoding", plain))
+        }
+        if text.contains(UInt8(ascii: "=")), let plain = quotedPrintable(text) {
+            inner.append(("quoted-printable", plain))
+        }
+        return inner
+    }
+
+    /// Each text in a JSON value, as a text again, and an array of numbers as hexadecimal.
+    private static func json(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        guard text.count <= 1 << 20, let value = try? JSONReader.read(Array(text), limits: .outside) else { return [] }
+        var texts: [(String, [UInt8])] = []
+        func visit(_ value: JSONValue, _ depth: Int) {
+            guard texts.count < 32, depth < 4 else { return }
+            if let text = value.text { texts.append(("JSON", Array(text.utf8))) }
+            if let elements = value.elements {
+                let bytes = elements.compactMap { $0.integer.flatMap(UInt8.init(exactly:)) }
+                if !bytes.isEmpty, bytes.count == elements.count {
+                    texts.append(("a JSON array of bytes", Array(bytes.hexadecimal().utf8)))
+                } else {
+                    for element in elements.prefix(32) { visit(element, depth + 1) }
+                }
+            }
+            for member in value.members?.prefix(32) ?? [] { visit(member.value, depth + 1) }
+        }
+        visit(value, 0)
+        return texts
+    }
+
+    /// The inside of Python's `b'…'`: a text again, or bytes with escapes as hexadecimal.
+    private static func python(_ body: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        guard body.contains(UInt8(ascii: "\\")) else { return [("bytes as Python prints them", Array(body))] }
+        let simple: [UInt8: UInt8] = [
+            UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "\\"): 0x5C,
+            UInt8(ascii: "'"): 0x27, UInt8(ascii: "\""): 0x22,
+        ]
+        var bytes: [UInt8] = []
+        var rest = body
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let escape = rest.popFirst() else { return [] }
+            if escape == UInt8(ascii: "x") {
+                guard let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1
+                else {
+                    return []
+                }
+                bytes.append(contentsOf: value)
+                rest = rest.dropFirst(2)
+            } else if let value = simple[escape] {
+                bytes.append(value)
+            } else {
+                return []
+            }
+        }
+        return [("bytes as Python prints them", Array(bytes.hexadecimal().utf8))]
+    }
+
+    /// The text without the escapes of JSON and of shells that matter in base64: `\/`, `\n`, `\u002b`.
+    private static func unescaped(_ body: ArraySlice<UInt8>) -> [UInt8] {
+        guard body.contains(UInt8(ascii: "\\")) else { return Array(body) }
+        // Safe: joins arrays.
+        let quoted = [UInt8(ascii: "\"")] + body + [UInt8(ascii: "\"")]
+        if let text = try? JSONReader.read(quoted, limits: .outside).text { return Array(text.utf8) }
+        return body.filter { $0 != UInt8(ascii: "\\") }
+    }
+
+    private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1,
+                value.allSatisfy(isText)
+            else { return nil }
+            bytes.append(contentsOf: value)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
+    }
+
+    /// Quoted-printable, if the text has a soft line break or an escaped `=`.
+    private static func quotedPrintable(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text
+        var hasEscape = false
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "=") else {
+                bytes.append(byte)
+                continue
+            }
+            if rest.first == 0x0D || rest.first == 0x0A {
+                rest = rest.first == 0x0D && rest.dropFirst().first == 0x0A ? rest.dropFirst(2) : rest.dropFirst()
+                hasEscape = true
+            } else if let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1 {
+                bytes.append(contentsOf: value)
+                rest = rest.dropFirst(2)
+                hasEscape = true
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return hasEscape ? bytes : nil
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The bytes without white space at both ends.
+    fileprivate var trimmed: ArraySlice<UInt8> {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+        guard let start = firstIndex(where: { !isSpace($0) }), let end = lastIndex(where: { !isSpace($0) }) else {
+            return []
+        }
+        return self[start...end]
+    }
+}

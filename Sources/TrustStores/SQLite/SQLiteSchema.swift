@@ -1,0 +1,36 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+extension SQLTrustStore {
+    /// The number of the schema that a file has, without opening it as a store: nothing is migrated. Nil if there is no such file, or it is no
+    /// store.
+    package static func schema(ofSQLiteAt path: String) -> Int? {
+        guard let connection = try? SQLiteConnection(path: path, writes: false) else { return nil }
+        defer { connection.close() }
+        return try? SQLiteMigrations.newest(in: connection)
+    }
+
+    /// Opens a store for an operator: never another program's database, which would get our tables, and never one whose last writer was
+    /// stopped before it was a store.
+    ///
+    /// - Throws: ``StoreFault``, before anything is written.
+    package static func existingSQLite(at path: String) throws -> SQLTrustStore {
+        do {
+            let connection = try SQLiteConnection(path: path, writes: false)
+            defer { connection.close() }
+            guard try SQLiteMigrations.newest(in: connection) != nil else {
+                throw SQLiteFailure(SQLITE_ERROR, "no schema")
+            }
+        } catch let failure as SQLiteFailure where failure.code & 0xFF == SQLITE_ERROR {
+            throw StoreFault.configuration("\(path): is no store of sealward; name the file that 'sealward serve' uses")
+        } catch let failure as SQLiteFailure where failure.code == SQLiteFailure.interruptedWrite {
+            throw StoreFault.configuration(
+                "\(path): has a -journal that must be rolled back first; start 'sealward serve' with it once")
+        } catch {
+            throw StoreFault(sqlite: error, path: path)
+        }
+        return try sqlite(at: path)
+    }
+}

@@ -1,0 +1,242 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import ATSDiagnostics
+package import AppTransportSecurity
+import Foundation
+import HTTPTypes
+import Hummingbird
+package import Logging
+import NIOCore
+import ServiceLifecycle
+import Synchronization
+import TLSModel
+package import TLSProbe
+package import TrustService
+package import Vocabulary
+
+/// Judges servers for Prometheus, like its blackbox exporter: a scrape of `/probe?target=URL` is one check.
+///
+/// Scrapes of the same target at the same time share one check. Every check has a deadline, and only so many run at once: more are answered
+/// with 503 at once, which Prometheus shows as a target that is down, and counted.
+package struct CheckExporter: Service {
+    /// What an exporter needs to know.
+    package struct Configuration: Sendable {
+        /// Where it listens; port 0 picks a free port.
+        package var listen: ListenAddress
+        /// The targets that may be asked for; empty allows every one.
+        package var allowed: [AllowedTarget] = []
+        /// The names that it answers to, without ports, besides loopback names, addresses and the name in ``listen``.
+        package var hosts: [String] = []
+        /// Whether checks load the URL. If not, targets that differ in path and query only have one result.
+        package var loadsHTTP = true
+        /// The most checks at the same time. One client, or one server, gets half of them, and one client for one server a quarter.
+        package var concurrency = 16
+        /// The most time for one check; a scrape that names a shorter one gets that, less ``margin``.
+        package var timeout: Duration = .seconds(30)
+        /// The system of a scrape that names none.
+        package var profile: OSProfile = .standard
+        /// The system of an id.
+        package var named: @Sendable (String) throws(MalformedInput) -> OSProfile
+        /// What judges for a system. Made again once a minute, so that roots and the time of judgement are today's.
+        package var session: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
+
+        /// - Parameters:
+        ///   - named: the system of an id, or why there is none.
+        ///   - session: what judges for a system.
+        package init(
+            listen: ListenAddress, named: @escaping @Sendable (String) throws(MalformedInput) -> OSProfile,
+            session: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
+        ) {
+            self.listen = listen
+            self.named = named
+            self.session = session
+        }
+    }
+
+    /// What of a scrape's time is left for the answer's way.
+    package static let margin: Duration = .milliseconds(500)
+
+    private let configuration: Configuration
+    private let registry: PrometheusRegistry
+    private let log: Logger
+    private let announce: @Sendable (String) -> Void
+
+    /// - Parameter announce: is given the line that says where it listens.
+    package init(
+        _ configuration: Configuration, registry: PrometheusRegistry = PrometheusRegistry(), log: Logger,
+        announce: @escaping @Sendable (String) -> Void
+    ) {
+        self.configuration = configuration
+        self.registry = registry
+        self.log = log
+        self.announce = announce
+    }
+
+    /// Serves until it is stopped.
+    ///
+    /// - Throws: `ListenFault` if it cannot listen.
+    package func run() async throws {
+        let observer = RequestObserver(registry: registry, log: log)
+        let announce = announce
+        let listener = Listener(
+            setting: "--listen", address: configuration.listen,
+            responder: ExporterResponder(
+                configuration: configuration, registry: registry, observer: observer,
+                checks: SharedChecks(limit: configuration.concurrency, observer: observer),
+                sessions: MinuteSessions(configuration.session), log: log), observer: observer, log: log,
+            announce: { announce("listening on \($0)") })
+        try await listener.run()
+    }
+}
+
+/// A host that may be asked for, at one port or at those of https and http.
+package struct AllowedTarget: Sendable, Equatable {
+    private let host: UTF8Key
+    private let ports: [Int]
+    /// The addresses that it may have: an address is the user's own word, and a name only its name server's.
+    private let scope: FetchScope
+
+    /// Reads `HOST` or `HOST:PORT`, in the forms that a target has.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.url`.
+    package init(_ text: String) throws(MalformedInput) {
+        let target = try CheckTarget(text)
+        host = UTF8Key(target.url.host)
+        scope = IPAddress(target.url.host) == nil ? .anyServer : .named
+        let given = text.firstRange(of: "://").map { String(text[$0.upperBound...]) } ?? text
+        let authority = given.utf8.drop { $0 != UInt8(ascii: "]") }
+        let tail = authority.isEmpty ? given.utf8[...] : authority
+        let hasPort =
+            !CheckTarget.isBareAddress(given) && tail.prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: ":"))
+        ports = hasPort ? [target.url.effectivePort] : [443, 80]
+    }
+
+    /// Whether a target is this one.
+    package func allows(_ target: CheckTarget) -> Bool { allows(target.url.host, target.url.effectivePort) }
+
+    private func allows(_ host: String, _ port: Int) -> Bool { UTF8Key(host) == self.host && ports.contains(port) }
+
+    /// The addresses that a place may have, whoever names it: what is in a private network or on this machine must be named by the user.
+    package static func scope(of host: String, _ port: Int, among allowed: [AllowedTarget]) -> FetchScope {
+        allowed.filter { $0.allows(host, port) }.reduce(.publicAddresses) { $0.joined(with: $1.scope) }
+    }
+}
+
+/// One session for each system, never older than a minute.
+final class MinuteSessions: Sendable {
+    /// The most systems at a time; beyond that, all are made again.
+    static let limit = 64
+    static let lifetime: Duration = .seconds(60)
+
+    private let make: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
+    private let kept = Mutex<[UTF8Key: (session: CheckSession, madeAt: ContinuousClock.Instant)]>([:])
+
+    init(_ make: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession) { self.make = make }
+
+    func session(for profile: OSProfile) throws(MalformedInput) -> CheckSession {
+        let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "")")
+        let now = ContinuousClock.now
+        if let known = kept.withLock({ $0[name] }), now - known.madeAt < MinuteSessions.lifetime {
+            return known.session
+        }
+        let session = try make(profile)
+        kept.withLock { kept in
+            if kept.count >= MinuteSessions.limit { kept.removeAll() }
+            kept[name] = (session, now)
+        }
+        return session
+    }
+}
+
+/// Checks that are under way: one for each target and system, and only so many, of which no client and no server gets more than its share.
+actor SharedChecks {
+    /// Who asked for a check of which server.
+    struct Asker: Sendable {
+        /// The address or network that asks.
+        let client: String
+        /// Host and port that are checked.
+        let server: String
+    }
+
+    private enum Share: Hashable {
+        case client(String)
+        case server(String)
+        case both(String, String)
+    }
+
+    private let limit: Int
+    private let observer: RequestObserver
+    /// How many checks count for each share; only those above zero.
+    private var taken: [Share: Int] = [:]
+    /// Those that can be shared, and when each ends at the latest.
+    private var shared: [UTF8Key: (task: Task<TargetReport, Never>, end: ContinuousClock.Instant)] = [:]
+    private var running = 0
+
+    init(limit: Int, observer: RequestObserver) {
+        self.limit = limit
+        self.observer = observer
+        observer.set("exporter.checks.running", 0)
+        observer.set("exporter.checks.limit", Double(limit))
+    }
+
+    /// What a scrape gets.
+    enum Answer: Sendable {
+        case report(TargetReport)
+        /// Too many checks are under way.
+        case busy
+        /// This client, or the checks of this server, have their share.
+        case shareTaken
+        /// Another scrape, which waits longer, began the check, and it has not ended in the time of this one.
+        case late
+    }
+
+    /// The report of a check that is under way, or of a new one.
+    ///
+    /// - Parameter time: how long the scrape waits; a check of its own ends by itself before that.
+    func report(
+        _ name: UTF8Key, for asker: Asker, within time: Duration, _ check: @escaping @Sendable () async -> TargetReport
+    ) async -> Answer {
+        // One that ends before this scrape's time is over would say less than a check of its own.
+        if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {
+            observer.count("exporter.checks.shared")
+            return await SharedChecks.answer(of: task, within: time)
+        }
+        guard running < limit else { return .busy }
+        let half = (limit + 1) / 2
+        let shares: [(Share, Int)] = [
+            (.client(asker.client), half), (.server(asker.server), half),
+            (.both(asker.client, asker.server), max(1, limit / 4)),
+        ]
+        guard shares.allSatisfy({ taken[$0, default: 0] < $1 }) else { return .shareTaken }
+        for (share, _) in shares { taken[share, default: 0] += 1 }
+        defer {
+            for (share, _) in shares {
+                let count = taken[share, default: 0]
+                taken[share] = count > 1 ? count - 1 : nil
+            }
+        }
+        let task = Task { await check() }
+        shared[name] = (task, .now + time)
+        running += 1
+        observer.set("exporter.checks.running", Double(running))
+        let report = await task.value
+        if shared[name]?.task == task { shared[name] = nil }
+        running -= 1
+        observer.set("exporter.checks.running", Double(running))
+        return .report(report)
+    }
+
+    /// Nobody can stop waiting for a task, so whoever comes first answers: the task, or the clock.
+    private static func answer(of task: Task<TargetReport, Never>, within time: Duration) async -> Answer {
+        let (answers, first) = AsyncStream.makeStream(of: Answer.self, bufferingPolicy: .bufferingOldest(1))
+        let clock = Task {
+            try? await Task.sleep(for: time)
+            first.yield(.late)
+        }
+        Task { first.yield(.report(await task.value)) }
+        defer { clock.cancel() }
+        for await answer in answers { return answer }
+        return .late
+    }
+}

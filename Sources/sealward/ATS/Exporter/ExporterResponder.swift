@@ -1,0 +1,198 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+import AppTransportSecurity
+import ConnectionAdmission
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import TLSModel
+import TLSProbe
+import TrustService
+import Vocabulary
+
+/// The pages of an exporter.
+struct ExporterResponder: HTTPResponder {
+    let configuration: CheckExporter.Configuration
+    let registry: PrometheusRegistry
+    let observer: RequestObserver
+    let checks: SharedChecks
+    let sessions: MinuteSessions
+    let log: Logger
+    private let browsers: BrowserGate
+    private let sampler = LineSampler(1, every: 60)
+
+    /// Why a scrape gets no report.
+    private enum Refusal: String, CaseIterable {
+        case malformed
+        case notAllowed = "not-allowed"
+        case busy
+        /// The client, or the server that is asked for, has its share of the checks.
+        case share
+        /// `Host` is no name of the exporter.
+        case host
+        /// A page of another site asks.
+        case origin
+        /// A file of roots cannot be read.
+        case roots
+    }
+
+    init(
+        configuration: CheckExporter.Configuration, registry: PrometheusRegistry, observer: RequestObserver,
+        checks: SharedChecks, sessions: MinuteSessions, log: Logger
+    ) {
+        self.configuration = configuration
+        self.registry = registry
+        self.observer = observer
+        self.checks = checks
+        self.sessions = sessions
+        self.log = log
+        browsers = BrowserGate(listener: configuration.listen.host, names: configuration.hosts)
+        // Prometheus sees no increase in a series that begins with its first event.
+        for reason in Refusal.allCases { count(reason, by: 0) }
+    }
+
+    func respond(to request: Request, context: ServiceRequestContext) async throws -> Response {
+        switch browsers.judge(request.head) {
+        case .admitted: break
+        case .otherHost:
+            return refuse(
+                .host, .misdirectedRequest, "The exporter does not answer to the name in Host; --host NAME adds it.")
+        case .otherOrigin:
+            return refuse(.origin, .forbidden, "A web page of another site may not ask this; use a program.")
+        }
+        guard request.method == .get || request.method == .head else {
+            return ExporterResponder.text(
+                .methodNotAllowed, "Only GET and HEAD are supported here.", [.allow: "GET, HEAD"])
+        }
+        switch request.uri.path {
+        case "/probe": return await probe(request, from: CallerAddress.bucket(of: context.peer))
+        case "/metrics": return ExporterResponder.metrics(registry.render())
+        case "/":
+            return ExporterResponder.text(.ok, "/probe?target=URL[&os=ID] checks a server; /metrics counts the checks.")
+        default: return ExporterResponder.text(.notFound, "The pages are /probe?target=URL[&os=ID] and /metrics.")
+        }
+    }
+
+    private func probe(_ request: Request, from client: String) async -> Response {
+        let start = ContinuousClock.now
+        let target: CheckTarget
+        let profile: OSProfile
+        do throws(MalformedInput) {
+            (target, profile) = try asked(request.uri.query ?? "")
+        } catch {
+            return refuse(.malformed, .badRequest, "\(error.reason.terminalSafe).")
+        }
+        guard configuration.allowed.isEmpty || configuration.allowed.contains(where: { $0.allows(target) }) else {
+            return refuse(.notAllowed, .forbidden, "This target is not allowed by --allow.")
+        }
+        // Nothing that a check finds is in the head of an answer.
+        if request.method == .head { return ExporterResponder.metrics("") }
+        let session: CheckSession
+        do throws(MalformedInput) {
+            session = try sessions.session(for: profile)
+        } catch {
+            return withoutRoots(error)
+        }
+        let address = AddressKind.isLoopback(host: target.url.host) ? "127.0.0.1" : target.url.host
+        let scope = AllowedTarget.scope(of: target.url.host, target.url.effectivePort, among: configuration.allowed)
+        // A name may be at such an address too; then its check connects nowhere, and says so.
+        guard IPAddress(address) == nil || scope.allows(address: address) else {
+            return refuse(
+                .notAllowed, .forbidden,
+                "This target is in a private network or on this machine; start the exporter with --allow for it.")
+        }
+        let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
+        let server = "\(target.url.host) \(target.url.effectivePort)"
+        let load = configuration.loadsHTTP ? target.url.text : "\(target.url.isSecure) \(server)"
+        let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(load)")
+        let answer = await checks.report(name, for: .init(client: client, server: server), within: limit) {
+            await TargetDeadline.within(limit) { await session.check(target) }
+        }
+        let report: TargetReport
+        switch answer {
+        case .report(let made): report = made
+        // A check without time connects nowhere, and its report says so.
+        case .late: report = await TargetDeadline.within(.zero) { await session.check(target) }
+        case .busy:
+            return refuse(
+                .busy, .serviceUnavailable,
+                "\(configuration.concurrency) checks are running; raise --concurrency or scrape less often.",
+                [.retryAfter: "1"])
+        case .shareTaken:
+            return refuse(
+                .share, .serviceUnavailable,
+                "One client, or one server, gets half of the \(configuration.concurrency) checks at once, and one client for one server "
+                    + "a quarter; raise --concurrency or scrape less often.", [.retryAfter: "1"])
+        }
+        let summary = TargetSummary(report)
+        observer.count("exporter.checks", [("verdict", summary.verdict.rawValue.lowercased())])
+        return ExporterResponder.metrics(ProbeText.text(report, after: ContinuousClock.now - start))
+    }
+
+    private func asked(_ text: String) throws(MalformedInput) -> (CheckTarget, OSProfile) {
+        let query: StrictQuery
+        do {
+            query = try StrictQuery(text, known: ["target", "os"])
+        } catch {
+            throw MalformedInput(
+                code: .requestMalformed, reason: "\(error.evidence); the parameters are target and os, each once")
+        }
+        guard let target = query["target"] else {
+            throw MalformedInput(
+                code: .requestMalformed, reason: "the query names no target; write /probe?target=https://example.com")
+        }
+        return (try CheckTarget(target), try query["os"].map(configuration.named) ?? configuration.profile)
+    }
+
+    /// The time for a check: what Prometheus says that it waits, less a margin, within the exporter's own limit.
+    static func limit(of headers: HTTPFields, atMost most: Duration) -> Duration {
+        guard let name = HTTPField.Name("X-Prometheus-Scrape-Timeout-Seconds"), let text = headers[name],
+            text.utf8.count <= 16, let seconds = Double(text), seconds > 0, seconds <= 86_400
+        else { return most }
+        return min(most, max(CheckExporter.margin, .seconds(seconds) - CheckExporter.margin))
+    }
+
+    private func refuse(
+        _ reason: Refusal, _ status: HTTPResponse.Status, _ sentence: String, _ headers: HTTPFields = [:]
+    ) -> Response {
+        count(reason, by: 1)
+        return ExporterResponder.text(status, sentence, headers)
+    }
+
+    private func count(_ reason: Refusal, by amount: Int) {
+        observer.count("exporter.refused", [("reason", reason.rawValue)], by: amount)
+    }
+
+    /// Whoever scrapes learns no path; the log names the file.
+    private func withoutRoots(_ fault: MalformedInput) -> Response {
+        if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()).passes {
+            log.error(
+                "Roots cannot be read, so no check is made; this is logged at most once a minute.",
+                metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"])
+        }
+        return refuse(.roots, .serviceUnavailable, "The exporter cannot read its roots; its log names the file.")
+    }
+
+    private static func metrics(_ text: String) -> Response {
+        answer(.ok, text, type: "text/plain; version=0.0.4; charset=utf-8", [:])
+    }
+
+    private static func text(_ status: HTTPResponse.Status, _ sentence: String, _ headers: HTTPFields = [:]) -> Response
+    {
+        answer(status, sentence + "\n", type: "text/plain; charset=utf-8", headers)
+    }
+
+    private static func answer(
+        _ status: HTTPResponse.Status, _ text: String, type: String, _ more: HTTPFields
+    ) -> Response {
+        var headers = more
+        headers[.contentType] = type
+        headers[.cacheControl] = "no-store"
+        headers[.xContentTypeOptions] = "nosniff"
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+}

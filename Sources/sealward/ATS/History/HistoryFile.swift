@@ -1,0 +1,369 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import ATSDiagnostics
+package import Foundation
+import Glibc
+import TrustStores
+import Vocabulary
+
+/// What every run of `ats check --history` found out about every target: one SQLite file.
+///
+/// It is opened by one run at a time for writing, and may be read meanwhile. Used by one task at a time.
+package final class HistoryFile {
+    /// One target in one run.
+    package struct Observation: Sendable, Equatable {
+        /// The time that the run judged at, in seconds since 1970: when it began, if nobody said otherwise.
+        package let at: Int64
+        /// What the run asked: systems and dictionary. Only observations that asked the same are compared.
+        package let asked: String
+        /// Which run it is of.
+        package let run: Int64
+        package let summary: TargetSummary
+    }
+
+    /// `SWHI`: says to SQLite's own tools, and to us, whose file it is.
+    private static let application: Int64 = 0x5357_4849
+    private static let version: Int64 = 2
+    /// How many targets are read at once.
+    private static let page = 500
+    /// Bytes of one answer. Ten thousand observations of a target have three million; a file can give the same long text with each row.
+    private static let answerLimit = 16 << 20
+
+    private let path: String
+    private let connection: SQLiteConnection
+
+    /// Opens a history, or makes one with mode 0600.
+    ///
+    /// - Parameters:
+    ///   - writes: whether the file may be changed.
+    ///   - creates: whether it is made if it is not there.
+    package init(_ path: String, writes: Bool, creates: Bool) throws(HistoryFault) {
+        self.path = path
+        if let fault = InputFile.refusal(of: path), !creates || fault != .missing { throw HistoryFault(fault.reason) }
+        do {
+            if writes { try SQLiteFile.prepare(path) { _ in } }
+            connection = try HistoryFile.connection(path, writes: writes)
+        } catch {
+            throw HistoryFault(error, path: path)
+        }
+        do {
+            try check(writes: writes)
+        } catch {
+            connection.close()
+            throw HistoryFault(error, path: path)
+        }
+    }
+
+    /// Opens the file, and for reading never writes to it: of one that a killed run left half written a copy is completed and read.
+    private static func connection(_ path: String, writes: Bool) throws -> SQLiteConnection {
+        try refuseLog(of: path)
+        let connection = try SQLiteConnection(path: path, writes: writes, answerLimit: answerLimit)
+        if writes { return connection }
+        do {
+            _ = try connection.value("PRAGMA user_version")
+            return connection
+        } catch let failure as SQLiteFailure where failure.code == SQLiteFailure.interruptedWrite {
+            connection.close()
+            return try completedCopy(of: path)
+        }
+    }
+
+    /// SQLite writes a log in WAL mode also for who only reads, and takes one that lies beside the file for its own. No check makes one.
+    private static func refuseLog(of path: String) throws {
+        let place = SystemFile.resolved(path) ?? path
+        let descriptor = SystemFile.open(place, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { if descriptor >= 0 { Glibc.close(descriptor) } }
+        // File format 1.3: the versions for writing and reading are 2 in WAL mode.
+        let versions = descriptor >= 0 ? SystemFile.read(descriptor, at: 18, count: 2).bytes : []
+        guard SystemFile.status(of: place + "-wal", followingLinks: false) != nil || versions.contains(2) else {
+            return
+        }
+        throw HistoryFault(
+            "is in SQLite's WAL mode or has a -wal beside it, which no check makes; \(wayOutOfLog)")
+    }
+
+    private static let wayOutOfLog =
+        "if it is yours, run: sqlite3 FILE 'PRAGMA journal_mode = DELETE'; if it is not, do not use it"
+
+    /// A copy in which SQLite has taken back what a killed run left. It has no name any more, so it is gone with its connection.
+    private static func completedCopy(of path: String) throws -> SQLiteConnection {
+        let files = FileManager.default
+        let place = SystemFile.resolved(path) ?? path
+        let folder = files.temporaryDirectory.appendingPathComponent("sealward-\(UUID().uuidString)").path
+        guard SystemFile.makeFolder(folder) else {
+            throw HistoryFault(
+                "was left by a run that was stopped while it wrote, and \(folder) cannot be made for a copy")
+        }
+        defer { try? files.removeItem(atPath: folder) }
+        for suffix in ["", "-journal"] {
+            try files.copyItem(atPath: place + suffix, toPath: folder + "/copy" + suffix)
+            try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder + "/copy" + suffix)
+        }
+        let connection = try SQLiteConnection(path: folder + "/copy", writes: true, answerLimit: answerLimit)
+        _ = try connection.value("PRAGMA user_version")
+        return connection
+    }
+
+    deinit { connection.close() }
+
+    /// The file and those that SQLite keeps beside it.
+    package static func files(of path: String) -> [String] { ["", "-journal", "-wal", "-shm"].map { path + $0 } }
+
+    private func check(writes: Bool) throws {
+        let isEmpty = try connection.value("SELECT count(*) FROM sqlite_schema") == .integer(0)
+        guard case .integer(let application)? = try connection.value("PRAGMA application_id"),
+            case .integer(let version)? = try connection.value("PRAGMA user_version")
+        else { throw HistoryFault("does not answer as SQLite does") }
+        if isEmpty, application == 0, version == 0 {
+            guard writes else { throw HistoryFault("is empty; 'ats check --history' fills it") }
+            try connection.run(script: "PRAGMA synchronous = FULL")
+            try change(from: 0, by: HistoryFile.schema)
+            return
+        }
+        guard application == HistoryFile.application else {
+            throw HistoryFault("is the database of another program; name a file that 'ats check --history' wrote")
+        }
+        guard version <= HistoryFile.version else {
+            throw HistoryFault(
+                "has format \(version) of a newer sealward; this one reads up to \(HistoryFile.version), so use the newer one"
+            )
+        }
+        try connection.run(script: "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
+        // Whoever made the file may have put something else in the place of the tables: a view can give rows without end, and a computed column
+        // values as long as it likes.
+        let tables = """
+            SELECT name FROM pragma_table_list
+            WHERE schema = 'main' AND type = 'table' AND name IN ('runs', 'targets', 'results')
+            """
+        let others = "SELECT count(*) FROM sqlite_schema WHERE type IN ('view', 'trigger')"
+        let computed = "SELECT count(*) FROM (\(tables)) AS t, pragma_table_xinfo(t.name) AS c WHERE c.hidden <> 0"
+        guard try connection.value("SELECT count(*) FROM (\(tables))") == .integer(3),
+            try connection.value(others) == .integer(0), try connection.value(computed) == .integer(0)
+        else {
+            throw HistoryFault(
+                "lacks tables of a history, or has views, triggers or computed columns, which are not read; remove those"
+            )
+        }
+        if writes, version < 2 { try change(from: version, by: HistoryFile.second) }
+        if writes { try addBeginning() }
+    }
+
+    /// When a run began has a column of its own since the judged time can be another one. Who does not know the column reads and writes the
+    /// file as before, so its version stays.
+    private func addBeginning() throws {
+        let column = "SELECT count(*) FROM pragma_table_info('runs') WHERE name = 'began'"
+        guard try connection.value(column) == .integer(0) else { return }
+        try connection.transaction {
+            if try connection.value(column) == .integer(0) { try connection.run(script: HistoryFile.beginning) }
+        }
+    }
+
+    /// Brings the file forward, unless another run was first.
+    private func change(from version: Int64, by script: String) throws {
+        try connection.transaction {
+            if try connection.value("PRAGMA user_version") == .integer(version) { try connection.run(script: script) }
+        }
+    }
+
+    private static let schema = """
+        CREATE TABLE runs (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, systems TEXT NOT NULL);
+        CREATE INDEX runs_at ON runs (at);
+        CREATE TABLE targets (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+        CREATE TABLE results (
+            target INTEGER NOT NULL, run INTEGER NOT NULL, verdict TEXT NOT NULL, cause TEXT, certificate TEXT,
+            not_after INTEGER, key_group TEXT, PRIMARY KEY (target, run)
+        ) WITHOUT ROWID;
+        CREATE INDEX results_run ON results (run);
+        PRAGMA application_id = \(application);
+        \(beginning);
+        \(second)
+        """
+    /// Version 2: a run that is taken up again is the same run.
+    private static let second = """
+        ALTER TABLE runs ADD COLUMN token TEXT;
+        CREATE UNIQUE INDEX runs_token ON runs (token) WHERE token IS NOT NULL;
+        PRAGMA user_version = \(version);
+        """
+    private static let beginning = "ALTER TABLE runs ADD COLUMN began INTEGER"
+
+    // MARK: - Writing
+
+    /// Begins a run, or takes up the one with the same token.
+    ///
+    /// - Parameters:
+    ///   - instant: the time that the run judges at.
+    ///   - start: when it really began, which decides how long it is kept.
+    ///   - asked: what it asks of every target; only runs that ask the same are compared.
+    ///   - token: what a run that is taken up again has in common with itself; nil for one that cannot be.
+    /// - Returns: its number, for ``append(_:to:)``.
+    package func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64
+    {
+        return try guarded {
+            let rows = try SQLiteSession(connection).run([
+                SQLStatement(
+                    """
+                    INSERT INTO runs (at, systems, token, began) VALUES ($1, $2, $3, $4)
+                    ON CONFLICT (token) WHERE token IS NOT NULL DO UPDATE SET token = excluded.token RETURNING id
+                    """,
+                    .integer(HistoryFile.seconds(instant)),
+                    .text(asked),
+                    .optional(token),
+                    .integer(HistoryFile.seconds(start))
+                )
+            ])
+            guard let id = try rows.first?.rows.first?.integer(0) else { throw HistoryFault("gave a run no number") }
+            return id
+        }
+    }
+
+    /// Appends what is known of some targets, all or nothing.
+    package func append(_ results: [(target: String, summary: TargetSummary)], to run: Int64) throws(HistoryFault) {
+        try guarded {
+            try connection.transaction {
+                let session = SQLiteSession(connection)
+                for (target, summary) in results {
+                    _ = try session.run([
+                        SQLStatement("INSERT OR IGNORE INTO targets (name) VALUES ($1)", .text(target)),
+                        SQLStatement(
+                            """
+                            INSERT OR REPLACE INTO results (target, run, verdict, cause, certificate, not_after, key_group)
+                            SELECT id, $2, $3, $4, $5, $6, $7 FROM targets WHERE name = $1
+                            """,
+                            .text(target),
+                            .integer(run),
+                            .text(summary.verdict.rawValue),
+                            .optional(summary.cause),
+                            .optional(summary.certificate),
+                            .optional(summary.notAfter),
+                            .optional(summary.group)
+                        ),
+                    ])
+                }
+            }
+        }
+    }
+
+    private static func seconds(_ instant: Date) -> Int64 {
+        Int64(exactly: instant.timeIntervalSince1970.rounded(.down)) ?? 0
+    }
+
+    /// Runs of earlier versions say only which time they judged at.
+    private static let old = "coalesce(began, at) < $1 AND id < (SELECT max(id) FROM runs)"
+
+    /// Forgets runs that began before an instant, but never the last one, and targets that no run knows anymore.
+    ///
+    /// - Returns: how many runs are gone.
+    package func forget(before instant: Date) throws(HistoryFault) -> Int {
+        let limit = SQLValue.integer(HistoryFile.seconds(instant))
+        return try guarded {
+            var gone = 0
+            try connection.transaction {
+                let results = try SQLiteSession(connection).run([
+                    // With a clock that is wrong by years everything is old.
+                    SQLStatement(
+                        SQLText("DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE \(HistoryFile.old))"),
+                        arguments: [limit]),
+                    SQLStatement(SQLText("DELETE FROM runs WHERE \(HistoryFile.old)"), arguments: [limit]),
+                    SQLStatement(
+                        "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)"),
+                ])
+                gone = results.dropFirst().first?.changes ?? 0
+            }
+            return gone
+        }
+    }
+
+    // MARK: - Reading
+
+    /// How many runs there are, and the earliest and the latest time that they judged at.
+    package func runs() throws(HistoryFault) -> (count: Int, first: Int64?, last: Int64?) {
+        try guarded {
+            let row = try SQLiteSession(connection).run([SQLStatement("SELECT count(*), min(at), max(at) FROM runs")])
+                .first?.rows.first
+            guard let row else { return (0, nil, nil) }
+            return (Int(clamping: try row.integer(0)), try row.optionalInteger(1), try row.optionalInteger(2))
+        }
+    }
+
+    /// Every target in the order of its name with its observations, oldest first; few targets are in memory at once.
+    package func each(_ body: (_ target: String, _ observations: [Observation]) throws -> Void) throws {
+        var last: [UInt8] = []
+        while true {
+            let names: [(id: Int64, name: String)] = try guarded {
+                let rows =
+                    try SQLiteSession(connection).run([
+                        // By the bytes of a name: one that is no UTF-8 would be another one as text.
+                        SQLStatement(
+                            """
+                            SELECT id, name, CAST(name AS BLOB) FROM targets
+                            WHERE typeof(name) = 'text' AND name > CAST($1 AS TEXT) ORDER BY name LIMIT $2
+                            """,
+                            .bytes(last),
+                            .integer(Int64(HistoryFile.page))
+                        )
+                    ]).first?.rows ?? []
+                last = try rows.last?.bytes(2) ?? last
+                return try rows.map { (id: try $0.integer(0), name: try $0.text(1)) }
+            }
+            if names.isEmpty { return }
+            for (id, name) in names {
+                let found: [Observation] = try guarded {
+                    try observations("WHERE target = $1", [.integer(id)], newest: HistoryFile.observationLimit)
+                }
+                try body(name, found)
+            }
+        }
+    }
+
+    /// What a run has of one target, and the run before it that asked the same: oldest first. Nothing if the run does not have the target.
+    package func newest(_ count: Int, of name: String, upTo run: Int64) throws(HistoryFault) -> [Observation] {
+        try guarded {
+            let found = try observations(
+                """
+                WHERE target = (SELECT id FROM targets WHERE name = $1) AND run <= $2
+                AND systems = (SELECT systems FROM runs WHERE id = $2)
+                """,
+                [.text(name), .integer(run)],
+                newest: count
+            )
+            return found.last?.run == run ? found : []
+        }
+    }
+
+    /// In the order in which they were made, whatever the clock said.
+    private func observations(_ filter: String, _ values: [SQLValue], newest: Int) throws -> [Observation] {
+        let rows = try SQLiteSession(connection).run([
+            SQLStatement(
+                SQLText(
+                    """
+                    SELECT at, verdict, cause, certificate, not_after, key_group, systems, run
+                    FROM results JOIN runs ON runs.id = results.run \(filter) ORDER BY run DESC LIMIT \(newest)
+                    """
+                ),
+                arguments: values
+            )
+        ]).first?.rows
+        return try (rows ?? []).reversed().map { row in
+            guard let verdict = TargetSummary.Verdict(rawValue: try row.text(1)) else {
+                throw HistoryFault("contains an unknown verdict")
+            }
+            return Observation(
+                at: try row.integer(0), asked: try row.text(6), run: try row.integer(7),
+                summary: TargetSummary(
+                    verdict: verdict, cause: try row.optionalText(2), certificate: try row.optionalText(3),
+                    notAfter: try row.optionalInteger(4), group: try row.optionalText(5)))
+        }
+    }
+
+    /// The newest observations of a target that are read: a check every hour for a year and more.
+    private static let observationLimit = 10_000
+
+    private func guarded<Value>(_ body: () throws -> Value) throws(HistoryFault) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw HistoryFault(error, path: path)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSDiagnostics
+package import Formats
+import Foundation
+import Vocabulary
+
+/// What became of one target from run to run.
+package struct TargetCourse: Sendable {
+    /// What is compared between two runs.
+    package enum Field: String, Sendable, CaseIterable { case verdict, cause, certificate, expiry, group }
+
+    /// One difference between a run and the one before it that has the target and asked the same.
+    package struct Change: Sendable, Equatable {
+        /// The time that the later run judged at, in seconds since 1970.
+        package let at: Int64
+        package let field: Field
+        package let before: String?
+        package let after: String?
+    }
+
+    package let target: String
+    /// Oldest first.
+    package let observations: [HistoryFile.Observation]
+    /// Oldest first.
+    package let changes: [Change]
+
+    /// - Parameter since: changes of earlier runs are left out, in seconds since 1970.
+    package init(_ target: String, _ observations: [HistoryFile.Observation], since: Int64? = nil) {
+        self.target = target
+        self.observations = observations
+        var previous: [UTF8Key: HistoryFile.Observation] = [:]
+        changes = observations.flatMap { after -> [Change] in
+            // Another system or dictionary may judge otherwise: that is no change of the server.
+            guard let before = previous.updateValue(after, forKey: UTF8Key(after.asked)) else { return [] }
+            if let since, after.at < since { return [] }
+            return Field.allCases.compactMap { field in
+                let (old, new) = (field.value(before.summary), field.value(after.summary))
+                return old == new ? nil : Change(at: after.at, field: field, before: old, after: new)
+            }
+        }
+    }
+
+    /// The last observation; nil if every run that had the target was forgotten.
+    package var last: HistoryFile.Observation? { observations.last }
+
+    /// Those that asked the same as the last one, oldest first: together they are one course.
+    package var comparable: [HistoryFile.Observation] {
+        guard let last else { return [] }
+        return observations.filter { $0.asked.hasSameBytes(as: last.asked) }
+    }
+
+    package var json: JSONValue {
+        .object([
+            .init("target", .string(target)), .init("runs", .integer(observations.count)),
+            .init(
+                "last",
+                last.map { .object([.init("at", .string(TargetCourse.time($0.at)))] + ($0.summary.json.members ?? [])) }
+                    ?? .null),
+            .init(
+                "changes",
+                .array(
+                    changes.map { change in
+                        .object([
+                            .init("at", .string(TargetCourse.time(change.at))),
+                            .init("field", .string(change.field.rawValue)),
+                            .init("before", .optional(change.before)), .init("after", .optional(change.after)),
+                        ])
+                    }
+                )
+            ),
+        ])
+    }
+
+    /// For a terminal: the target, and a line for each change; empty if nothing changed.
+    package var text: String {
+        if changes.isEmpty { return "" }
+        var text = "\(target.terminalSafe)\n"
+        for change in changes {
+            text +=
+                "  \(TargetCourse.time(change.at))  \(change.field.rawValue)  \(TargetCourse.shown(change.before)) -> "
+            text += "\(TargetCourse.shown(change.after))\n"
+        }
+        return text
+    }
+
+    /// A value of a field, safe to show.
+    package static func shown(_ value: String?) -> String { value.map { $0.terminalSafe(limit: 120) } ?? "none" }
+
+    /// RFC 3339 in UTC.
+    package static func time(_ seconds: Int64) -> String {
+        RFC3339.text(Date(timeIntervalSince1970: Double(seconds)))
+    }
+}
+
+extension TargetCourse.Field {
+    fileprivate func value(_ summary: TargetSummary) -> String? {
+        switch self {
+        case .verdict: summary.verdict.rawValue
+        case .cause: summary.cause
+        case .certificate: summary.certificate
+        case .expiry: summary.notAfter.map(TargetCourse.time)
+        case .group: summary.group
+        }
+    }
+}

@@ -1,0 +1,274 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppleServices
+import AppleSimulator
+import Crypto
+import Formats
+import Foundation
+import Logging
+import ServiceLifecycle
+import SimulatedFleet
+import TrustService
+import TrustStores
+import Vocabulary
+
+/// Why the demonstration could not go on: a sentence without a full stop.
+package struct DemoFault: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// The second half of the demonstration: simulated Apple, the trust service on SQLite, a fleet, a promotion, a token.
+package struct DemoService {
+    package let folder: String
+    package let devices: Int
+
+    private static let team = "SIMTEAM001"
+    private static let appId = "SIMTEAM001.com.example.shop"
+    private static let serverToken = "demo-server-token-for-one-machine-only"
+    private static let adminToken = "demo-admin-token-for-one-machine-only"
+
+    package init(folder: String, devices: Int) {
+        self.folder = folder
+        self.devices = devices
+    }
+
+    /// Goes on with some work until somebody ends it.
+    package typealias Staying = (_ work: () async throws -> Void) async throws -> Void
+
+    /// Runs it; whether everything went as it should.
+    ///
+    /// - Parameters:
+    ///   - stay: if given, the console is there as well, and its address is printed at the end; a device goes on in `work` until
+    ///   this returns. nil ends everything at once.
+    ///   - progress: called for each device that is done.
+    package func run(_ page: inout DemoPage, stay: Staying? = nil, progress: () -> Void = {}) async throws -> Bool {
+        var silent = Logger(label: "sealward.demo") { _ in SwiftLogNoOpLogHandler() }
+        silent.logLevel = .critical
+        let log = silent
+        let key = AppleSimulatorConfiguration.teamKey(seed: 1, team: DemoService.team)
+        var simulation = AppleSimulatorConfiguration()
+        simulation.teams = [.init(id: DemoService.team, keyId: "SIMKEY0001", key: key.publicKey)]
+        simulation.refreshAfter = .seconds(1)
+        let simulator = try AppleSimulator(configuration: simulation)
+        let ports = AsyncStream<Int>.makeStream()
+        let apple = AppleSimulatorServer(simulator, logger: log) { ports.continuation.yield($0) }
+        let appleGroup = ServiceGroup(configuration: .init(services: [apple], logger: log))
+        let apples = Task { try await appleGroup.run() }
+        defer { apples.cancel() }
+        guard let port = await DemoService.first(of: ports.stream) else {
+            throw DemoFault(description: "simulated Apple did not start")
+        }
+        let appleURL = "http://127.0.0.1:\(port)"
+
+        let lines = AsyncStream<String>.makeStream()
+        let transport = LiveAppleTransport()
+        let server = try await TrustServer(
+            configuration: try configuration(
+                simulator, appleURL: appleURL, keyPEM: key.pemRepresentation, hasConsole: stay != nil),
+            store: try SQLTrustStore.sqlite(at: folder + "/demo.sqlite"), transport: transport, log: log,
+            announce: { lines.continuation.yield($0) })
+        let serverGroup = ServiceGroup(configuration: .init(services: [server], logger: log))
+        let servers = Task {
+            // Without a listener nobody waits for lines.
+            defer { lines.continuation.finish() }
+            try await serverGroup.run()
+        }
+        var (address, internalAddress): (String?, String?) = (nil, nil)
+        for await line in lines.stream {
+            let last = line.split(separator: " ").last.map { String($0) }
+            if line.hasPrefix("internal") { internalAddress = last } else { address = last }
+            if address != nil, internalAddress != nil || stay == nil { break }
+        }
+        guard let address else { throw DemoFault(description: "the service did not start") }
+        page.line("  simulated Apple on \(appleURL), the trust service on \(address), its store on SQLite")
+        page.line("")
+
+        let phones = LiveAppleTransport.unrestricted()
+        let calls = FleetCalls(
+            transport: phones, service: address, operators: internalAddress, apple: appleURL, app: "shop",
+            serverToken: DemoService.serverToken, adminToken: DemoService.adminToken, tally: FleetTally())
+        let good = try await meet(calls, &page, progress)
+        if let stay, let internalAddress {
+            page.heading("6. The console")
+            page.line("  \(internalAddress)/console/")
+            page.line("  Sign in with \(DemoService.adminToken)")
+            page.line("  One device keeps running. Ctrl-C stops everything.")
+            // Risk had to show within seconds; who looks at a key sees its history and not a receipt a second.
+            await simulator.renewReceipts(after: .seconds(86_400))
+            try await stay { try await goOn(calls) }
+        }
+        await phones.shutDown()
+        await serverGroup.triggerGracefulShutdown()
+        _ = try? await servers.value
+        await appleGroup.triggerGracefulShutdown()
+        await transport.shutDown()
+        return good
+    }
+
+    /// The service's configuration, written to a file and read like any other.
+    private func configuration(
+        _ simulator: AppleSimulator, appleURL: String, keyPEM: String, hasConsole: Bool
+    ) throws -> Configuration {
+        let files = [
+            "server.token": DemoService.serverToken, "admin.token": DemoService.adminToken, "apple.p8": keyPEM,
+            "attestation-root.pem": simulator.attestationRootPEM, "receipt-root.pem": simulator.receiptRootPEM,
+        ]
+        for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
+        let path = { (name: String) in JSONValue.string("\(folder)/\(name)") }
+        var document: JSONValue = [
+            "listen": "127.0.0.1:0", "store": .string("sqlite:\(folder)/demo.sqlite"),
+            "serverTokenFile": path("server.token"), "adminTokenFile": path("admin.token"),
+            "trustSimulator": [
+                "attestationRoot": path("attestation-root.pem"), "receiptRoot": path("receipt-root.pem"),
+            ],
+            "apps": [
+                ["id": "shop", "teamId": .string(DemoService.team), "bundleIds": ["com.example.shop"]]
+            ],
+            "limits": ["requestsPerSecondPerAddress": 100_000],
+            "apple": [
+                "teamId": .string(DemoService.team), "keyId": "SIMKEY0001", "keyFile": path("apple.p8"),
+                "dataBaseURL": .string(appleURL), "dataDevelopmentBaseURL": .string(appleURL + "/development"),
+                "deviceCheckBaseURL": .string(appleURL),
+                "deviceCheckDevelopmentBaseURL": .string(appleURL + "/development"),
+            ],
+            "receipts": ["refreshAfterSeconds": 1, "pollSeconds": 1],
+            "deviceCheck": ["bits": [["bit": 0, "name": "trialUsed"]]],
+        ]
+        if hasConsole { document = .object((document.members ?? []) + [.init("internalListen", "127.0.0.1:0")]) }
+        let outcome = ConfigurationReader.read(
+            file: Array(document.rendered().utf8), environment: [:], readFile: DemoService.readFile)
+        switch outcome {
+        case .configuration(let configuration): return configuration
+        case .issues(let issues):
+            throw DemoFault(
+                description: "the demonstration's configuration: \(issues.map(\.description).joined(separator: "; "))")
+        }
+    }
+
+    /// What the devices of the demonstration are.
+    private var plan: Fleet.Plan {
+        var plan = Fleet.Plan(appId: DemoService.appId)
+        plan.devices = devices
+        plan.watch = .seconds(20)
+        return plan
+    }
+
+    /// A device that is used every two seconds, so that there is something to look at.
+    private func goOn(_ calls: FleetCalls) async throws {
+        let device = "demo-visitor"
+        let script = DeviceScript(plan: plan, calls: calls, persona: .honest, device: device)
+        _ = try await calls.phone("", ["device": device, "os": "27.0"])
+        guard let key = try await script.attest() else { return }
+        while !Task.isCancelled {
+            _ = try await calls.app("assertions", try await script.signed(key))
+            try await Task.sleep(for: .seconds(2))
+        }
+    }
+
+    private func meet(_ calls: FleetCalls, _ page: inout DemoPage, _ progress: () -> Void) async throws -> Bool {
+        let (plan, tally) = (plan, calls.tally)
+        let start = ContinuousClock.now
+        try await Fleet(plan: plan, calls: calls).run(progress: progress)
+        let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+        for line in await tally.text(elapsed: seconds, service: calls.service).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        {
+            page.line(line.isEmpty ? "" : "  " + line)
+        }
+        let brokers = await tally.brokers
+        var good = await tally.isAsExpected && (brokers.devices == 0 || brokers.noticed > 0)
+        good = try await showRisk(calls, &page, mustBeKnown: brokers.devices > 0) && good
+        good = try await showPromotion(plan, calls, &page) && good
+        good = try await showToken(plan, calls, &page) && good
+        return good
+    }
+
+    /// The distribution of the risk metric, with the alerts that stand. A few honest devices are done before a receipt is renewed.
+    private func showRisk(_ calls: FleetCalls, _ page: inout DemoPage, mustBeKnown: Bool) async throws -> Bool {
+        page.heading("3. The risk that the receipts show (keys per device within 30 days)")
+        let reply = try await calls.risk()
+        let metrics = reply.body.metrics ?? []
+        if metrics.isEmpty {
+            page.line("  no receipt was refreshed in so short a time")
+        } else {
+            page.table([["metric", "keys"]] + metrics.map { [String($0.metric), String($0.keys)] })
+        }
+        for alert in reply.body.alerts ?? [] { page.line("  ALERT \(alert.code ?? ""): \(alert.message ?? "")") }
+        return reply.isSuccess && !(mustBeKnown && metrics.isEmpty)
+    }
+
+    /// A trial that each device gets once: an erase does not help.
+    private func showPromotion(_ plan: Fleet.Plan, _ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
+        page.heading("4. A promotion granted once per device (the two bits of DeviceCheck)")
+        let device = "demo-phone"
+        let script = DeviceScript(plan: plan, calls: calls, persona: .honest, device: device)
+        _ = try await calls.phone("", ["device": device, "os": "27.0"])
+        var answers: [Bool] = []
+        for round in 1...2 {
+            guard let key = try await script.attest() else { return false }
+            var tokens: [String] = []
+            for _ in 0..<2 {
+                let made = try await calls.phone(
+                    "/\(device)/token", ["app": plan.appId, "environment": plan.environment])
+                tokens.append(made.body.deviceToken ?? "")
+            }
+            let members =
+                #""promotion":"trialUsed","transactionId":"demo-\#(round)","deviceTokens":["\#(tokens[0])","\#(tokens[1])"]"#
+            let reply = try await calls.app("promotions/trialUsed/claim", try await script.signed(key, saying: members))
+            guard let granted = reply.body.granted else {
+                page.line("  claim \(round): \(reply.code)")
+                return false
+            }
+            answers.append(granted)
+            page.line(
+                "  \(round == 1 ? "first claim" : "after erasing the phone, with a new key"): \(granted ? "granted" : "not granted")"
+            )
+            _ = try await calls.phone("/\(device)/erase", [:])
+        }
+        return answers == [true, false]
+    }
+
+    /// A token for an attested key, and what a gateway says to it.
+    private func showToken(_ plan: Fleet.Plan, _ calls: FleetCalls, _ page: inout DemoPage) async throws -> Bool {
+        page.heading("5. A token for a key that has proven itself")
+        let device = "demo-tablet"
+        let script = DeviceScript(plan: plan, calls: calls, persona: .honest, device: device)
+        _ = try await calls.phone("", ["device": device, "os": "26.1"])
+        guard let key = try await script.attest() else { return false }
+        let reply = try await calls.app("tokens", try await script.signed(key))
+        guard let token = reply.body.token else {
+            page.line("  no token: \(reply.code)")
+            return false
+        }
+        page.line("  \(token)")
+        if let claims = DemoService.claims(of: token) { page.line("  says \(claims)") }
+        let refused = try await calls.authorize(token, simulatedAllowed: false)
+        let allowed = try await calls.authorize(token, simulatedAllowed: true)
+        page.line(
+            "  a gateway gets \(refused): it comes from a simulated device; a gateway that allows those gets \(allowed)"
+        )
+        return refused != 204 && allowed == 204
+    }
+
+    private static func readFile(_ path: String) throws(UnreadableFile) -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw UnreadableFile(reason: "\(path): cannot be read")
+        }
+        return [UInt8](data)
+    }
+
+    private static func claims(of token: String) -> String? {
+        let parts = token.split(separator: ".")
+        guard parts.count == 3 else { return nil }
+        // With spaces, so that the line can be broken, and with slashes as people write them.
+        return Base64.decodeURL(String(parts[1])).map {
+            String(decoding: $0, as: UTF8.self).replacing(",\"", with: ", \"").replacing("\\/", with: "/")
+        }
+    }
+
+    private static func first<Element: Sendable>(of stream: AsyncStream<Element>) async -> Element? {
+        var iterator = stream.makeAsyncIterator()
+        return await iterator.next()
+    }
+}

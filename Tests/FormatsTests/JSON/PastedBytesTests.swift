@@ -1,0 +1,107 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import Vocabulary
+
+@testable import Formats
+
+@Suite struct PastedBytesTests {
+    /// 32 bytes whose base64 has `+`, `/` and `=`.
+    private static let key: [UInt8] = (0..<32).map { UInt8(truncatingIfNeeded: 0xFB &+ $0 &* 7) }
+    private static let standard = Base64.encode(key)
+    private static let hex = key.hexadecimal()
+
+    /// Every form that people have, each with what must be said of it.
+    private static let forms: [(text: [UInt8], form: String)] = [
+        (Array(standard.utf8), "base64"),
+        (Array(Base64.encodeURL(key).utf8), "base64url"),
+        (Array((Base64.encodeURL(key) + "=").utf8), "base64url with padding"),
+        (Array(standard.replacing("=", with: "").utf8), "base64 without padding"),
+        (Array(standard.replacing("+", with: " ").utf8), "base64 with blanks for +"),
+        (Array("  \(standard)\r\n".utf8), "base64"),
+        (Array(hex.utf8), "hexadecimal"),
+        (Array("0x\(hex.uppercased())".utf8), "hexadecimal"),
+        (Array(key.map { [$0].hexadecimal() }.joined(separator: ":").utf8), "hexadecimal"),
+        (Array("\"\(standard)\"".utf8), "quotes, then base64"),
+        (Array("\"\(standard.replacing("/", with: "\\/"))\"".utf8), "quotes, then base64"),
+        (Array("{\"keyId\": \"\(standard)\", \"bundle\": \"com.example\"}".utf8), "JSON, then base64"),
+        (Array("{\"type\":\"Buffer\",\"data\":\(key)}".utf8), "a JSON array of bytes, then hexadecimal"),
+        (Array("\(key)".utf8), "a JSON array of bytes, then hexadecimal"),
+        (Array("<\(hex)>".utf8), "Data as Swift prints it, then hexadecimal"),
+        (Array("{length = 32, bytes = 0x\(hex)}".utf8), "Data as Swift prints it, then hexadecimal"),
+        (
+            Array("<Buffer \(key.map { [$0].hexadecimal() }.joined(separator: " "))>".utf8),
+            "a Buffer as Node prints it, then hexadecimal"
+        ),
+        (Array("b'\(standard)'".utf8), "bytes as Python prints them, then base64"),
+        (
+            Array("b\"\(key.map { "\\x" + [$0].hexadecimal() }.joined())\"".utf8),
+            "bytes as Python prints them, then hexadecimal"
+        ),
+        (Array("data:application/octet-stream;base64,\(standard)".utf8), "data: URI, then base64"),
+        (Array("-----BEGIN DATA-----\n\(standard)\n-----END DATA-----\n".utf8), "PEM, then base64"),
+        (
+            Array(standard.replacing("+", with: "%2B").replacing("/", with: "%2F").replacing("=", with: "%3D").utf8),
+            "percent-encoding, then base64"
+        ),
+        (
+            Array((standard.prefix(20) + "=\r\n" + standard.dropFirst(20).replacing("=", with: "=3D")).utf8),
+            "quoted-printable, then base64"
+        ),
+        (Array(Base64.encode(standard.utf8).utf8), "base64, then base64"),
+        ([0xEF, 0xBB, 0xBF] + Array(standard.utf8), "base64"),
+        ([0xFF, 0xFE] + standard.utf8.flatMap { [$0, 0] }, "base64"),
+    ]
+
+    @Test(arguments: forms.indices) func everyFormGivesTheBytesAndItsName(index: Int) throws {
+        let (text, form) = Self.forms[index]
+        let read = try PastedBytes.fixed(text, sizes: [32])
+        #expect(read.bytes == Self.key)
+        #expect(read.form == form)
+    }
+
+    @Test func theSizeDecidesBetweenHexadecimalAndBase64() throws {
+        // 64 hexadecimal digits are base64 of 48 bytes too.
+        #expect(try PastedBytes.fixed(Array(Self.hex.utf8), sizes: [32]).form == "hexadecimal")
+        #expect(try PastedBytes.fixed(Array(Self.hex.utf8), sizes: [48]).form == "base64")
+        #expect(try PastedBytes(reading: Array(Self.hex.utf8), wanted: .anything).form == "base64")
+    }
+
+    @Test func aRefusalNamesTheFormAndWhatIsWanted() {
+        func reason(_ text: String) -> String {
+            do throws(MalformedInput) {
+                _ = try PastedBytes.fixed(Array(text.utf8), sizes: [32])
+                return "accepted"
+            } catch {
+                return error.reason
+            }
+        }
+        #expect(reason(Base64.encodeURL(Self.key + [0xFF])) == "base64url of 33 bytes; expected 32 bytes")
+        #expect(reason("{length = 5637, bytes = 0xa363666d 742f6170 ... 00000000 }").contains("leaves out bytes"))
+        #expect(reason("käse").contains("expected text"))
+        #expect(reason("key!").contains("`!` at byte 3"))
+    }
+
+    @Test func truncatedTextsAreRefusedOrShorter() throws {
+        for (text, _) in Self.forms {
+            for length in text.indices {
+                let read = try? PastedBytes.fixed(Array(text.prefix(length)), sizes: [32])
+                // 43 hexadecimal digits are base64 of 32 bytes without padding.
+                #expect(
+                    read == nil || read?.bytes == Self.key || read?.forms.last == "base64 without padding",
+                    "\(String(decoding: text.prefix(length), as: UTF8.self))")
+            }
+        }
+    }
+
+    @Test func nestedAndLargeTextsEnd() {
+        let nested = String(repeating: "[", count: 4000) + "1" + String(repeating: "]", count: 4000)
+        #expect(throws: MalformedInput.self) { _ = try PastedBytes.fixed(Array(nested.utf8), sizes: [32]) }
+        let quotes = String(repeating: "\"", count: 100_000)
+        #expect(throws: MalformedInput.self) { _ = try PastedBytes.fixed(Array(quotes.utf8), sizes: [32]) }
+        let large = [UInt8](repeating: UInt8(ascii: "%"), count: 4 << 20)
+        #expect(throws: MalformedInput.self) { _ = try PastedBytes.fixed(large, sizes: [32]) }
+    }
+}

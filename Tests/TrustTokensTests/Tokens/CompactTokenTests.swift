@@ -1,0 +1,70 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Formats
+import Foundation
+import Testing
+import Vocabulary
+
+@testable import TrustTokens
+
+/// What is read of a token before and after its signature was verified.
+@Suite struct CompactTokenTests {
+    static let key = P256.Signing.PrivateKey()
+
+    static func token(
+        _ header: String, _ claims: String = #"{"sub":"app"}"#, with key: P256.Signing.PrivateKey = key
+    )
+        throws -> String
+    {
+        let text = "\(Base64.encodeURL(Array(header.utf8))).\(Base64.encodeURL(Array(claims.utf8)))"
+        return "\(text).\(Base64.encodeURL(try key.signature(for: Data(text.utf8)).rawRepresentation))"
+    }
+
+    static let header = #"{"alg":"ES256","kid":"one","typ":"JWT"}"#
+
+    @Test func aGoodTokenIsReadAndItsSignatureVerified() throws {
+        let token = try CompactToken(try Self.token(Self.header), algorithm: "ES256")
+        #expect(token.keyId == "one")
+        #expect(token.isSigned(by: Self.key.publicKey))
+        #expect(token.claims == ["sub": "app"])
+        #expect(!token.isSigned(by: P256.Signing.PrivateKey().publicKey))
+    }
+
+    @Test(arguments: [
+        #"{"alg":"none","kid":"one"}"#, #"{"alg":"RS256","kid":"one"}"#, #"{"alg":"es256","kid":"one"}"#,
+        #"{"kid":"one"}"#,
+        #"{"alg":"ES256"}"#, #"{"alg":"ES256","kid":1}"#, #"{"alg":"ES256","kid":"one","crit":["b64"]}"#,
+        #"{"alg":"ES256","kid":"one","kid":"two"}"#, #"{"alg":"none","alg":"ES256","kid":"one"}"#, "[]", "", "{",
+    ])
+    func whatTheServiceDoesNotWriteIsNotRead(_ header: String) throws {
+        let text = try Self.token(header)
+        #expect(throws: UnreadableToken.self) { try CompactToken(text, algorithm: "ES256") }
+    }
+
+    @Test func textsThatAreNoTokens() throws {
+        let good = try Self.token(Self.header)
+        for text in [
+            "", ".", "..", "a.b", good + ".x", good.replacing("=", with: "") + ".", String(repeating: "a", count: 5000),
+        ] {
+            #expect(throws: UnreadableToken.self) { try CompactToken(text, algorithm: "ES256") }
+        }
+    }
+
+    @Test func aSignatureInAnotherFormIsNone() throws {
+        let good = try Self.token(Self.header)
+        let signed = good.split(separator: ".").prefix(2).joined(separator: ".")
+        let der = try Self.key.signature(for: Data(signed.utf8)).derRepresentation
+        for end in ["", "AAAA", "!", Base64.encodeURL(Array(der)), Base64.encodeURL([UInt8](repeating: 0, count: 64))] {
+            let token = try CompactToken("\(signed).\(end)", algorithm: "ES256")
+            #expect(!token.isSigned(by: Self.key.publicKey), "\(end)")
+        }
+    }
+
+    @Test(arguments: ["[]", "{", #"{"sub":"a","sub":"b"}"#, "1", ""]) func claimsAreOneObject(_ claims: String) throws {
+        let token = try CompactToken(try Self.token(Self.header, claims), algorithm: "ES256")
+        #expect(token.isSigned(by: Self.key.publicKey))
+        #expect(token.claims == nil)
+    }
+}
