@@ -4,8 +4,8 @@ FROM swift:6.3-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends libpq-dev libsqlite3-dev zlib1g-dev pkg-config && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --traits Postgres --product sealward \
-    && mkdir /out && cp "$(swift build -c release --static-swift-stdlib --traits Postgres --show-bin-path)"/sealward /out/ \
+RUN swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --traits Tools,Postgres --product sealward \
+    && mkdir /out && cp "$(swift build -c release --static-swift-stdlib --traits Tools,Postgres --show-bin-path)"/sealward /out/ \
     && strip /out/sealward
 
 FROM debian:bookworm-slim

@@ -1,6 +1,6 @@
 # The words a newcomer types. `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so that what one has built
 # the other need not build again.
-SWIFT_FLAGS := --traits Postgres
+SWIFT_FLAGS := --traits Tools,Postgres
 CONFIGURATION ?= debug
 PREFIX ?= /usr/local
 

@@ -13,36 +13,49 @@ let settings = testSettings + [.strictMemorySafety()]
 
 /// Products of other packages, by the names that the code uses.
 extension Target.Dependency {
-    static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
-    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
-    static let asn1 = product(name: "SwiftASN1", package: "swift-asn1")
-    static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let asyncHTTPClient = product(
+        name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Server"]))
+    static let argumentParser = product(
+        name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Tools"]))
+    static let asn1 = product(name: "SwiftASN1", package: "swift-asn1", condition: .when(traits: ["Attest"]))
+    static let crypto = product(
+        name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Attest", "Client"]))
     static let cryptoWithoutCryptoKit = product(
-        name: "Crypto", package: "swift-crypto", condition: .when(platforms: [.linux, .android, .windows]))
-    static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto")
-    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
-    static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
-    static let jwt = product(name: "JWTKit", package: "jwt-kit")
-    static let lifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-    static let logging = product(name: "Logging", package: "swift-log")
-    static let metrics = product(name: "Metrics", package: "swift-metrics")
+        name: "Crypto", package: "swift-crypto",
+        condition: .when(platforms: [.linux, .android, .windows], traits: ["Attest"]))
+    static let cryptoExtras = product(
+        name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Client"]))
+    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Client"]))
+    static let hummingbird = product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Server"]))
+    static let jwt = product(name: "JWTKit", package: "jwt-kit", condition: .when(traits: ["Server"]))
+    static let lifecycle = product(
+        name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Client"]))
+    static let logging = product(name: "Logging", package: "swift-log", condition: .when(traits: ["Client"]))
+    static let metrics = product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Server"]))
     static let nioConcurrency = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
-    static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioCore = product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Client"]))
     static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
-    static let nioHPACK = product(name: "NIOHPACK", package: "swift-nio-http2")
-    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
-    static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
-    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
-    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
-    static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
-    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
-    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
-    static let x509 = product(name: "X509", package: "swift-certificates")
+    static let nioHPACK = product(name: "NIOHPACK", package: "swift-nio-http2", condition: .when(traits: ["Client"]))
+    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Client"]))
+    static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2", condition: .when(traits: ["Client"]))
+    static let nioPosix = product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Client"]))
+    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Client"]))
+    static let nioTLS = product(name: "NIOTLS", package: "swift-nio", condition: .when(traits: ["Client"]))
+    static let tracing = product(
+        name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Client"]))
+    static let unixSignals = product(
+        name: "UnixSignals", package: "swift-service-lifecycle", condition: .when(traits: ["Tools"]))
+    static let x509 = product(name: "X509", package: "swift-certificates", condition: .when(traits: ["Attest"]))
 }
 
 /// A library target of the product, with the house settings.
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
     .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+}
+
+/// The target that stops a build without a trait.
+func needed(_ trait: String) -> Target {
+    .target(name: trait + "Trait", path: "Sources/Traits/" + trait, swiftSettings: settings)
 }
 
 /// The tests of one target.
@@ -101,8 +114,18 @@ let package = Package(
         // For the packages Fuzz and Benchmarks: nothing in these modules is public.
         .library(name: "SealwardInternals", targets: ["ATSLint", "Reporting", "Formats", "TraceExport"]),
     ],
+    // What a client does not ask for is not resolved: `.package(url: ..., traits: ["Attest"])` for the verifier alone.
     traits: [
-        .trait(name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.")
+        .default(enabledTraits: ["Tools"]),
+        .trait(name: "Attest", description: "The verifier, tokens, the simulated device, the app's side."),
+        .trait(name: "Client", description: "The prober, `ats check`, the client and the proxy."),
+        .trait(
+            name: "Server", description: "The service, its stores and the middleware.",
+            enabledTraits: ["Attest", "Client"]),
+        .trait(
+            name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.",
+            enabledTraits: ["Server"]),
+        .trait(name: "Tools", description: "The program.", enabledTraits: ["Server"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -122,6 +145,9 @@ let package = Package(
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
+        // A product that is taken without its trait says so, and nothing else.
+        needed("Attest"), needed("Client"), needed("Server"), needed("Tools"),
+
         // Layer 0
         library("TLSModel"),
         library("Vocabulary"),
@@ -134,18 +160,24 @@ let package = Package(
         library(
             "ATSLint",
             ["AppTransportSecurity", "PropertyLists", "Reporting", "Formats", "TLSModel", "Vocabulary", "CZlib"]),
-        library("AppAttest", ["Vocabulary", "Formats", .x509, .asn1, .crypto]),
+        library("AppAttest", ["AttestTrait", "Vocabulary", "Formats", .x509, .asn1, .crypto]),
         library("DeviceCheckBits", ["Formats", "Vocabulary"]),
-        library("TrustTokens", ["Formats", "Vocabulary", .crypto]),
+        library("TrustTokens", ["AttestTrait", "Formats", "Vocabulary", .crypto]),
 
         // Layer 2
         // In an app: nothing but the SDK. On Linux swift-crypto is in the place of CryptoKit.
-        library("AppAttestClient", [.cryptoWithoutCryptoKit]),
+        library(
+            "AppAttestClient",
+            [
+                .target(name: "AttestTrait", condition: .when(platforms: [.linux, .android, .windows])),
+                .cryptoWithoutCryptoKit,
+            ]
+        ),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         library(
             "TLSProbe",
             [
-                "TLSModel", "Formats", "Vocabulary", "CZlib", .nioCore, .nioPosix, .crypto,
+                "ClientTrait", "TLSModel", "Formats", "Vocabulary", "CZlib", .nioCore, .nioPosix, .crypto,
                 .cryptoExtras,
             ]
         ),
@@ -168,7 +200,7 @@ let package = Package(
         library("TrustStoreContract", ["TrustStores", "AppAttest", "Vocabulary"]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
-            "TrustStores", ["AppAttest", "Vocabulary", "CSQLite", .crypto],
+            "TrustStores", ["ServerTrait", "AppAttest", "Vocabulary", "CSQLite", .crypto],
             resources: [
                 .embedInCode("SQLite/Migrations/0001-first.sql"), .embedInCode("SQLite/Migrations/0002-operators.sql"),
                 .embedInCode("SQLite/Migrations/0003-quotas.sql"),
@@ -191,6 +223,7 @@ let package = Package(
         library(
             "AppleServices",
             [
+                "ServerTrait",
                 "ATSClient", "AppTransportSecurity", "TLSModel", "TLSProbe", "Vocabulary", "DeviceCheckBits", .jwt,
                 .httpTypes,
                 .nioCore,
@@ -218,10 +251,11 @@ let package = Package(
                 .embedInCode("Console/console.js"),
             ]
         ),
-        library("DeviceSimulator", [.asn1, .crypto]),
+        library("DeviceSimulator", ["AttestTrait", .asn1, .crypto]),
         library(
             "AppleSimulator",
             [
+                "ServerTrait",
                 "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore,
                 .lifecycle,
                 .logging, .crypto,
@@ -233,6 +267,7 @@ let package = Package(
         library(
             "SealwardHummingbird",
             [
+                "ServerTrait",
                 "TrustTokens", "Vocabulary", "Formats", .asyncHTTPClient, .crypto, .hummingbird,
                 .httpTypes, .logging, .nioCore, .nioHTTP1,
             ]
@@ -243,6 +278,7 @@ let package = Package(
         .executableTarget(
             name: "sealward",
             dependencies: [
+                "ToolsTrait",
                 "TLSModel", "Vocabulary", "Formats", "Reporting", "PropertyLists", "AppTransportSecurity", "ATSLint",
                 "AppAttest",
                 "DeviceCheckBits", "TrustTokens", "TLSProbe", "ATSClient", "TrustStores",

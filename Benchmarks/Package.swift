@@ -20,7 +20,7 @@ let package = Package(
     name: "sealward-benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "sealward", path: "..", traits: ["Postgres"]),
+        .package(name: "sealward", path: "..", traits: ["Tools", "Postgres"]),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
