@@ -104,7 +104,8 @@ let package = Package(
         .library(name: "AppAttest", targets: ["AppAttest", "Vocabulary"]),
         .library(name: "AppAttestClient", targets: ["AppAttestClient"]),
         .library(name: "DeviceCheckBits", targets: ["DeviceCheckBits", "AppleServices"]),
-        .library(name: "DeviceSimulator", targets: ["DeviceSimulator", "AppleSimulator"]),
+        .library(name: "DeviceSimulator", targets: ["DeviceSimulator"]),
+        .library(name: "AppleSimulator", targets: ["AppleSimulator", "DeviceSimulator"]),
         .library(
             name: "TrustService",
             targets: ["TrustService", "TrustTokens", "TrustStores", "AppAttest"]),
