@@ -96,6 +96,47 @@ extension AttestedSession {
     func newToken(isSingleUse: Bool) async throws -> CachedToken {
         if let debug = configuration.debug { return try await debugToken(debug, isSingleUse: isSingleUse) }
         if !configuration.process.canAttest, !isSingleUse, let token = await sharedToken() { return token }
+        do {
+            return try await provenToken(isSingleUse: isSingleUse)
+        } catch let error as SessionError where !isSingleUse && (error.kind == .unsupported || error.code == "ramp") {
+            guard let token = await untrustedToken(because: error) else { throw error }
+            return token
+        }
+    }
+
+    /// A token of tier `none`; nil if the service gives none.
+    private func untrustedToken(because error: SessionError) async -> CachedToken? {
+        guard !refusesUntrusted else { return nil }
+        let reason: String
+        if error.code == "ramp" {
+            reason = "ramp"
+        } else if configuration.process.canAttest {
+            #if targetEnvironment(simulator)
+                reason = "simulator"
+            #else
+                reason = "unsupported"
+            #endif
+        } else {
+            reason = "extension"
+        }
+        guard let challenge = try? await challenge(["purpose": "assert"], until: deadline) else { return nil }
+        let asked = clock.uptime()
+        let body = ["reason": reason, "challenge": challenge.challenge]
+        switch try? await api.post("\(appPath)/tokens/untrusted", body, as: TrustServiceAPI.Token.self) {
+        case .done(let answer):
+            guard let value = answer.token, let life = HTTPAnswer.pause(answer.expiresIn) else { return nil }
+            let token = AttestedToken(
+                value: value, field: AttestedToken.bearerField, isSingleUse: false, isAttested: false)
+            return CachedToken(token, asked: asked, life: life)
+        case .problem(let problem):
+            // A service that allows it says nothing else than to wait or to take another challenge.
+            refusesUntrusted = problem.retry == .never || problem.retry == nil
+            return nil
+        case .silence, nil: return nil
+        }
+    }
+
+    private func provenToken(isSingleUse: Bool) async throws -> CachedToken {
         let (api, path, clock, epoch) = (api, "\(appPath)/tokens", clock, epoch)
         let (answer, asked) = try await proven(clientData: { try JSONEncoder().encode(["challenge": $0]) }) { proof in
             let asked = clock.uptime()

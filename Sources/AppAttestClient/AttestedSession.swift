@@ -40,6 +40,8 @@ public actor AttestedSession {
     var cached: CachedToken?
     /// Why there is no App Attest here, once that is known.
     var missing: String?
+    /// Whether the service gives no token to callers that cannot attest.
+    var refusesUntrusted = false
     /// What was signalled in this process: each once.
     var signalled: Set<String> = []
     /// The service, or the way to it, fails.
@@ -147,6 +149,9 @@ public actor AttestedSession {
     }
 
     /// A token for many requests: the one that is there, renewed from half of its life on.
+    ///
+    /// Without App Attest, and before its turn in the ramp, the session asks for a token of tier `none`: the service gives one if it is configured
+    /// to, and ``AttestedToken/isAttested`` is false.
     ///
     /// - Throws: ``SessionError``.
     public func token() async throws -> AttestedToken {

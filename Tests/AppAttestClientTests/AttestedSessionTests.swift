@@ -205,6 +205,22 @@ private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
         }
     }
 
+    @Test func aCallerThatCannotAttestGetsATokenThatSaysSo() async throws {
+        try await ServiceProcess.with(app: #", "untrusted": "allow""#) { service in
+            let site = try await Site(service.base, clock: ManualClock(error: 0))
+            let session = site.launch { $0.process = .otherExtension }
+            let token = try await session.token()
+            #expect(!token.isAttested)
+            #expect(try await session.token() == token)
+            // A check for attested callers refuses it.
+            #expect(try await site.network.authorization(token) == 403)
+            #expect(try await site.launch().token().isAttested)
+            // What only an attested caller gets stays refused.
+            await #expect(throws: SessionError(.unsupported, "unsupported")) { try await session.singleUseToken() }
+            await #expect(throws: SessionError(.unsupported, "unsupported")) { try await session.attestedKey() }
+        }
+    }
+
     // MARK: What happens to the service
 
     @Test func aServiceThatIsKilledAndStartedAgainRefusesNobody() async throws {

@@ -16,7 +16,8 @@ import Vocabulary
     @Test(arguments: [
         "x=1", "app=shop&app=shop", "app=shop&%61pp=admin", "app", "app=", "app=a,,b", "app=,", "env=staging", "env=",
         "tier=best", "simulated=yes", "simulated", "&", "app=shop&", "debug=yes", "quota=", "App=shop", "%",
-        "app=%zz", "success=204", "once=yes", "once", "tier=none", "success=", "success=200&success=200",
+        "app=%zz", "success=204", "once=yes", "once", "tier=None", "mode=observe", "mode=observe&route=x", "route=x",
+        "success=", "success=200&success=200",
         "app=%ff", "ap%70=shop&app=shop", String(repeating: "a", count: 5000),
     ])
     func whatIsNotUnderstoodIsRefused(_ query: String) {

@@ -51,7 +51,7 @@ import TrustStores
             for: key, trust: JudgedTrust(tier: "standard", reasons: ["newKey", "riskAboveBaseline", "category"]),
             singleUse: true, identifier: [UInt8](repeating: 255, count: 16), at: Date())
         #expect(issued.token.utf8.count > 3000)
-        #expect(try await tokens.read(issued.token, at: Date()).sub == record.identity)
+        #expect(try tokens.read(issued.token, at: Date()).sub == record.identity)
     }
 
     @Test func emptyConfigurationHasTheContractsDefaults() throws {

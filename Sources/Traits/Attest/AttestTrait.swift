@@ -2,5 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if !Attest
-    #error("AppAttest, TrustTokens, DeviceSimulator and AppAttestClient need the trait Attest: .package(url: \"https://github.com/sealward/sealward\", branch: \"main\", traits: [\"Attest\"])")
+    #error(
+        "AppAttest, TrustTokens, DeviceSimulator and AppAttestClient need the trait Attest: .package(url: \"https://github.com/sealward/sealward\", branch: \"main\", traits: [\"Attest\"])"
+    )
 #endif

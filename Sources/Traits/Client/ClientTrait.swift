@@ -2,5 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if !Client
-    #error("TLSProbe, ATSClient and ATSDiagnostics need the trait Client: .package(url: \"https://github.com/sealward/sealward\", branch: \"main\", traits: [\"Client\"])")
+    #error(
+        "TLSProbe, ATSClient and ATSDiagnostics need the trait Client: .package(url: \"https://github.com/sealward/sealward\", branch: \"main\", traits: [\"Client\"])"
+    )
 #endif

@@ -2,5 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if !Server
-    #error("TrustService, TrustStores, TrustStoreContract, AppleServices, AppleSimulator, DeviceCheckBits and SealwardHummingbird need the trait Server: .package(url: \"https://github.com/sealward/sealward\", branch: \"main\", traits: [\"Server\"])")
+    #error(
+        "TrustService, TrustStores, TrustStoreContract, AppleServices, AppleSimulator, DeviceCheckBits and SealwardHummingbird need the trait Server: .package(url: \"https://github.com/sealward/sealward\", branch: \"main\", traits: [\"Server\"])"
+    )
 #endif

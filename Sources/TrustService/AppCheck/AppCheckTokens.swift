@@ -137,6 +137,22 @@ struct AppCheckTokens: Sendable {
     ///
     /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
+        let claims = try signed(token)
+        let seconds = now.timeIntervalSince1970
+        guard seconds < Double(claims.expiresAt), Double(claims.issuedAt) <= seconds + 60 else {
+            throw Problem(.tokenInvalid, evidence: "expired")
+        }
+        return claims
+    }
+
+    /// Whether a token that this service signed was good once and has ended.
+    func hasEnded(_ token: String, at now: Date) -> Bool {
+        guard let claims = try? signed(token) else { return false }
+        return now.timeIntervalSince1970 >= Double(claims.expiresAt)
+    }
+
+    /// The claims of a token that this service signed, whatever the time.
+    private func signed(_ token: String) throws(Problem) -> AppCheckClaims {
         let compact = try CompactToken.read(token, algorithm: AppCheckTokens.algorithm)
         func isNamed(_ key: RS256Key) -> Bool { key.identifier.hasSameBytes(as: compact.keyId) }
         let testKey = testKey.flatMap { isNamed($0) ? $0 : nil }
@@ -151,10 +167,6 @@ struct AppCheckTokens: Sendable {
             document.member("aud") == JSONValue.array(audiences.map(JSONValue.string)),
             let claims = AppCheckClaims(document), claims.subject.isTest == (testKey != nil)
         else { throw Problem(.tokenInvalid, evidence: "the issuer or audience") }
-        let seconds = now.timeIntervalSince1970
-        guard seconds < Double(claims.expiresAt), Double(claims.issuedAt) <= seconds + 60 else {
-            throw Problem(.tokenInvalid, evidence: "expired")
-        }
         return claims
     }
 }

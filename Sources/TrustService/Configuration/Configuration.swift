@@ -55,6 +55,8 @@ extension TrustServer {
         public var bits: [Bit] = []
         /// How much gateways let through, by name.
         public var quotas: [Quota] = []
+        /// What gateways may watch.
+        public var observe = Observe()
         /// Where spans of requests go.
         public var tracing = Traces()
         /// The interface that answers like Firebase App Check; nil for none.
@@ -176,6 +178,23 @@ extension TrustServer.Configuration {
         case enforce
     }
 
+    /// What a caller gets that cannot attest.
+    public enum Untrusted: String, Sendable, CaseIterable {
+        /// Nothing.
+        case refuse
+        /// A token of tier `none`.
+        case allow
+    }
+
+    /// What gateways may watch without refusing anything.
+    public struct Observe: Sendable, Equatable {
+        /// The names of routes that gateways may give, at most 64; with none, nothing is watched.
+        public var routes: [String] = []
+
+        /// Watches nothing.
+        public init() {}
+    }
+
     /// One app.
     public struct App: Sendable {
         /// Its name in paths, tokens and metrics.
@@ -200,6 +219,8 @@ extension TrustServer.Configuration {
         public var allowedBundleVersions: [String]?
         /// Refuses attestations without a validation category, and proofs without what an `allowed` property lists.
         public var requireExtensions = false
+        /// What a caller that cannot attest gets: nothing, or a token of tier `none`.
+        public var untrusted = Untrusted.refuse
         /// How fast installations are told to attest; nil tells all of them at once.
         public var ramp: Ramp?
 

@@ -58,6 +58,10 @@ extension Configuration {
         .means("The bits of DeviceCheck.")
         Key("quotas", .array(of: .object(Configuration.Quota.table), unique: [.quotaName]), \.quotas)
             .means("How much gateways let through (`gateways.md`).")
+        Key("observe", .object(Observe.table), \.observe)
+            .means(
+                "Gateways that only watch: `/v1/authorize?mode=observe` says what it would find, and lets everything through."
+            )
         Key("tracing", .object(Traces.table), \.tracing)
             .means("Spans of requests for an OpenTelemetry backend (`tracing.md`).")
         Key(
@@ -128,6 +132,8 @@ extension Configuration.App {
         Key("requireExtensions", .flag, \.requireExtensions)
             .means(
                 "Refuses attestations without a validation category, and proofs without what an `allowed` key lists.")
+        Key("untrusted", .choice, \.untrusted)
+            .means("`allow` gives a caller that cannot attest a token of tier `none`; `refuse` gives it none.")
         Key("ramp", .object(Configuration.Ramp.table), \.ramp)
             .means("How fast installations are told to attest; without it, all are told at once.")
     } finish: { app, place in
@@ -157,6 +163,18 @@ extension Configuration.Ramp {
         if ramp.percent != nil, ramp.dailyActiveUsers != nil {
             place.member("percent").wrong("cannot be combined with dailyActiveUsers")
         }
+    }
+}
+
+extension Configuration.Observe {
+    private typealias Key = ConfigurationKey<Configuration.Observe>
+
+    static let table = ConfigurationTable(Configuration.Observe()) {
+        Key("routes", .array(of: .quotaName), \.routes).required()
+            .means("The names that gateways may give in `route=`, at most 64.")
+    } finish: { observe, place in
+        if observe.routes.count > 64 { place.member("routes").wrong("must have at most 64 names") }
+        if Set(observe.routes).count < observe.routes.count { place.member("routes").wrong("names a route twice") }
     }
 }
 

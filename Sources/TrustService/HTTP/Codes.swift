@@ -23,6 +23,7 @@ extension Code {
     package static let policyEnvironment: Code = "policy.environment"
     package static let policySimulated: Code = "policy.simulated"
     package static let policyTier: Code = "policy.tier"
+    package static let policyUntrusted: Code = "policy.untrusted"
     package static let policyUser: Code = "policy.user"
     package static let promotionPending: Code = "promotion.pending"
     package static let promotionUnknown: Code = "promotion.unknown"

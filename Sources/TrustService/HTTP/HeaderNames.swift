@@ -16,6 +16,7 @@ extension HTTPField.Name {
     static let sealwardKey = HTTPField.Name("X-Sealward-Key") ?? .from
     static let sealwardTier = HTTPField.Name("X-Sealward-Tier") ?? .from
     static let sealwardQuotaRemaining = HTTPField.Name("X-Sealward-Quota-Remaining") ?? .from
+    static let sealwardClass = HTTPField.Name("X-Sealward-Class") ?? .from
     static let sealwardEnvironment = HTTPField.Name("X-Sealward-Environment") ?? .from
 }
 

@@ -158,6 +158,12 @@ package enum ProblemTable {
             .init(
                 .operator,
                 "say simulated=allow (a gateway) or \"simulated\": \"allow\" (consume) in tests, never in production")),
+        .policyUntrusted: Entry(
+            status: 403, title: "Callers that cannot attest get no token.", retry: .never,
+            .init(
+                .operator,
+                "set the app's `untrusted` to allow if such callers may use what costs little: their tokens have tier none"
+            )),
         .policyUser: Entry(
             status: 403, title: "The quota counts users, and the key has none.", retry: .never,
             .init(

@@ -18,7 +18,13 @@ extension ServiceParts {
         let device = DeviceBits(live: live, bits: configuration.bits)
         let lifetime = configuration.challenges.ttl
         return [
-            TokenHandler(store: store, live: live, trusted: trusted, appCheck: appCheckBearers, quotas: quotas),
+            TokenHandler(
+                store: store, live: live, trusted: trusted, appCheck: appCheckBearers, quotas: quotas,
+                observer: observer,
+                observedRoutes: configuration.observe.routes),
+            UntrustedTokenHandler(
+                apps: apps, challenges: challenges, store: store, live: live, observer: observer, random: sources.random
+            ),
             AssertionHandler(
                 apps: apps, modes: modes, proofs: proofs, live: live, observer: observer, random: sources.random),
             ChallengeHandler(

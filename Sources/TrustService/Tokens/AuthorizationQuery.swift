@@ -11,25 +11,41 @@ struct AuthorizationQuery: Equatable {
     private(set) var terms = TokenTerms()
     /// The quota that the request is counted under; nil for none.
     private(set) var quota: String?
+    /// The name of the route whose requests are only watched; nil if the token decides.
+    private(set) var observedRoute: String?
     /// The status of an answer that lets the request through: 204, or 200 for a gateway that takes nothing else for a yes.
     private(set) var success = 204
 
     /// Reads a query, without its question mark.
     ///
+    /// - Parameter routes: the names that may be watched.
     /// - Throws: ``Problem`` `request.malformed`.
-    init(_ query: String) throws(Problem) {
+    init(_ query: String, observing routes: [String] = []) throws(Problem) {
         let query = try StrictQuery(query, known: Set(AuthorizationQuery.names))
+        if let mode = query["mode"] {
+            guard mode.hasSameBytes(as: "observe"), let route = query["route"],
+                let known = routes.first(where: { $0.hasSameBytes(as: route) })
+            else {
+                throw Problem(
+                    .requestMalformed,
+                    evidence: "mode is observe, and route a name of the configuration's observe.routes")
+            }
+            observedRoute = known
+        } else if query["route"] != nil {
+            throw Problem(.requestMalformed, evidence: "route is for mode=observe")
+        }
         for name in AuthorizationQuery.names {
             if let value = query[name] { try take(name, value) }
         }
     }
 
     private static let names: [UTF8Key] = [
-        "app", "env", "tier", "simulated", "debug", "once", "quota", "success",
+        "app", "env", "tier", "simulated", "debug", "once", "quota", "success", "mode", "route",
     ]
 
     private mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
         switch name {
+        case "mode", "route": break
         case "quota": quota = value
         case "success":
             guard value.hasSameBytes(as: "200") else {

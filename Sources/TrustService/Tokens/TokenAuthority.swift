@@ -16,6 +16,8 @@ import Vocabulary
 package struct TokenAuthority: Sendable {
     let production: TokenKeySet
     let simulated: TokenKeySet
+    /// Signs for callers that cannot attest, so that a check for attested callers knows none of its keys.
+    let untrusted: TokenKeySet
     private let audience: String
     private let ttl: Duration
 
@@ -27,11 +29,14 @@ package struct TokenAuthority: Sendable {
         for pem in settings.keyPEMs { keys.append(try P256.Signing.PrivateKey(pemRepresentation: pem)) }
         if keys.isEmpty { keys = [try await TokenAuthority.derived("token-key", store, random(32))] }
         let simulator = [try await TokenAuthority.derived("token-key-simulator", store, random(32))]
+        let strangers = [try await TokenAuthority.derived("token-key-untrusted", store, random(32))]
         guard let production = await TokenKeySet(issuer: settings.issuer, keys: keys),
-            let simulated = await TokenKeySet(issuer: settings.issuer + "/simulator", keys: simulator)
+            let simulated = await TokenKeySet(issuer: settings.issuer + "/simulator", keys: simulator),
+            let untrusted = await TokenKeySet(issuer: settings.issuer + "/untrusted", keys: strangers)
         else { throw StoreFault.damaged("the token keys cannot be used") }
         self.production = production
         self.simulated = simulated
+        self.untrusted = untrusted
         audience = settings.audience
         ttl = settings.ttl
     }
@@ -66,24 +71,53 @@ package struct TokenAuthority: Sendable {
         return (try await set.sign(claims), seconds)
     }
 
+    /// A token for a caller that cannot attest.
+    ///
+    /// - Parameter reason: why it cannot, as it says itself.
+    func issueUntrusted(
+        for app: ServedApp, reason: String, identifier: [UInt8], at now: Date
+    ) async throws -> (token: String, expiresIn: Int) {
+        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
+        let seconds = Int(ttl.inSeconds)
+        let claims = TokenClaims(
+            iss: untrusted.issuer, aud: audience, sub: app.settings.appIds.first ?? "",
+            jti: Base64.encodeURL(identifier), iat: issuedAt, exp: issuedAt + seconds, key: nil,
+            tier: TokenTerms.noTier, env: app.deviceTokenEnvironment, sim: false, singleUse: nil, reasons: [reason])
+        return (try await untrusted.sign(claims), seconds)
+    }
+
     /// The claims of a token that this service signed and that is valid now.
     ///
     /// - Throws: ``Problem`` `token.invalid`.
-    func read(_ token: String, at now: Date) async throws(Problem) -> TokenClaims {
+    func read(_ token: String, at now: Date) throws(Problem) -> TokenClaims {
+        let claims = try signed(token)
+        guard isCurrent(claims, at: now) else { throw Problem(.tokenInvalid, evidence: "expired") }
+        return claims
+    }
+
+    /// Whether a token that this service signed was good once and has ended.
+    func hasEnded(_ token: String, at now: Date) -> Bool {
+        guard let claims = try? signed(token) else { return false }
+        return now.timeIntervalSince1970 >= Double(claims.exp)
+    }
+
+    private func isCurrent(_ claims: TokenClaims, at now: Date) -> Bool {
+        let seconds = now.timeIntervalSince1970
+        return seconds < Double(claims.exp) && Double(claims.iat) <= seconds + 60
+    }
+
+    /// The claims of a token that this service signed, whatever the time.
+    private func signed(_ token: String) throws(Problem) -> TokenClaims {
         let compact = try CompactToken.read(token, algorithm: "ES256")
-        guard let set = [production, simulated].first(where: { $0.contains(compact.keyId) }) else {
+        guard let set = [production, simulated, untrusted].first(where: { $0.contains(compact.keyId) }) else {
             throw Problem(.tokenInvalid, evidence: "an unknown key")
         }
         guard let claims = set.verify(compact) else {
             throw Problem(.tokenInvalid, evidence: "the signature")
         }
-        let seconds = now.timeIntervalSince1970
-        guard claims.iss == set.issuer, claims.aud == audience, claims.sim == (set.issuer == simulated.issuer) else {
-            throw Problem(.tokenInvalid, evidence: "the issuer or audience")
-        }
-        guard seconds < Double(claims.exp), Double(claims.iat) <= seconds + 60 else {
-            throw Problem(.tokenInvalid, evidence: "expired")
-        }
+        guard claims.iss == set.issuer, claims.aud == audience, claims.sim == (set.issuer == simulated.issuer),
+            (claims.key == nil) == (set.issuer == untrusted.issuer)
+        else { throw Problem(.tokenInvalid, evidence: "the issuer or audience") }
         return claims
     }
 }

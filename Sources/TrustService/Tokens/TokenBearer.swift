@@ -65,7 +65,22 @@ struct TokenBearer: Sendable, Equatable {
         isDebug = false
     }
 
-    /// Whoever knows a debug token.
+    /// A caller that cannot attest: nothing is known of it but its address.
+    ///
+    /// - Parameter address: the caller's; quotas count its /64 of IPv6, or the address itself of IPv4.
+    init(untrusted app: ServedApp, identity: String, address: String) {
+        self.app = app.settings.id
+        self.identity = identity
+        key = "none"
+        subject = "address:\(app.settings.id.utf8.count):\(app.settings.id):\(CallerAddress.bucket(of: address))"
+        user = nil
+        tier = TokenTerms.noTier
+        environment = app.deviceTokenEnvironment
+        simulated = false
+        isDebug = false
+    }
+
+    /// The holder of a debug token.
     init(_ app: ServedApp, debugName: String, tier: String) {
         self.app = app.settings.id
         identity = app.settings.appIds.first ?? ""

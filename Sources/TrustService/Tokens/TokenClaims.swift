@@ -13,8 +13,8 @@ package struct TokenClaims: JWTPayload, Equatable {
     package var jti: String
     package var iat: Int
     package var exp: Int
-    /// The key id in standard base64.
-    package var key: String
+    /// The key id in standard base64; nil in the token of a caller that cannot attest.
+    package var key: String?
     package var tier: String
     /// `production` or `development`.
     package var env: String
@@ -35,13 +35,13 @@ extension TokenClaims {
         guard let issuer = claims.member("iss")?.text, let audience = claims.member("aud")?.text,
             let subject = claims.member("sub")?.text, let identifier = claims.member("jti")?.text,
             let issuedAt = claims.member("iat")?.integer, let expiresAt = claims.member("exp")?.integer,
-            let key = claims.member("key")?.text, let tier = claims.member("tier")?.text,
+            let tier = claims.member("tier")?.text,
             let environment = claims.member("env")?.text, let isSimulated = claims.member("sim")?.flag
         else { return nil }
-        let use = claims.member("singleUse")
-        guard use == nil || use?.flag != nil else { return nil }
+        let (use, key) = (claims.member("singleUse"), claims.member("key"))
+        guard use == nil || use?.flag != nil, key == nil || key?.text != nil else { return nil }
         self.init(
-            iss: issuer, aud: audience, sub: subject, jti: identifier, iat: issuedAt, exp: expiresAt, key: key,
+            iss: issuer, aud: audience, sub: subject, jti: identifier, iat: issuedAt, exp: expiresAt, key: key?.text,
             tier: tier, env: environment, sim: isSimulated, singleUse: use?.flag,
             reasons: claims.member("reasons")?.elements?.compactMap(\.text))
     }

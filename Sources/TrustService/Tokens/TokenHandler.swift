@@ -17,13 +17,19 @@ struct TokenHandler: Handler {
     /// nil if the interface of App Check is off.
     let appCheck: AppCheckBearers?
     let quotas: Quotas
+    let observer: RequestObserver
+    /// The routes that gateways may watch.
+    let observedRoutes: [String]
 
     private var tokens: TokenAuthority { live.current.tokens }
 
     var routes: [Route] {
         TokenHandler.authorizeMethods.map { Route("authorize", $0, "/v1/authorize", .open, authorize) } + [
-            Route("keySet", "GET", "/.well-known/jwks.json", .open) { _ in keySet(simulated: false) },
-            Route("simulatedKeySet", "GET", "/simulator/.well-known/jwks.json", .open) { _ in keySet(simulated: true) },
+            Route("keySet", "GET", "/.well-known/jwks.json", .open) { _ in keySet(tokens.production) },
+            Route("simulatedKeySet", "GET", "/simulator/.well-known/jwks.json", .open) { _ in keySet(tokens.simulated)
+            },
+            Route("untrustedKeySet", "GET", "/untrusted/.well-known/jwks.json", .open) { _ in keySet(tokens.untrusted)
+            },
             Route("consumeToken", "POST", "/v1/tokens/consume", .server, consume),
         ]
     }
@@ -33,10 +39,11 @@ struct TokenHandler: Handler {
 
     /// `GET /v1/authorize`: what a gateway asks for each request. No body; the verdict is the status.
     @Sendable private func authorize(_ call: Call) async throws -> Answer {
-        let wanted = try AuthorizationQuery(call.query)
+        let wanted = try AuthorizationQuery(call.query, observing: observedRoutes)
         // What is wrong with the gateway's own words is said first, whoever asks.
         var draft: Quotas.Draft?
         if let name = wanted.quota { draft = try quotas.draft(name, call.headers) }
+        if let route = wanted.observedRoute { return await observed(call, wanted, route) }
         let token = try await presented(call)
         try wanted.terms.judge(token)
         let bearer = token.bearer
@@ -55,12 +62,65 @@ struct TokenHandler: Handler {
         return answer
     }
 
+    /// What enforcement would find, counted and named; nothing is refused, spent or charged.
+    private func observed(_ call: Call, _ wanted: AuthorizationQuery, _ route: String) async -> Answer {
+        let (kind, app) = await observation(of: call, wanted.terms)
+        observer.count("observed", [("app", app ?? "none"), ("class", kind.rawValue), ("route", route)])
+        var answer = Answer.empty(204)
+        answer.headers = [(.sealwardClass, kind.rawValue)]
+        return answer
+    }
+
+    private func observation(
+        of call: Call, _ terms: TokenTerms
+    ) async -> (kind: ObservedClass, app: String?) {
+        do {
+            let token = try await presented(call)
+            let bearer = token.bearer
+            do throws(Problem) { try terms.judge(token) } catch {
+                return (error.code == .policyTier ? .untrusted : .invalid, bearer.app)
+            }
+            if bearer.tier == TokenTerms.noTier { return (.untrusted, bearer.app) }
+            // At its end a token cannot be spent any more: the store says only whether it was.
+            if token.isSingleUse,
+                try await store.consume(token.spending, at: token.spending.expiresAt) == .alreadyUsed
+            {
+                return (.reused, bearer.app)
+            }
+            return (await isOutdated(bearer) ? .outdated : .verified, bearer.app)
+        } catch let problem as Problem {
+            switch problem.code {
+            case .tokenMissing: return (.none, nil)
+            case .policyUntrusted: return (.untrusted, nil)
+            case .tokenInvalid where hasEnded(call): return (.outdated, nil)
+            default: return (problem.status >= 500 ? .unknown : .invalid, nil)
+            }
+        } catch { return (.unknown, nil) }
+    }
+
+    /// Whether the presented token was good once and has ended.
+    private func hasEnded(_ call: Call) -> Bool {
+        if let token = call.headers[values: .firebaseAppCheck].first {
+            return live.current.appCheck?.tokens.hasEnded(token, at: call.now) ?? false
+        }
+        return call.bearer.map { tokens.hasEnded($0, at: call.now) } ?? false
+    }
+
+    /// Whether the app that attested the key is older than every version that the configuration accepts.
+    private func isOutdated(_ bearer: TokenBearer) async -> Bool {
+        guard let allowed = live.current.apps[bearer.app]?.settings.allowedBundleVersions, !allowed.isEmpty,
+            let id = KeyIdentifier(strictBase64: bearer.key),
+            let version = try? await store.key(id)?.bundleVersion
+        else { return false }
+        return allowed.allSatisfy { version.compare($0, options: .numeric) == .orderedAscending }
+    }
+
     /// The token of a request: one of this service, or an App Check token of it.
     private func presented(_ call: Call) async throws -> GoodToken {
         let appCheckTokens = appCheck == nil ? [] : call.headers[values: .firebaseAppCheck]
         guard let appCheck, let token = appCheckTokens.first else {
             guard let token = call.bearer else { throw Problem(.tokenMissing) }
-            return try await native(token, at: call.now)
+            return try await native(token, call)
         }
         guard appCheckTokens.count == 1, call.bearer == nil else {
             throw Problem(.requestMalformed, evidence: "more than one token")
@@ -69,13 +129,26 @@ struct TokenHandler: Handler {
     }
 
     /// A token of this service that is good now.
-    private func native(_ text: String, at now: Date) async throws -> GoodToken {
-        let claims = try await tokens.read(text, at: now)
-        let key = try await usableKey(of: claims)
+    private func native(_ text: String, _ call: Call) async throws -> GoodToken {
+        let claims = try tokens.read(text, at: call.now)
         let end = Date(timeIntervalSince1970: Double(claims.exp))
         return GoodToken(
-            bearer: TokenBearer(key, tier: claims.tier), jti: claims.jti, reasons: claims.reasons ?? [],
+            bearer: try await bearer(claims, call), jti: claims.jti, reasons: claims.reasons ?? [],
             isSingleUse: claims.singleUse == true, spending: SingleUseToken(id: claims.jti, expiresAt: end))
+    }
+
+    private func bearer(_ claims: TokenClaims, _ call: Call) async throws -> TokenBearer {
+        guard let id = claims.key else {
+            // Under settings of now: an app that refuses such callers again refuses their tokens too.
+            guard
+                let app = live.current.apps.values.first(where: {
+                    $0.settings.appIds.contains { $0.hasSameBytes(as: claims.sub) }
+                })
+            else { throw Problem(.tokenInvalid, evidence: "an unknown app") }
+            guard app.settings.untrusted == .allow else { throw Problem(.policyUntrusted) }
+            return TokenBearer(untrusted: app, identity: claims.sub, address: call.address)
+        }
+        return TokenBearer(try await usableKey(id, of: claims), tier: claims.tier)
     }
 
     /// `POST /v1/tokens/consume`: a single-use token, or a limited-use one of App Check, passes once, on any number of nodes.
@@ -91,7 +164,7 @@ struct TokenHandler: Handler {
         if let appCheck, (try? CompactToken(text, algorithm: AppCheckTokens.algorithm)) != nil {
             token = try await appCheck.token(text, at: call.now)
         } else {
-            token = try await native(text, at: call.now)
+            token = try await native(text, call)
         }
         let bearer = token.bearer
         guard call.caller.permits(.server, app: bearer.app) else {
@@ -119,17 +192,17 @@ struct TokenHandler: Handler {
     ///
     /// - Throws: ``Problem`` `token.invalid` for a key that is not stored, is another than the token says, or is not trusted any more;
     ///   `key.revoked`.
-    private func usableKey(of claims: TokenClaims) async throws -> StoredKey {
-        let key = try await trusted.key(ofToken: claims.key, environment: claims.env, simulated: claims.sim)
+    private func usableKey(_ id: String, of claims: TokenClaims) async throws -> StoredKey {
+        let key = try await trusted.key(ofToken: id, environment: claims.env, simulated: claims.sim)
         guard key.identity.hasSameBytes(as: claims.sub) else {
             throw Problem(.tokenInvalid, evidence: "an unknown device key")
         }
         return key
     }
 
-    /// `GET /.well-known/jwks.json` and its twin for simulated devices.
-    func keySet(simulated: Bool) -> Answer {
-        var answer = Answer.json((simulated ? tokens.simulated : tokens.production).published)
+    /// `GET /.well-known/jwks.json` and its twins for simulated devices and for callers that cannot attest.
+    func keySet(_ keys: TokenKeySet) -> Answer {
+        var answer = Answer.json(keys.published)
         answer.contentType = "application/jwk-set+json"
         return answer
     }

@@ -11,8 +11,10 @@ struct TokenTerms: Equatable {
     private(set) var apps: Set<UTF8Key>?
     /// The environment whose tokens pass; nil for any. Production unless the caller says otherwise.
     private(set) var environment: AttestationEnvironment? = .production
-    /// The lowest tier that passes.
-    private(set) var tier = TrustTier.low
+    /// The lowest tier that passes; nil lets callers through that cannot attest.
+    private(set) var tier: TrustTier? = .low
+    /// The tier of a caller that cannot attest.
+    static let noTier = "none"
     /// Whether tokens of simulated devices pass.
     private(set) var allowsSimulated = false
     /// Whether tokens that a debug token of App Check got pass.
@@ -35,6 +37,10 @@ struct TokenTerms: Equatable {
             environment = AttestationEnvironment.allCases.first { value.hasSameBytes(as: $0.rawValue) }
             if environment != nil || value.hasSameBytes(as: "any") { return }
         case "tier":
+            if value.hasSameBytes(as: TokenTerms.noTier) {
+                tier = nil
+                return
+            }
             if let known = TrustTier.allCases.first(where: { value.hasSameBytes(as: $0.rawValue) }) {
                 tier = known
                 return
@@ -67,6 +73,7 @@ struct TokenTerms: Equatable {
         if let environment, !bearer.isDebug, environment.rawValue != bearer.environment {
             throw Problem(.policyEnvironment)
         }
+        guard let tier else { return }
         guard let has = TrustTier(rawValue: bearer.tier), has >= tier else { throw Problem(.policyTier) }
     }
 }
