@@ -59,7 +59,7 @@ import Vocabulary
                 try await service.post(
                     "/v1/tokens/consume", ["token": .string(token)], token: RunningService.serverToken
                 )
-                .status == 403)
+                .code == "token.not-single-use")
         }
     }
 
