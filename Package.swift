@@ -113,7 +113,7 @@ let package = Package(
         .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustTokens"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
         // For the packages Fuzz and Benchmarks: nothing in these modules is public.
-        .library(name: "SealwardInternals", targets: ["ATSLint", "Reporting", "Formats", "TraceExport"]),
+        .library(name: "SealwardInternals", targets: ["ATSLint", "HTTPService", "Reporting", "Formats"]),
     ],
     // What a client does not ask for is not resolved: `.package(url: ..., traits: ["Attest"])` for the verifier alone.
     traits: [
@@ -182,7 +182,7 @@ let package = Package(
                 .cryptoExtras,
             ]
         ),
-        library("ConnectionAdmission", ["TLSModel", "TLSProbe", .httpTypes, .nioCore, .logging]),
+        library("ConnectionAdmission", ["ClientTrait", "TLSModel", .nioCore, .logging]),
         library(
             "ATSClient",
             [
@@ -192,10 +192,11 @@ let package = Package(
             ]
         ),
         library(
-            "TraceExport",
+            "HTTPService",
             [
-                "ATSClient", "AppTransportSecurity", "Vocabulary", "Formats", "TLSProbe", .httpTypes, .lifecycle,
-                .tracing,
+                "ServerTrait",
+                "ConnectionAdmission", "Vocabulary", "Formats", "TLSModel", .asyncHTTPClient, .hummingbird, .httpTypes,
+                .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .tracing,
             ]
         ),
         library("TrustStoreContract", ["TrustStores", "AppAttest", "Vocabulary"]),
@@ -243,9 +244,8 @@ let package = Package(
             "TrustService",
             [
                 "TrustTokens", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "Vocabulary", "Reporting", "Formats", "TLSModel", "TraceExport",
-                .hummingbird, .jwt, .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .nioCore, .nioHTTP1,
-                .httpTypes, .tracing,
+                "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel", .jwt,
+                .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .httpTypes, .tracing,
             ],
             resources: [
                 .embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css"),
@@ -257,9 +257,9 @@ let package = Package(
             "AppleSimulator",
             [
                 "ServerTrait",
-                "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", .hummingbird, .httpTypes, .nioCore,
-                .lifecycle,
-                .logging, .crypto,
+                "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", "HTTPService", .httpTypes, .lifecycle,
+                .logging,
+                .crypto,
             ],
             resources: [.embedInCode("openapi.yaml")]
         ),
@@ -273,7 +273,9 @@ let package = Package(
                 .httpTypes, .logging, .nioCore, .nioHTTP1,
             ]
         ),
-        library("SimulatedFleet", ["Vocabulary", "AppleServices", "DeviceSimulator", "Formats", .crypto]),
+        library(
+            "SimulatedFleet",
+            ["Vocabulary", "DeviceSimulator", "HTTPService", "Formats", .crypto, .httpTypes]),
 
         // Layer 4
         .executableTarget(
@@ -286,7 +288,7 @@ let package = Package(
                 "AppleServices",
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
                 "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
-                "ConnectionAdmission", "SimulatedFleet", "TraceExport",
+                "ConnectionAdmission", "HTTPService", "SimulatedFleet",
                 "CSQLite", .argumentParser, .asn1, .crypto, .cryptoExtras, .httpTypes, .hummingbird, .logging,
                 .lifecycle, .metrics, .nioCore, .nioHTTP1,
                 .nioPosix, .nioSSL, .tracing, .unixSignals, .x509,
@@ -310,7 +312,7 @@ let package = Package(
         tests(of: "DeviceCheckBits", ["Vocabulary"]),
         tests(of: "TrustTokens", ["Formats", "Vocabulary", .crypto]),
         tests(of: "TLSProbe", ["TLSModel", "Vocabulary", .crypto, .nioConcurrency, .nioCore, .nioPosix]),
-        tests(of: "ConnectionAdmission", ["TLSModel", .httpTypes, .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
+        tests(of: "ConnectionAdmission", ["TLSModel", .nioCore, .nioEmbedded, .nioPosix, .nioConcurrency]),
         tests(
             of: "ATSClient",
             [
@@ -320,7 +322,7 @@ let package = Package(
                 .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
-        tests(of: "TraceExport", [.tracing]),
+        tests(of: "HTTPService", [.httpTypes, .tracing]),
         tests(
             of: "TrustStores",
             [
@@ -343,7 +345,7 @@ let package = Package(
                 "TrustTokens", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest",
                 "AppleServices",
                 "Vocabulary", "Formats", "TLSModel", "TrustStores", "TrustStoresPostgres", "SealwardHummingbird",
-                "TraceExport", .asyncHTTPClient, .tracing, .jwt,
+                "HTTPService", .asyncHTTPClient, .tracing, .jwt,
                 .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency,
                 .nioCore, .nioHTTP1,
             ]
@@ -363,13 +365,13 @@ let package = Package(
                 .logging,
             ]
         ),
-        tests(of: "SimulatedFleet", ["AppleServices"]),
+        tests(of: "SimulatedFleet", ["HTTPService"]),
         // The service from the handlers down under a simulated scheduler, clock, network and disk.
         .testTarget(
             name: "HistorySimulationTests",
             dependencies: [
                 "TrustService", "TrustStores", "AppAttest", "AppleServices", "DeviceSimulator", "Vocabulary",
-                "Formats", "TestSupport", .crypto, .httpTypes, .logging,
+                "HTTPService", "Formats", "TestSupport", .crypto, .httpTypes, .logging,
             ],
             swiftSettings: testSettings
         ),

@@ -3,7 +3,6 @@
 
 package import NIOCore
 import TLSModel
-import TLSProbe
 
 #if canImport(Glibc)
     import Glibc
@@ -33,7 +32,7 @@ package final class AcceptGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let child = unwrapInboundIn(data)
-        let address = child.remoteAddress.flatMap { IPAddress($0) }
+        let address = child.remoteAddress?.ipAddress.flatMap { IPAddress(scoped: $0) }
         let (verdict, replaced) = admission.admit(address, child)
         if let replaced {
             replaced.close(promise: nil)

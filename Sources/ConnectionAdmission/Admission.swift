@@ -4,7 +4,6 @@
 package import NIOCore
 import Synchronization
 package import TLSModel
-import TLSProbe
 
 /// Decides which connections a server keeps: a cap on all, and one on those of one address.
 ///
@@ -177,7 +176,7 @@ package final class Admission: Sendable {
 
     /// The place of a connection that a ``gate()`` let in; nil for one without a cap of its address.
     package func place(of channel: any Channel) -> Place? {
-        guard let key = key(of: channel.remoteAddress.flatMap { IPAddress($0) }) else { return nil }
+        guard let key = key(of: channel.remoteAddress?.ipAddress.flatMap { IPAddress(scoped: $0) }) else { return nil }
         return state.withLock { $0.places[key]?[ObjectIdentifier(channel)] }
     }
 

@@ -1,9 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import AppleServices
 import Formats
 import Foundation
+package import HTTPService
+package import HTTPTypes
 
 /// No usable answer came from the service or from Apple's side.
 package struct FleetFault: Error, CustomStringConvertible {
@@ -91,7 +92,11 @@ package struct FleetReply: Sendable {
 
 /// The HTTP calls of the fleet: to the service as an app, and to simulated Apple as a phone.
 package struct FleetCalls: Sendable {
-    package let transport: any AppleTransport
+    /// Sends a request and returns the whole answer.
+    package typealias Send =
+        @Sendable (HTTPRequest.Method, String, HTTPFields, [UInt8]) async throws -> HTTPTransport.Reply
+
+    private let transport: Send
     /// The address of the service without a slash at its end.
     package let service: String
     /// The address at which the service answers operators.
@@ -105,10 +110,10 @@ package struct FleetCalls: Sendable {
     package let tally: FleetTally
 
     package init(
-        transport: any AppleTransport, service: String, operators: String? = nil, apple: String, app: String,
+        send: @escaping Send, service: String, operators: String? = nil, apple: String, app: String,
         serverToken: String?, adminToken: String?, tally: FleetTally
     ) {
-        self.transport = transport
+        transport = send
         self.service = service
         self.operators = operators ?? service
         self.apple = apple
@@ -123,7 +128,7 @@ package struct FleetCalls: Sendable {
         for _ in 0..<100 {
             let start = ContinuousClock.now
             let reply = try await send(
-                "POST", "\(service)/v1/apps/\(app)/\(path)", body, token: asServer ? serverToken : nil)
+                .post, "\(service)/v1/apps/\(app)/\(path)", body, token: asServer ? serverToken : nil)
             await tally.answered(path, in: ContinuousClock.now - start, throttled: reply.status == 429)
             guard reply.status == 429 else { return reply }
             let seconds = min(max(reply.body.retryAfterSeconds ?? 0.1, 0.02), 5)
@@ -134,18 +139,18 @@ package struct FleetCalls: Sendable {
 
     /// What an operator sees of the app's risk, if the fleet has an operator's token.
     package func risk() async throws -> FleetReply {
-        try await send("GET", "\(operators)/v1/apps/\(app)/risk", nil, token: adminToken)
+        try await send(.get, "\(operators)/v1/apps/\(app)/risk", nil, token: adminToken)
     }
 
     /// A call that a phone makes to its own hardware or to Apple.
     package func phone(_ path: String, _ body: [String: String?]) async throws -> FleetReply {
-        try await send("POST", "\(apple)/device/v1/devices\(path)", body, token: nil)
+        try await send(.post, "\(apple)/device/v1/devices\(path)", body, token: nil)
     }
 
     /// What a gateway asks about a token.
     package func authorize(_ token: String, simulatedAllowed: Bool) async throws -> Int {
         let query = simulatedAllowed ? "?simulated=allow" : ""
-        return try await send("GET", "\(service)/v1/authorize\(query)", nil, token: token).status
+        return try await send(.get, "\(service)/v1/authorize\(query)", nil, token: token).status
     }
 
     /// Waits until something answers at both addresses, so that a fleet can be started together with what it meets.
@@ -156,9 +161,9 @@ package struct FleetCalls: Sendable {
         for (name, url) in [("Apple's side", "\(apple)/roots/attestation.pem"), ("the service", "\(service)/livez")] {
             while true {
                 do {
-                    _ = try await transport.send(AppleRequest(method: "GET", url: url, headers: [], body: []))
+                    _ = try await transport(.get, url, [:], [])
                     break
-                } catch let fault as AppleTransportFault {
+                } catch let fault as HTTPTransport.Fault {
                     guard ContinuousClock.now < end else {
                         throw FleetFault(description: "\(name) does not answer: \(fault.reason)")
                     }
@@ -169,17 +174,17 @@ package struct FleetCalls: Sendable {
     }
 
     private func send(
-        _ method: String, _ url: String, _ body: [String: String?]?, token: String?
+        _ method: HTTPRequest.Method, _ url: String, _ body: [String: String?]?, token: String?
     ) async throws -> FleetReply {
-        var headers = [AppleRequest.Header("Accept", "application/json")]
-        if let token { headers.append(.init("Authorization", "Bearer \(token)")) }
+        var fields: HTTPFields = [.accept: "application/json"]
+        if let token { fields[.authorization] = "Bearer \(token)" }
         var bytes: [UInt8] = []
         if let body {
-            headers.append(.init("Content-Type", "application/json"))
+            fields[.contentType] = "application/json"
             let members = body.compactMapValues { $0 }.sorted { $0.key < $1.key }
             bytes = JSONValue.object(members.map { .init($0.key, .string($0.value)) }).encoded(pretty: false)
         }
-        let answer = try await transport.send(AppleRequest(method: method, url: url, headers: headers, body: bytes))
+        let answer = try await transport(method, url, fields, bytes)
         // At most 64 KiB, which the transport sees to; what is no such object counts as an answer without members.
         let reply = (try? JSONReader.read(answer.body)).map { FleetReply.Body($0) }
         return FleetReply(status: answer.status, body: reply ?? FleetReply.Body())

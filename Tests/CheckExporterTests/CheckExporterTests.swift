@@ -9,7 +9,7 @@ import TLSProbe
 import Testing
 import Vocabulary
 
-@testable import TrustService
+@testable import HTTPService
 @testable import sealward
 
 @Suite struct CheckExporterTests {

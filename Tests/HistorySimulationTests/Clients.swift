@@ -11,6 +11,7 @@ import Synchronization
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// Everybody who asks: the scripts of a plan, the phones, and what was got from the service so far.

@@ -11,6 +11,7 @@ import TestSupport
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// Which attempt of which operation a task works for, and how many steps it has taken.

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppleServices
 import Foundation
+import HTTPService
 import Testing
 
 @testable import SimulatedFleet
@@ -25,26 +25,21 @@ import Testing
     }
 
     /// A service that accepts whatever it is sent, and phones that sign whatever they are asked to.
-    private struct Careless: AppleTransport {
-        let status: Int
-
-        func send(_ request: AppleRequest) async throws -> AppleAnswer {
+    private static func careless(_ status: Int) -> FleetCalls.Send {
+        { _, url, _, _ in
             let bytes = Data("anything at all, thirty-two bytes".utf8.prefix(32)).base64EncodedString()
             let body =
                 #"{"challenge":"\#(bytes)","keyId":"\#(bytes)","attestation":"\#(bytes)","assertion":"\#(bytes)","#
                 + #""deviceToken":"\#(bytes)","tier":"high","code":"request.malformed"}"#
-            let isPhone = request.url.hasPrefix("http://apple.test")
-            let isChallenge = request.url.hasSuffix("/challenges")
-            return AppleAnswer(
-                status: isPhone || isChallenge ? 200 : status, headers: ["content-type": "application/json"],
-                body: Array(body.utf8))
+            let isAccepted = url.hasPrefix("http://apple.test") || url.hasSuffix("/challenges")
+            return HTTPTransport.Reply(status: isAccepted ? 200 : status, body: Array(body.utf8))
         }
     }
 
     private static func run(_ status: Int, _ mix: PersonaMix) async throws -> FleetTally {
         let tally = FleetTally()
         let calls = FleetCalls(
-            transport: Careless(status: status), service: "http://service.test", apple: "http://apple.test",
+            send: careless(status), service: "http://service.test", apple: "http://apple.test",
             app: "shop", serverToken: nil, adminToken: nil, tally: tally)
         var plan = Fleet.Plan(appId: "SIMTEAM001.com.example.shop")
         plan.devices = 8

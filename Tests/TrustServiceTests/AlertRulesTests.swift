@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import TrustStores
 
+@testable import HTTPService
 @testable import TrustService
 
 /// The alert rules that ship, against the metrics that the service has.
@@ -36,9 +37,12 @@ import TrustStores
     /// The labels of all metrics in the sources of the service, apart from those of stores.
     private static func labels() throws -> (counters: Set<String>, gauges: Set<String>) {
         var (counters, gauges): (Set<String>, Set<String>) = (["http.requests"], [])
-        let folder = root.appendingPathComponent("Sources/TrustService")
-        let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
-        for case let file as URL in files where file.pathExtension == "swift" {
+        let files = try ["TrustService", "HTTPService"].flatMap { module in
+            let folder = root.appendingPathComponent("Sources/\(module)")
+            return try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+                .compactMap { $0 as? URL }
+        }
+        for file in files where file.pathExtension == "swift" {
             let text = try String(contentsOf: file, encoding: .utf8)
             for match in text.matches(of: #/[ .](count|set)\(\s*"([a-z]+(?:\.[a-z]+)*)"/#) {
                 if match.output.1 == "count" {

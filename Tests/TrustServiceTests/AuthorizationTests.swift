@@ -10,6 +10,7 @@ import TrustStores
 import TrustTokens
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 @Suite struct AuthorizationQueryTests {

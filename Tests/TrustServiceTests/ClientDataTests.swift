@@ -4,6 +4,7 @@
 import Testing
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 @Suite struct ClientDataTests {

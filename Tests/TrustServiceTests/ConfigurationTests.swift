@@ -8,6 +8,7 @@ import TLSModel
 import Testing
 import TrustStores
 
+@testable import HTTPService
 @testable import TrustService
 
 @Suite struct ConfigurationTests {

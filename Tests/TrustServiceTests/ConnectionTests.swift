@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 @Suite struct ConnectionTests {
@@ -108,8 +109,13 @@ import Vocabulary
         limits.requests = 5
         try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
             let connection = try LoopbackClient(port: try port(service))
-            connection.send(String(repeating: ConnectionTests.get, count: 8))
-            let all = await connection.everything()
+            var all = ""
+            for _ in 0..<4 {
+                connection.send(ConnectionTests.get)
+                all += await connection.answer()
+            }
+            connection.send(ConnectionTests.get)
+            all += await connection.everything()
             #expect(count("HTTP/1.1 200", in: all) == 5)
             #expect(count("connection: close", in: all.lowercased()) == 1)
         }
@@ -137,15 +143,14 @@ import Vocabulary
         }
     }
 
-    @Test func pipelinedRequestsAreCounted() async throws {
-        var limits = ConnectionLimits()
-        limits.pipelined = 16
-        try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
+    /// A client that does not wait for an answer gets no second one, and the end of its connection.
+    @Test func aConnectionHasOneRequestAtATime() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
             let connection = try LoopbackClient(port: try port(service))
             connection.send(String(repeating: ConnectionTests.get, count: 2000))
             let all = await connection.everything()
-            #expect((16...2000).contains(count("HTTP/1.1 200", in: all)))
-            // One by one there is no such limit.
+            #expect((1..<2000).contains(count("HTTP/1.1 200", in: all)))
+            // One by one each is answered.
             let patient = try LoopbackClient(port: try port(service))
             for _ in 0..<40 {
                 patient.send(ConnectionTests.get)
@@ -179,20 +184,6 @@ import Vocabulary
             #expect(await connection.answer().hasPrefix("HTTP/1.1 100"))
             connection.send(body)
             #expect(await connection.everything().hasPrefix("HTTP/1.1 201"))
-            // Behind another request: 100 comes after its answer.
-            let second = try LoopbackClient(port: try port(service))
-            second.send(
-                "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" + head
-                    + "Expect: 100-continue\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
-            var before = ""
-            while !before.contains("100 Continue\r\n\r\n") {
-                let more = await second.answer()
-                try #require(!more.isEmpty, "\(before)")
-                before += more
-            }
-            #expect(before.hasPrefix("HTTP/1.1 200 OK"))
-            second.send(body)
-            #expect(await second.everything().hasPrefix("HTTP/1.1 201"))
             let large = try LoopbackClient(port: try port(service))
             large.send(head + "Expect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
             #expect(await large.everything().hasPrefix("HTTP/1.1 413"))
@@ -216,24 +207,24 @@ import Vocabulary
     /// Caps in total and for one address; a proxy is exempt from the second, and the internal listener has its own share.
     @Test func capsFollowFromDescriptorsAndConfiguration() {
         let log = LogLines()
-        func doors(_ descriptors: Int, _ change: (inout Configuration) -> Void = { _ in }) -> ConnectionDoors {
+        func doors(_ descriptors: Int, _ change: (inout Configuration) -> Void = { _ in }) -> ConnectionCaps {
             let observer = RequestObserver(registry: PrometheusRegistry(), log: log.logger)
             let limit = DescriptorLimit(descriptors: descriptors, processors: 2)
-            return ConnectionDoors(RunningService.configuration(change), observer, log.logger, descriptors: limit)
+            return ConnectionCaps(RunningService.configuration(change), observer, log.logger, descriptors: limit)
         }
-        let small = doors(256).outside.limits
+        let small = doors(256).outside
         #expect((100..<256).contains(small.total) && small.perAddress == 64)
-        #expect(doors(1024).outside.limits.perAddress == 64)
-        let large = doors(65_536).outside.limits
+        #expect(doors(1024).outside.perAddress == 64)
+        let large = doors(65_536).outside
         #expect(large.perAddress == large.total / 16)
-        #expect(doors(1024) { $0.limits.connections = 50 }.outside.limits.total == 50)
-        #expect(doors(1024) { $0.limits.connectionsPerAddress = 3 }.outside.limits.perAddress == 3)
+        #expect(doors(1024) { $0.limits.connections = 50 }.outside.total == 50)
+        #expect(doors(1024) { $0.limits.connectionsPerAddress = 3 }.outside.perAddress == 3)
         #expect(log.all.isEmpty)
-        #expect(doors(256) { $0.limits.connections = 5000 }.outside.limits.total == small.total)
+        #expect(doors(256) { $0.limits.connections = 5000 }.outside.total == small.total)
         #expect(log.all.count == 1)
         let split = doors(256) { $0.internalListen = ListenAddress(host: "127.0.0.1", port: 0) }
-        #expect(split.outside.limits.total + split.inside.limits.total == small.total)
-        #expect(split.inside.limits.total >= 4)
+        #expect(split.outside.total + split.inside.total == small.total)
+        #expect(split.inside.total >= 4)
     }
 
     /// Every place is taken by idle connections of one address, and another one is served.

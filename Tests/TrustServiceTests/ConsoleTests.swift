@@ -13,6 +13,7 @@ import Testing
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// The console as a browser without scripts sees it.

@@ -73,7 +73,7 @@ extension HostileClient {
         one("a chunk that is longer", post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n0\r\n\r\n"), [400]),
         one(
             "a chunk that is longer, behind two requests",
-            get + get + post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n"), [200, 200, 400]),
+            get + get + post("Transfer-Encoding: chunked\r\n", "1\r\n{}\r\n"), [200]),
         one("chunks that do not end", post("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n"), [], [400]),
         one(
             "a body of GET", "GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: \(get.utf8.count)\r\n\r\n" + get, [200]),

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// Raw clients against a running service: each ends within the deadlines, nothing stays behind, and an honest client is served meanwhile.
@@ -15,7 +16,6 @@ import Vocabulary
     static let limits: ConnectionLimits = {
         var limits = ConnectionLimits()
         limits.first = .milliseconds(1500)
-        limits.head = .milliseconds(1500)
         limits.request = .milliseconds(1500)
         limits.answer = .seconds(5)
         limits.unread = .milliseconds(1500)

@@ -9,6 +9,7 @@ import Testing
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// What callers send costs what its length costs: combining marks in the wrong order are sorted by insertion wherever text is compared as text.

@@ -7,6 +7,7 @@ import Logging
 import TestSupport
 import Testing
 
+@testable import HTTPService
 @testable import TrustService
 
 /// A log whose reader stops.

@@ -11,6 +11,7 @@ import Testing
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// Lines as the standard handler would write them.

@@ -7,6 +7,7 @@ import Foundation
 import Testing
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// In which forms the service reads members that are bytes, and what it says of the others.

@@ -10,6 +10,7 @@ import Testing
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// Mutations of what callers send, against each reader by itself. A crash is the finding; the seed finds it again. The long form, and the

@@ -11,6 +11,7 @@ import Testing
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 @Suite struct CredentialsTests {

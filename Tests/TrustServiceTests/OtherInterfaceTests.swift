@@ -7,6 +7,7 @@ import Testing
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// An interface with paths, bodies and errors of its own needs handlers alone: verifier, store, limits and modes are the service's.

@@ -7,6 +7,7 @@ import Logging
 import Testing
 import TrustStores
 
+@testable import HTTPService
 @testable import TrustService
 
 /// What `/readyz` says about the clock where the store has none.

@@ -14,6 +14,7 @@ import TestSupport
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// A service in this process on a free port, with simulated devices that it trusts.

@@ -11,6 +11,7 @@ import Testing
 import TrustStores
 import Vocabulary
 
+@testable import HTTPService
 @testable import TrustService
 
 /// What callers and operators see while the store fails or its clock is another one.

@@ -6,6 +6,7 @@ import NIOConcurrencyHelpers
 import Testing
 import TrustStores
 
+@testable import HTTPService
 @testable import TrustService
 
 @Suite struct StoreObserverTests {

@@ -12,11 +12,11 @@ import SealwardHummingbird
 import TLSModel
 import TestSupport
 import Testing
-import TraceExport
 import Tracing
 import TrustStores
 import TrustStoresPostgres
 
+@testable import HTTPService
 @testable import TrustService
 
 /// One request as an operator's backend sees it: gateway, service, store, Apple.

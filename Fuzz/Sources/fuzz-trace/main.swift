@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FuzzDriver
-import TraceExport
+import HTTPService
 
 /// `traceparent` and, behind a line feed, `tracestate`: what is passed on is within the limits of W3C and says the same when it is read.
 FuzzDriver.run(corpus: "trace") { input in

@@ -42,14 +42,6 @@ public struct LiveAppleTransport: AppleTransport {
         self.init(dictionary, trust, timeout)
     }
 
-    /// A transport that takes any http or https address, for simulators and tests only.
-    package static func unrestricted(
-        trust: TrustAnchors? = nil, timeout: Duration = .seconds(60), connectionsPerHost: Int = 64,
-        reach: Reach = Reach()
-    ) -> LiveAppleTransport {
-        LiveAppleTransport(.allowingEverything, trust, timeout, connectionsPerHost, reach: reach)
-    }
-
     private init(
         _ dictionary: ATSDictionary, _ trust: TrustAnchors?, _ timeout: Duration, _ connectionsPerHost: Int = 8,
         reach: Reach = Reach()

@@ -3,8 +3,8 @@
 
 import ConnectionAdmission
 import Foundation
+import HTTPService
 import HTTPTypes
-import Hummingbird
 public import Logging
 import NIOCore
 public import ServiceLifecycle
@@ -38,35 +38,21 @@ public struct AppleSimulatorServer: Service {
 
     /// Serves until the task is cancelled or a graceful shutdown is asked for.
     public func run() async throws {
-        let onListening = self.onListening
-        let admission = Admission(limits: limits, onRefusals: Admission.logger(logger))
-        let application = Application(
-            responder: SimulatorResponder(simulator: simulator, browsers: browsers),
-            // An idle connection keeps a place for as long as a slow client needs, and no longer.
-            server: .http1(configuration: .init(idleTimeout: .seconds(30))),
-            configuration: ApplicationConfiguration(
-                address: .hostname(host, port: port), serverName: "simulated-apple"),
-            onServerRunning: { channel in
-                // Without it nobody is kept out, and everything else is as it should be.
-                try? await channel.eventLoop.submit {
-                    try channel.pipeline.syncOperations.addHandler(admission.gate(), position: .first)
-                }.get()
-                onListening(channel.localAddress?.port ?? 0)
-            },
-            logger: logger
-        )
-        try await application.run()
+        let observer = RequestObserver(registry: PrometheusRegistry(), log: logger)
+        var deadlines = ConnectionLimits()
+        // An idle connection keeps a place for as long as a slow client needs, and no longer; a planned delay may be longer than a handler's time.
+        (deadlines.idle, deadlines.answer) = (.seconds(30), .minutes(5))
+        let listener = Listener(
+            Listener.Place(setting: "--listen", host: host, port: port), limits: deadlines,
+            admission: observer.admission(limits, to: "public"), observer: observer, log: logger, announce: onListening,
+            answer: answer)
+        try await listener.run()
     }
-}
-
-private struct SimulatorResponder: HTTPResponder {
-    let simulator: AppleSimulator
-    let browsers: BrowserGate
 
     /// The largest body that is read: the receipts of Apple have about 4 KiB.
-    private let bodyLimit = 64 << 10
+    private static let bodyLimit = 64 << 10
 
-    func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+    private func answer(_ request: IncomingRequest) async -> Answer {
         switch browsers.judge(request.head) {
         case .admitted: break
         case .otherHost:
@@ -75,31 +61,27 @@ private struct SimulatorResponder: HTTPResponder {
             return refusal(
                 403, "origin", "a web page may not ask this: the request has the Origin of another host; use a program")
         }
-        var bytes: [UInt8] = []
-        for try await part in request.body {
-            bytes += part.readableBytesView
-            guard bytes.count <= bodyLimit else { return Response(status: .contentTooLarge) }
+        let body: [UInt8]
+        do {
+            body = try await request.body(upTo: AppleSimulatorServer.bodyLimit)
+        } catch {
+            return .empty(error.status)
         }
         let answer = await simulator.answer(
             SimulatorRequest(
-                method: request.method.rawValue, path: request.uri.path, authorization: request.headers[.authorization],
-                body: bytes), wall: Date())
-        if answer.delay > .zero { try await Task.sleep(for: answer.delay) }
-        return response(answer)
+                method: request.head.method.rawValue, path: request.target.path,
+                authorization: request.head.headerFields[.authorization], body: body), wall: Date())
+        if answer.delay > .zero { try? await Task.sleep(for: answer.delay) }
+        return sent(answer)
     }
 
-    private func refusal(_ status: Int, _ error: String, _ sentence: String) -> Response {
-        response(SimulatorAnswer(status, json: AppleSimulator.Problem(error: error, detail: sentence)))
+    private func refusal(_ status: Int, _ error: String, _ sentence: String) -> Answer {
+        sent(SimulatorAnswer(status, json: AppleSimulator.Problem(error: error, detail: sentence)))
     }
 
-    private func response(_ answer: SimulatorAnswer) -> Response {
-        var headers = HTTPFields()
-        headers[.contentType] = answer.contentType
-        for (name, value) in answer.headers {
-            if let field = HTTPField.Name(name) { headers[field] = value }
-        }
-        return Response(
-            status: HTTPResponse.Status(code: answer.status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
+    private func sent(_ answer: SimulatorAnswer) -> Answer {
+        Answer(
+            status: answer.status, contentType: answer.contentType, body: answer.body,
+            headers: answer.headers.compactMap { name, value in HTTPField.Name(name).map { ($0, value) } })
     }
 }

@@ -34,6 +34,11 @@ package struct HostPort: Sendable {
         portText = behind.isEmpty ? nil : behind[behind.utf8.index(after: behind.startIndex)...]
     }
 
+    /// As in a URL: an IPv6 address is in brackets.
+    package static func text(host: String, port: Int) -> String {
+        host.utf8.contains(0x3A) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
     /// Reads a place to listen on, where an IPv6 address needs no brackets because the port is always there; port 0 picks a free one.
     ///
     /// - Returns: the host without brackets, and the port; nil for anything else.

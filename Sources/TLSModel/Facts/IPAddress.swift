@@ -9,6 +9,9 @@
     /// Reads a literal as it appears in a URL: dotted quad, or IPv6 without brackets and without a scope.
     @inlinable package init?(_ text: some StringProtocol) { self.init(literal: Array(text.utf8.prefix(46))) }
 
+    /// Reads a literal as systems print it, perhaps with a scope: `fe80::1%eth0`.
+    package init?(scoped text: String) { self.init(text.prefix { $0 != "%" }) }
+
     @usableFromInline package init?(literal text: [UInt8]) {
         guard text.count <= 45 else { return nil }
         let isV6 = text.contains(0x3A)

@@ -8,8 +8,7 @@ extension IPAddress {
     /// The address of a socket, without port and scope; nil for a socket of the file system.
     package init?(_ address: SocketAddress) {
         guard let text = address.ipAddress else { return nil }
-        let end = text.utf8.firstIndex(of: UInt8(ascii: "%")) ?? text.endIndex
-        self.init(text[..<end])
+        self.init(scoped: text)
     }
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
+import HTTPService
 import HTTPTypes
 import Vocabulary
 

@@ -4,6 +4,7 @@
 import AppAttest
 import AppleServices
 import DeviceCheckBits
+import HTTPService
 import Vocabulary
 
 /// The client of DeviceCheck that counts now, and what the two bits mean.

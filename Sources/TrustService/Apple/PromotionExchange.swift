@@ -5,6 +5,7 @@ import AppleServices
 import DeviceCheckBits
 import Formats
 import Foundation
+import HTTPService
 import Vocabulary
 
 /// One claim's talk with Apple: what the bits say, whether to set one, and whether it was set on the device that was asked about.

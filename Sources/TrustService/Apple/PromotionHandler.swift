@@ -6,6 +6,7 @@ import AppleServices
 import DeviceCheckBits
 import Formats
 import Foundation
+import HTTPService
 import TrustStores
 import Vocabulary
 

@@ -4,6 +4,7 @@
 import AppAttest
 import AppleServices
 import Foundation
+import HTTPService
 import Logging
 import TrustStores
 import Vocabulary

@@ -89,7 +89,7 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// As in a URL: an IPv6 address is in brackets.
-    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    public var description: String { HostPort.text(host: host, port: port) }
 
     /// Whether one program cannot listen on both: the same port of one host, or of every IPv4 or IPv6 address of the machine.
     package func overlaps(_ other: ListenAddress) -> Bool {
@@ -286,6 +286,8 @@ extension TrustServer.Configuration {
         /// The maximum number of open connections from one IPv4 address or IPv6 /64 network; nil for a sixteenth of all, at least 64. Trusted proxies
         /// are exempt.
         public var connectionsPerAddress: Int?
+        /// The requests of one operation that may be in flight; more are answered with 503.
+        public var requestsInFlight = 128
         /// The production keys that one user of an app may register in a day; 0 for no limit.
         public var newKeysPerUser = 50
         /// The keys that may be registered from one IPv4 address or IPv6 /64 network in an hour; 0 for no limit. This machine and trusted

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import HTTPService
 import Vocabulary
 
 /// One thing that is wrong with a configuration: where, and why.

@@ -5,6 +5,7 @@ import AppAttest
 import AppleServices
 import DeviceCheckBits
 import Foundation
+import HTTPService
 import TLSModel
 import Vocabulary
 
@@ -205,6 +206,10 @@ extension Configuration.Limits {
         .means(
             "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt. While `connections` are open, the longest idle one of the address with most makes room for the next."
         )
+        Key("requestsInFlight", .integer(1...1_000_000), \.requestsInFlight)
+            .means(
+                "The requests of one operation that may be in flight; more are answered with 503. Operators, health, key sets and what waits for Apple are exempt."
+            )
         Key("newKeysPerUser", .integer(0...1_000_000), \.newKeysPerUser)
             .means("The production keys that one user of an app may register in a day, over all nodes; 0 is no limit.")
         Key("newKeysPerAddress", .integer(0...1_000_000), \.newKeysPerAddress)

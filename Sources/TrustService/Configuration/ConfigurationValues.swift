@@ -7,9 +7,9 @@ import ConnectionAdmission
 import Crypto
 import Formats
 import Foundation
+import HTTPService
 import HTTPTypes
 import TLSModel
-import TraceExport
 import Vocabulary
 
 // The kinds of values that only this configuration has.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import HTTPService
 import HTTPTypes
 import Reporting
 import Vocabulary
@@ -18,6 +19,7 @@ struct ConsoleHandler: Handler {
     let operators: OperatorRoutes
     let record: AuditRecord
     let observer: RequestObserver
+    let activity: ActivityHistory
     let sources: SystemSources
     let sessions: ConsoleSessions
     /// Sign-ins of one address: ten at once, then one in six seconds.
@@ -26,6 +28,7 @@ struct ConsoleHandler: Handler {
     /// - Parameter operators: the routes of operators, audited.
     init(_ parts: ServiceParts, operators: RouteTable) {
         (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
+        activity = parts.activity
         reader = ConsoleReader(
             configuration: parts.configuration, store: parts.store, apps: parts.apps, signals: parts.signals,
             risk: parts.risk, readiness: parts.readiness, observer: parts.observer, live: parts.live)
@@ -251,8 +254,8 @@ struct ConsoleHandler: Handler {
             now: call.now, range: range, apps: open, app: id, node: await reader.node(at: call.now))
         guard let id else { return view }
         guard open.contains(where: { $0.hasSameBytes(as: id) }), let app = all[id] else { throw Problem(.appUnknown) }
-        view.spans = observer.activity.spans(of: id, count: range.spans, minutes: range.minutes, at: call.now)
-        view.versions = observer.activity.versions(of: id, at: call.now)
+        view.spans = activity.spans(of: id, count: range.spans, minutes: range.minutes, at: call.now)
+        view.versions = activity.versions(of: id, at: call.now)
         do {
             view.facts = try await snapshots.app(app, at: call.now).facts
         } catch {

@@ -3,6 +3,7 @@
 
 import Crypto
 import Foundation
+import HTTPService
 import Logging
 import Synchronization
 import Vocabulary

@@ -2,10 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
+package import HTTPService
 import TrustStores
-import Vocabulary
+package import Vocabulary
 
 extension Problem {
+    /// A refusal or fault with the status, title and advice of its code.
+    package init(_ code: Code, retryAfterSeconds: Int? = nil, evidence: String = "") {
+        self.init(
+            code, as: ProblemTable.entry(for: code), retryAfterSeconds: retryAfterSeconds, evidence: evidence)
+    }
+
     /// What a caller sees of any error. Whatever is not known here is a failure of the service, without details.
     package init(_ error: any Error) {
         switch error {

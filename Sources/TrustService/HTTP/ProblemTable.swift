@@ -3,51 +3,13 @@
 
 import AppAttest
 import DeviceCheckBits
+package import HTTPService
 import TrustStores
 package import Vocabulary
 
 /// Status, title and advice of every code that the service can answer with.
 package enum ProblemTable {
-    package struct Entry: Sendable {
-        package let status: Int
-        package let title: String
-        package let retry: Problem.Retry?
-        /// Who has to do something, and what, if `retry` does not say it already.
-        let remedy: Remedy?
-
-        init(status: Int, title: String, retry: Problem.Retry?, _ remedy: Remedy? = nil) {
-            self.status = status
-            self.title = title
-            self.retry = retry
-            self.remedy = remedy
-        }
-
-        /// The same for `docs/errors.md` and `sealward explain`.
-        func explanation(of code: Code) -> CodeExplanation {
-            let usual: Remedy =
-                switch retry {
-                case .newChallenge: .init(.app, "ask for a new challenge and send a new proof, a few times at most")
-                case .newKey: .init(.app, "make a new key, once, and attest it")
-                case .sameChallenge: .init(.app, "send a new proof for the same challenge")
-                case .after: .init(.app, "wait as long as Retry-After says, then send the same again")
-                case .never, nil: .init(.developer, "do not send it again unchanged")
-                }
-            let remedy = remedy ?? usual
-            let meaning = title.hasSuffix(".") ? String(title.dropLast()) : title
-            return CodeExplanation(code, meaning, remedy.actor, remedy.action)
-        }
-    }
-
-    /// What someone has to do.
-    struct Remedy: Sendable {
-        let actor: CodeExplanation.Actor
-        let action: String
-
-        init(_ actor: CodeExplanation.Actor, _ action: String) {
-            self.actor = actor
-            self.action = action
-        }
-    }
+    package typealias Entry = Problem.Entry
 
     /// The entry of a code.
     package static func entry(for code: Code) -> Entry {
@@ -91,10 +53,9 @@ package enum ProblemTable {
         return Dictionary(entries, uniquingKeysWith: { first, _ in first })
     }()
 
-    private static let own: [Code: Entry] = [
-        .requestMalformed: Entry(
-            status: 400, title: "The request does not follow the API contract.", retry: .never,
-            .init(.developer, "compare the body with /openapi.yaml; the log says which member is wrong")),
+    private static let own = Problem.entries.merging(service) { first, _ in first }
+
+    private static let service: [Code: Entry] = [
         .challengeMissing: Entry(
             status: 400, title: "The client data does not contain the challenge exactly once.", retry: .never,
             .init(
@@ -199,9 +160,6 @@ package enum ProblemTable {
         .challengeUsed: Entry(status: 409, title: "The challenge has already been used.", retry: .newChallenge),
         .challengeBinding: Entry(
             status: 409, title: "The challenge was issued for another app, purpose, key or user.", retry: .newChallenge),
-        .bodyTooLarge: Entry(
-            status: 413, title: "The body is larger than the limit.", retry: .never,
-            .init(.developer, "send the proof and its client data alone; limits.bodyBytes is the limit")),
         .bodyContentType: Entry(
             status: 415, title: "The body must be application/json.", retry: .never,
             .init(.developer, "send Content-Type: application/json")),
@@ -218,12 +176,6 @@ package enum ProblemTable {
             .init(
                 .operator,
                 "see who makes so many keys; raise limits.newKeysPerUser or limits.newKeysPerAddress if honest phones reach it"
-            )),
-        .limitLoad: Entry(
-            status: 503, title: "The node has more requests than it can handle.", retry: .after,
-            .init(
-                .operator,
-                "add a node or a faster store if this lasts; the app waits as long as Retry-After says, then sends the same again"
             )),
         .storeClockOff: Entry(
             status: 503, title: "The clock differs too much from the store's.", retry: .after,

@@ -3,6 +3,7 @@
 
 import AppAttest
 package import Formats
+package import HTTPService
 import TrustStores
 import Vocabulary
 

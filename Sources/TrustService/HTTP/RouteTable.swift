@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import HTTPService
 import Vocabulary
 
 /// How an interface writes refusals and faults, and which paths are its own: there it also writes what no route answers.
@@ -71,7 +72,7 @@ package final class Route: Sendable {
         Route(operation, method, template, access, errors: errors, asksApple: asksApple, handler)
     }
 
-    /// Whether its requests are refused while more of them come than the node can handle. Those of operators and monitoring never are, and neither
+    /// Whether its requests are refused beyond ``RequestsInFlight``. Those of operators and monitoring never are, and neither
     /// are key sets: without them nobody can check a token.
     var isLimitedByLoad: Bool {
         switch access {

@@ -1,36 +1,16 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ConnectionAdmission
 import Foundation
+import HTTPService
 import HTTPTypes
-package import Hummingbird
-import Logging
-import Metrics
-import NIOCore
 import TLSModel
-import TraceExport
 import Vocabulary
-
-/// The context of one request: which connection it came over.
-package struct ServiceRequestContext: RequestContext {
-    package var coreContext: CoreRequestContextStorage
-    /// The address of the other end; `unix` if it has none.
-    package let peer: String
-    /// The connection.
-    let channel: any Channel
-
-    package init(source: ApplicationRequestContextSource) {
-        coreContext = .init(source: source)
-        channel = source.channel
-        peer = source.channel.remoteAddress?.ipAddress ?? "unix"
-    }
-}
 
 /// Takes a request through the fixed order: path, method, limits, caller, size, content type; then its handler.
 ///
-/// Every way out of here is an ``Answer``: no error reaches Hummingbird, so no error is answered without a code.
-struct ServiceResponder: HTTPResponder {
+/// Every way out of here is an ``Answer``, so no error is answered without a code.
+struct ServiceResponder: Sendable {
     let table: RouteTable
     let isInternal: Bool
     let isLoopback: Bool
@@ -40,6 +20,7 @@ struct ServiceResponder: HTTPResponder {
     let trustedProxies: [AddressRange]
     let bodyLimit: Int
     let addressLimits: RequestLimits
+    let inFlight: RequestsInFlight
     let hasInternalListener: Bool
     let sources: SystemSources
     let observer: RequestObserver
@@ -47,30 +28,24 @@ struct ServiceResponder: HTTPResponder {
     /// nil if nothing is traced.
     let spans: RequestSpans?
 
-    func respond(to request: Request, context: ServiceRequestContext) async -> Response {
-        // Whoever has gone away gets nothing done: who sends requests and resets each connection would have us work for nobody, behind every limit.
-        guard context.channel.isActive else {
-            observer.count("requests.abandoned")
-            return Response(status: .requestTimeout)
-        }
-        guard let spans else { return await respond(to: request, context, in: nil) }
-        return await spans.around(request, from: context.peer) { await respond(to: request, context, in: $0) }
+    func answer(_ request: IncomingRequest) async -> Answer {
+        guard let spans else { return await answer(request, in: nil) }
+        return await spans.around(request) { await answer(request, in: $0) }
     }
 
-    private func respond(
-        to request: Request, _ context: ServiceRequestContext, in span: RecordedSpan?
-    ) async -> Response {
+    private func answer(_ request: IncomingRequest, in span: RecordedSpan?) async -> Answer {
         let start = sources.uptime()
         let correlationId = correlationIds.next()
-        let (path, query) = ServiceResponder.target(of: request)
+        let (path, query) = request.target
         var found: Route?
         let answer: Answer
         var evidence = ""
         do {
-            answer = try await handle(request, path, query, context, correlationId, &found)
+            answer = try await handle(request, path, query, correlationId, &found)
         } catch {
             let problem = Problem(error)
             evidence = problem.evidence
+            if problem.code == .limitLoad { observer.noteOverload(found?.operation ?? "", at: start) }
             answer = (found?.errors ?? table.errors(of: path)).answer(problem, correlationId)
         }
         let end = sources.uptime()
@@ -78,32 +53,22 @@ struct ServiceResponder: HTTPResponder {
             operation: found?.operation ?? "unknown", answer: answer, seconds: end - start, at: end,
             correlationId: correlationId, evidence: evidence)
         span?.describe(found, answer, correlationId: correlationId)
-        return response(answer, isHead: request.method == .head)
-    }
-
-    /// The path and the query of a request.
-    private static func target(of request: Request) -> (path: String, query: String) {
-        let target = request.head.path ?? ""
-        let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
-        return (
-            String(target[..<(mark ?? target.endIndex)]),
-            mark.map { String(target[target.utf8.index(after: $0)...]) } ?? ""
-        )
+        return answer
     }
 
     private func handle(
-        _ request: Request, _ path: String, _ query: String, _ context: ServiceRequestContext, _ correlationId: String,
-        _ found: inout Route?
+        _ request: IncomingRequest, _ path: String, _ query: String, _ correlationId: String, _ found: inout Route?
     ) async throws -> Answer {
-        var address = context.peer
+        let fields = request.head.headerFields
+        var address = request.peer
         if !trustedProxies.isEmpty {
-            let forwarded = request.headers[values: .xForwardedFor].joined(separator: ",")
-            address = CallerAddress.resolve(peer: context.peer, forwarded: forwarded, trusted: trustedProxies)
+            let forwarded = fields[values: .xForwardedFor].joined(separator: ",")
+            address = CallerAddress.resolve(peer: request.peer, forwarded: forwarded, trusted: trustedProxies)
         }
-        let caller = live.current.credentials.caller(bearer: Call.bearer(in: request.headers), at: sources.now())
+        let caller = live.current.credentials.caller(bearer: Call.bearer(in: fields), at: sources.now())
         let route: Route
         let parameters: [String: String]
-        switch table.match(method: request.method.rawValue, path: path) {
+        switch table.match(method: request.head.method.rawValue, path: path) {
         case .unknown:
             try limit(caller, address)
             throw Problem(.pathUnknown)
@@ -119,10 +84,11 @@ struct ServiceResponder: HTTPResponder {
         try admit(route, caller, address, app: parameters["app"], request)
         let body = try await self.body(of: request, route)
         let call = Call(
-            operation: route.operation, parameters: parameters, query: query, headers: request.headers, body: body,
+            operation: route.operation, parameters: parameters, query: query, headers: fields, body: body,
             address: address, correlationId: correlationId, caller: caller, now: sources.now())
         do {
-            return try await route.handler(call)
+            guard route.isLimitedByLoad else { return try await route.handler(call) }
+            return try await inFlight.count(route.operation) { try await route.handler(call) }
         } catch let problem as Problem where route.access == .open && problem.refusesCaller {
             // A gateway asks for everybody from one address: only what is refused counts against the limit.
             try limit(caller, address)
@@ -139,7 +105,7 @@ struct ServiceResponder: HTTPResponder {
     }
 
     private func admit(
-        _ route: Route, _ caller: Call.Caller, _ address: String, app: String?, _ request: Request
+        _ route: Route, _ caller: Call.Caller, _ address: String, app: String?, _ request: IncomingRequest
     ) throws(Problem) {
         switch route.access {
         case .open, .app: return
@@ -162,34 +128,22 @@ struct ServiceResponder: HTTPResponder {
             // A proxy that is not trusted says nothing about its client, except that there is one.
             let isHere =
                 isLoopback && AddressKind.isLoopback(host: address)
-                && (!trustedProxies.isEmpty || request.headers[.xForwardedFor] == nil)
+                && (!trustedProxies.isEmpty || request.head.headerFields[.xForwardedFor] == nil)
             guard isInternal || isHere || caller != .anyone else { throw Problem(.callerUnauthorized) }
         }
     }
 
-    private func body(of request: Request, _ route: Route) async throws -> [UInt8] {
+    private func body(of request: IncomingRequest, _ route: Route) async throws(Problem) -> [UInt8] {
         // A gateway asks with the method and the header fields of its client's request: what is in that body is not asked for.
         guard route.method == "POST", route.access != .open else { return [] }
-        if let length = request.headers.value(of: .contentLength).flatMap({ $0.utf8.count <= 20 ? Int($0) : Int.max }),
-            length > bodyLimit
-        {
-            throw Problem(.bodyTooLarge)
-        }
-        let buffer: ByteBuffer
-        do {
-            buffer = try await request.body.collect(upTo: bodyLimit)
-        } catch is NIOTooManyBytesError {
-            throw Problem(.bodyTooLarge)
-        } catch {
-            throw Problem(.requestMalformed, evidence: "the body ended early")
-        }
-        let contentType = request.headers.value(of: .contentType)
-        if buffer.readableBytes == 0, contentType == nil { return [] }
+        let body = try await request.body(upTo: bodyLimit)
+        let contentType = request.head.headerFields.value(of: .contentType)
+        if body.isEmpty, contentType == nil { return [] }
         guard route.access == .console ? ServiceResponder.isForm(contentType) : ServiceResponder.isJSON(contentType)
         else {
             throw Problem(.bodyContentType)
         }
-        return Array(buffer.readableBytesView)
+        return body
     }
 
     /// Whether a media type is JSON in UTF-8: read by bytes, ASCII alone, at most 256 of them.
@@ -210,21 +164,5 @@ struct ServiceResponder: HTTPResponder {
     /// Whether a media type is that of a browser's form.
     static func isForm(_ contentType: String?) -> Bool {
         contentType?.utf8.elementsEqual("application/x-www-form-urlencoded".utf8) ?? false
-    }
-
-    private func response(_ answer: Answer, isHead: Bool) -> Response {
-        var headers = HTTPFields()
-        if let type = answer.contentType { headers[.contentType] = type }
-        headers[.cacheControl] = "no-store"
-        for (name, value) in answer.headers {
-            if name == .setCookie { headers.append(HTTPField(name: name, value: value)) } else { headers[name] = value }
-        }
-        let status = HTTPResponse.Status(code: answer.status)
-        if isHead {
-            headers[.contentLength] = String(answer.body.count)
-            return Response(status: status, headers: headers)
-        }
-        if answer.status == 204 { return Response(status: status, headers: headers) }
-        return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: answer.body)))
     }
 }

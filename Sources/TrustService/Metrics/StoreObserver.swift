@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import HTTPService
 package import Logging
 import Synchronization
 package import TrustStores

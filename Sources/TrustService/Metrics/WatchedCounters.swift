@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPService
 import TrustStores
 
 extension RequestObserver {
@@ -31,7 +32,7 @@ extension RequestObserver {
                 all.append(("http.connections.refused", [("listener", listener), ("reason", reason)]))
             }
         }
-        for phase in ConnectionGuard.Phase.allCases where phase.isCountedAtItsEnd {
+        for phase in ConnectionHandler.Phase.allCases where phase.isCounted {
             all.append(("http.connections.ended", [("state", phase.rawValue)]))
         }
         all += ["offset", "jump", "horizon-ahead"].map { ("sweep.clock.faults", [("reason", $0)]) }

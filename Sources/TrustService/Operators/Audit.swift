@@ -3,6 +3,7 @@
 
 package import AppAttest
 import Foundation
+package import HTTPService
 import TrustStores
 import Vocabulary
 
@@ -15,15 +16,7 @@ extension Answer {
     }
 }
 
-/// What an accepted call of a server or an operator was about.
-package struct AuditTarget: Sendable, Equatable {
-    /// The configured id of the app; nil if the call concerns all.
-    package let app: String?
-    /// A key id, a user, a promotion: what is meant within the app.
-    package let subject: String?
-
-    init(app: String?, subject: String?) { (self.app, self.subject) = (app, subject) }
-
+extension AuditTarget {
     package static func app(_ id: String?) -> AuditTarget { AuditTarget(app: id, subject: nil) }
 
     package static func key(_ id: KeyIdentifier, app: String) -> AuditTarget {
@@ -50,15 +43,15 @@ package struct AuditTarget: Sendable, Equatable {
 
     /// What a call asked for, as far as its path, its query and its body say it.
     init(asked call: Call) {
-        app =
+        let app =
             call.parameters["app"] ?? call.queryValue("app")
             ?? (try? RequestBody(call.body).optionalString("app", limit: 256)) ?? nil
         if let id = call.parameters["keyId"].flatMap(KeyIdentifier.init(base64URL:)) {
-            subject = "key:\(id.base64)"
+            self.init(app: app, subject: "key:\(id.base64)")
         } else if let name = call.parameters["name"] {
-            subject = "promotion:\(name)"
+            self.init(app: app, subject: "promotion:\(name)")
         } else {
-            subject = call.parameters["user"].map { _ in "user" }
+            self.init(app: app, subject: call.parameters["user"].map { _ in "user" })
         }
     }
 

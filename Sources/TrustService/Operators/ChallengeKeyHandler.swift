@@ -3,6 +3,7 @@
 
 import Formats
 import Foundation
+import HTTPService
 import TrustStores
 import Vocabulary
 

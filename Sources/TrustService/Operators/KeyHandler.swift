@@ -4,6 +4,7 @@
 import AppAttest
 import Formats
 import Foundation
+import HTTPService
 import TrustStores
 import Vocabulary
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+package import HTTPService
 import HTTPTypes
 package import Logging
 package import TrustStores

@@ -3,6 +3,7 @@
 
 import Formats
 import Foundation
+import HTTPService
 import TrustTokens
 import Vocabulary
 

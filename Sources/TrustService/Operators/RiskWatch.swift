@@ -3,6 +3,7 @@
 
 import Formats
 import Foundation
+import HTTPService
 import Logging
 import Synchronization
 import TrustStores

@@ -3,6 +3,7 @@
 
 import AppAttest
 import Foundation
+import HTTPService
 import TrustStores
 import Vocabulary
 

@@ -3,6 +3,7 @@
 
 import AppAttest
 import Formats
+import HTTPService
 import TrustStores
 import Vocabulary
 

@@ -4,6 +4,7 @@
 import AppAttest
 import Formats
 import Foundation
+import HTTPService
 import TrustStores
 import Vocabulary
 
@@ -12,6 +13,7 @@ struct ModeAnswers: Sendable {
     let store: any TrustStore
     let known: KnownKeys
     let signals: SignalBook
+    let activity: ActivityHistory
     let observer: RequestObserver
     let uptime: @Sendable () -> Double
     /// Bounds how many refusals of one key are written to its history.
@@ -47,7 +49,7 @@ struct ModeAnswers: Sendable {
             refusal = ProofRefusal(malformed)
         }
         let code = refusal.problem.code
-        observer.activity.note(.refusal, app: app.settings.id, at: call.now)
+        activity.note(.refusal, app: app.settings.id, at: call.now)
         await signals.count(app.settings.id, kind: "refused", code: code.description, at: call.now)
         await remember(refusal.problem, app, keyId, call)
         throw refusal

@@ -3,6 +3,7 @@
 
 import AppAttest
 import Foundation
+import HTTPService
 import TrustStores
 import Vocabulary
 
@@ -67,7 +68,7 @@ extension ProofIntake {
         case .inserted(let key):
             if key.simulated { app.vouchers.keep(true, for: key.id) }
             observer.count("attestations.accepted")
-            observer.accepted(.attestation, by: key, at: call.now)
+            activity.accepted(.attestation, by: key, at: call.now, observer)
             await signals.count(app.settings.id, kind: "attested", at: call.now)
             await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)
             return RegisteredKey(key: key, isNew: true)

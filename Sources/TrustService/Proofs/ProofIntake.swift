@@ -3,6 +3,7 @@
 
 import AppAttest
 import Foundation
+import HTTPService
 import TrustStores
 import Vocabulary
 
@@ -15,6 +16,7 @@ struct ProofIntake: Sendable {
     let risk: RiskWatch
     let receiptPlan: ReceiptPlan
     let signals: SignalBook
+    let activity: ActivityHistory
     let newKeys: NewKeyLimits
     let observer: RequestObserver
 
@@ -98,7 +100,7 @@ struct ProofIntake: Sendable {
         case .changed: return false
         case .advanced(let previous):
             observer.count("assertions.accepted")
-            observer.accepted(.assertion, by: judged.key, at: call.now)
+            activity.accepted(.assertion, by: judged.key, at: call.now, observer)
             if judged.advance.counter <= previous { observer.count("assertions.late") }
             return true
         }

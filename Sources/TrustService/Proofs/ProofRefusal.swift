@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+package import HTTPService
 package import Vocabulary
 
 /// Why a proof is not accepted: its object, its challenge or its key.

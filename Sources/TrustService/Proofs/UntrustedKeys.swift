@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import HTTPService
 import Logging
 import TrustStores
 import Vocabulary

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import HTTPService
 import Vocabulary
 
 /// One configured app with its verifiers. By reference, as every request hands it around.

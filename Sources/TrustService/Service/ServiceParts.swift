@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
+import HTTPService
 import Logging
 import TrustStores
 import Vocabulary
@@ -23,6 +24,7 @@ package struct ServiceParts: Sendable {
     let trusted: TrustedKeys
     let known: KnownKeys
     let risk: RiskWatch
+    let activity = ActivityHistory()
     let modes: ModeAnswers
     let receiptPlan: ReceiptPlan
     let proofs: ProofIntake
@@ -48,12 +50,14 @@ package struct ServiceParts: Sendable {
         trusted = TrustedKeys(apps: apps, store: store, observer: observer)
         known = KnownKeys(observer: observer)
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
-        modes = ModeAnswers(store: store, known: known, signals: signals, observer: observer, uptime: sources.uptime)
+        modes = ModeAnswers(
+            store: store, known: known, signals: signals, activity: activity, observer: observer, uptime: sources.uptime
+        )
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
         readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, known: known, risk: risk, receiptPlan: receiptPlan,
-            signals: signals,
+            signals: signals, activity: activity,
             newKeys: NewKeyLimits(settings: configuration.limits, trustedProxies: configuration.trustedProxies),
             observer: observer)
     }

@@ -3,9 +3,8 @@
 
 package import AppleServices
 import ConnectionAdmission
-import Hummingbird
+package import HTTPService
 public import Logging
-import NIOCore
 public import ServiceLifecycle
 public import TrustStores
 import Vocabulary
@@ -38,7 +37,7 @@ public struct TrustServer: Service {
     let table: RouteTable
     private let announce: @Sendable (String) -> Void
     private let connectionLimits: ConnectionLimits
-    private let load: LoadBook
+    private let inFlight: RequestsInFlight
 
     /// Builds the service over an open store.
     ///
@@ -64,7 +63,10 @@ public struct TrustServer: Service {
         let routes = parts.routes(parts.handlers + interfaces(parts))
         let hasConsole = configuration.internalListen != nil
         table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts, operators: routes).routes) : routes
-        load = LoadBook(table, parts.observer, uptime: sources.uptime, settings: connectionLimits.load)
+        inFlight = RequestsInFlight(
+            limit: configuration.limits.requestsInFlight,
+            operations: table.routes.filter(\.isLimitedByLoad).map(\.operation))
+        parts.observer.show(inFlight)
         parts.observer.declareWatchedCounters()
         parts.quotas.declareCounters()
         var connectionLimits = connectionLimits
@@ -108,13 +110,13 @@ public struct TrustServer: Service {
         if configuration.receipts.refresh, let apple = parts.live.current.apple {
             services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(parts, apple: apple))))
         }
-        let doors = ConnectionDoors(configuration, parts.observer, parts.log)
+        let caps = ConnectionCaps(configuration, parts.observer, parts.log)
         let bound = BoundListeners(announce: announce)
-        var outside = listener(configuration.listen, isInternal: false, addressLimits, doors.outside) {
+        var outside = listener(configuration.listen, isInternal: false, addressLimits, caps.outside) {
             bound.secondIsBound("listening on \($0)")
         }
         if let address = configuration.internalListen {
-            let inside = listener(address, isInternal: true, addressLimits, doors.inside) {
+            let inside = listener(address, isInternal: true, addressLimits, caps.inside) {
                 bound.firstIsBound("internal listening on \($0)")
             }
             services.append(.init(service: inside, failureTerminationBehavior: .gracefullyShutdownGroup))
@@ -140,21 +142,31 @@ public struct TrustServer: Service {
     }
 
     private func listener(
-        _ address: ListenAddress, isInternal: Bool, _ addressLimits: RequestLimits, _ admission: Admission,
+        _ address: ListenAddress, isInternal: Bool, _ addressLimits: RequestLimits, _ connections: Admission.Limits,
         announce: @escaping @Sendable (String) -> Void
     ) -> any Service {
+        let responder = responder(isInternal: isInternal, at: address, addressLimits)
+        let place = Listener.Place(
+            setting: isInternal ? "internalListen" : "listen", host: address.host, port: address.port)
+        return Listener(
+            place, limits: connectionLimits,
+            admission: parts.observer.admission(connections, to: isInternal ? "internal" : "public"),
+            observer: parts.observer, sources: parts.sources, log: parts.log,
+            announce: { announce(place.url(port: $0)) },
+            answer: responder.answer)
+    }
+
+    /// What answers the requests of a listener, or of a caller in this process.
+    func responder(
+        isInternal: Bool, at address: ListenAddress, _ addressLimits: RequestLimits
+    ) -> ServiceResponder {
         let configuration = parts.configuration
-        let correlationIds = CorrelationIds(random: parts.sources.random)
-        let responder = ServiceResponder(
+        return ServiceResponder(
             table: isInternal ? table : table.withoutConsole, isInternal: isInternal, isLoopback: address.isLoopback,
             browsers: BrowserGate(listener: address.host, names: configuration.hosts), live: parts.live,
             trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
-            addressLimits: addressLimits, hasInternalListener: configuration.internalListen != nil,
-            sources: parts.sources, observer: parts.observer, correlationIds: correlationIds, spans: tracing?.requests)
-        return Listener(
-            setting: isInternal ? "internalListen" : "listen", address: address, responder: responder,
-            limits: connectionLimits,
-            watcher: ConnectionWatcher(parts.observer, correlationIds, uptime: parts.sources.uptime),
-            gate: load.gate(correlationIds), admission: admission, log: parts.log, announce: announce)
+            addressLimits: addressLimits, inFlight: inFlight,
+            hasInternalListener: configuration.internalListen != nil, sources: parts.sources, observer: parts.observer,
+            correlationIds: CorrelationIds(random: parts.sources.random), spans: tracing?.requests)
     }
 }

@@ -5,6 +5,7 @@ import AppAttest
 import Crypto
 import Formats
 import Foundation
+import HTTPService
 package import TrustStores
 import TrustTokens
 import Vocabulary

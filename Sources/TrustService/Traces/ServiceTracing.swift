@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
+import HTTPService
 import Logging
-package import TraceExport
 import Tracing
 import TrustStores
 import Vocabulary
@@ -89,22 +89,5 @@ private struct AppleSpans: AppleTransport {
                 throw fault
             }
         }
-    }
-}
-
-extension RequestObserver {
-    /// Counts what became of spans, and says once a minute that some were lost.
-    package func note(_ tally: TraceExporter.Tally, at uptime: Double) {
-        if tally.sent > 0 { count("traces.exported", by: tally.sent) }
-        if tally.dropped > 0 { count("traces.dropped", [("reason", "queue")], by: tally.dropped) }
-        if tally.failed > 0 { count("traces.dropped", [("reason", "receiver")], by: tally.failed) }
-        guard tally.dropped + tally.failed > 0, perMinute.note("traces.dropped", at: uptime).passes else { return }
-        log.warning(
-            "Spans did not reach the trace receiver; this is logged at most once a minute.",
-            metadata: [
-                "queueFull": "\(tally.dropped)", "notTaken": "\(tally.failed)",
-                "reason": "\(tally.reason.terminalSafe(limit: 256))",
-            ]
-        )
     }
 }

@@ -6,10 +6,10 @@ import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
 import Foundation
+import HTTPService
 import Logging
 import ServiceLifecycle
 import TLSProbe
-import TraceExport
 import Tracing
 import TrustService
 import UnixSignals
@@ -94,7 +94,7 @@ struct ExporterCommand: AsyncParsableCommand {
             asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
             let (system, settings) = (system, asked)
             var configuration = CheckExporter.Configuration(
-                listen: listen,
+                listen: Listener.Place(setting: "--listen", host: listen.host, port: listen.port),
                 named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
                 session: { profile throws(MalformedInput) in
                     var settings = settings

@@ -6,6 +6,7 @@ import AppleSimulator
 import Crypto
 import Formats
 import Foundation
+import HTTPService
 import Logging
 import ServiceLifecycle
 import SimulatedFleet
@@ -84,9 +85,10 @@ package struct DemoService {
         page.line("  simulated Apple on \(appleURL), the trust service on \(address), its store on SQLite")
         page.line("")
 
-        let phones = LiveAppleTransport.unrestricted()
+        let phones = HTTPTransport(timeout: .seconds(60), connectionsPerHost: 64)
         let calls = FleetCalls(
-            transport: phones, service: address, operators: internalAddress, apple: appleURL, app: "shop",
+            send: { try await phones.send($0, $1, $2, body: $3) }, service: address, operators: internalAddress,
+            apple: appleURL, app: "shop",
             serverToken: DemoService.serverToken, adminToken: DemoService.adminToken, tally: FleetTally())
         let good = try await meet(calls, &page, progress)
         if let stay, let internalAddress {

@@ -6,6 +6,8 @@ import AppleServices
 import ArgumentParser
 import Formats
 import Foundation
+import HTTPService
+import HTTPTypes
 import Logging
 import TrustService
 import TrustStores
@@ -89,14 +91,14 @@ struct OperatorTarget: ParsableArguments {
         guard let url, let tokenFile else { throw CommandFault("--url: is missing.") }
         guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
         let token = try CommandIO.token(tokenFile, kind: "operator's token")
-        var headers = [
-            AppleRequest.Header("Accept", "application/json"), .init("Authorization", "Bearer \(token)"),
-        ]
-        if !body.isEmpty { headers.append(.init("Content-Type", "application/json")) }
-        let request = AppleRequest(
-            method: method, url: endpoint.url(path + (query.isEmpty ? "" : "?" + query)), headers: headers, body: body)
+        var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(token)"]
+        if !body.isEmpty { fields[.contentType] = "application/json" }
+        guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
+        let address = endpoint.url(path + (query.isEmpty ? "" : "?" + query))
         do {
-            let answer = try await LiveAppleTransport(reach: connection.reach()).send(request)
+            let answer = try await connection.transport(to: [url]).closing { transport in
+                try await transport.send(method, address, fields, body: body)
+            }
             return (answer.status, answer.body)
         } catch {
             throw CommandFault("\(url.terminalSafe): no answer (\("\(error)".terminalSafe(limit: 200))).")

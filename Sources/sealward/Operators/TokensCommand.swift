@@ -4,6 +4,7 @@
 import ArgumentParser
 import Formats
 import Foundation
+import HTTPService
 import TrustService
 import Vocabulary
 

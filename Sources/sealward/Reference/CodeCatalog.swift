@@ -9,6 +9,7 @@ import AppleServices
 import DeviceCheckBits
 import Formats
 import Foundation
+import HTTPService
 import TrustService
 import TrustStores
 import Vocabulary

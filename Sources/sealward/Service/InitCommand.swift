@@ -5,6 +5,7 @@ import AppAttest
 import ArgumentParser
 import Formats
 import Foundation
+import HTTPService
 import TrustService
 import Vocabulary
 

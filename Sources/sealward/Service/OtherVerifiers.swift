@@ -1,8 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppleServices
 import Foundation
+import HTTPService
+import HTTPTypes
 import Vocabulary
 
 /// A program that judges: it gets questions as lines and answers each with a line. One that ends, does not answer, or says anything else is
@@ -161,25 +162,24 @@ struct URLVerifier {
     private var hasAnswered = false
     private let url: String
     private let timeout: Duration
-    private let transport: LiveAppleTransport
+    private let transport: HTTPTransport
 
-    init(_ url: String, timeout: Duration, reach: LiveAppleTransport.Reach) {
+    init(_ url: String, timeout: Duration, transport: HTTPTransport) {
         self.url = url
         self.timeout = timeout
-        transport = .unrestricted(timeout: timeout, reach: reach)
+        self.transport = transport
     }
 
     /// - Throws: ``CommandFault`` where nothing answers the first question.
     mutating func judge(_ question: [UInt8]) async throws -> VerifierAnswer {
         let start = ContinuousClock.now
         do {
-            let request = AppleRequest(
-                method: "POST", url: url, headers: [.init("Content-Type", "application/json")], body: question)
-            let answer = try await transport.send(request)
+            let answer = try await transport.send(
+                .post, url, [.contentType: "application/json"], body: question, within: timeout)
             hasAnswered = true
             guard answer.status == 200 else { return VerifierAnswer(.crashed, "the status is \(answer.status)") }
             return VerifierAnswer(reading: answer.body)
-        } catch let fault as AppleTransportFault {
+        } catch let fault as HTTPTransport.Fault {
             if ContinuousClock.now - start >= timeout {
                 return VerifierAnswer(.tooSlow, "no answer within \(timeout.components.seconds) seconds")
             }
@@ -187,6 +187,4 @@ struct URLVerifier {
             return VerifierAnswer(.crashed, fault.reason)
         }
     }
-
-    func shutDown() async { await transport.shutDown() }
 }

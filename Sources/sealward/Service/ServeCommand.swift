@@ -4,6 +4,7 @@
 import AppleServices
 import ArgumentParser
 import Foundation
+import HTTPService
 import Logging
 import ServiceLifecycle
 import TrustService

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import AppleServices
 import ArgumentParser
 import Formats
 import Foundation
+import HTTPService
 import SimulatedFleet
 import Vocabulary
 
@@ -94,8 +94,10 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let tally = FleetTally()
+            let transport = try connection.transport(
+                to: [service, apple], timeout: .seconds(60), connectionsPerHost: 64)
             let calls = FleetCalls(
-                transport: LiveAppleTransport.unrestricted(reach: try connection.reach()),
+                send: { try await transport.send($0, $1, $2, body: $3) },
                 service: SimulateFleetCommand.trimmed(service), apple: SimulateFleetCommand.trimmed(apple), app: app,
                 serverToken: try serverTokenFile.map { try CommandIO.token($0, kind: "server token") },
                 adminToken: try adminTokenFile.map { try CommandIO.token($0, kind: "admin token") }, tally: tally)
@@ -112,14 +114,16 @@ struct SimulateFleetCommand: AsyncParsableCommand {
             plan.watch = .seconds(watch)
             var start = ContinuousClock.now
             do {
-                try await calls.waitForAnswers(upTo: .seconds(wait))
-                start = .now
-                let progress = ProgressLine(of: plan.devices, quiet: shared.quiet)
-                defer { progress?.clear() }
-                try await Fleet(plan: plan, calls: calls).run { progress?.advance() }
+                try await transport.closing { _ in
+                    try await calls.waitForAnswers(upTo: .seconds(wait))
+                    start = .now
+                    let progress = ProgressLine(of: plan.devices, quiet: shared.quiet)
+                    defer { progress?.clear() }
+                    try await Fleet(plan: plan, calls: calls).run { progress?.advance() }
+                }
             } catch let fault as FleetFault {
                 throw CommandFault("\(fault.description).")
-            } catch let fault as AppleTransportFault {
+            } catch let fault as HTTPTransport.Fault {
                 throw CommandFault("\(fault.reason).")
             }
             let elapsed = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000

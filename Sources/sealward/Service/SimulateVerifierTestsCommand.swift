@@ -5,6 +5,7 @@ import ArgumentParser
 import DeviceSimulator
 import Formats
 import Foundation
+import HTTPService
 import Vocabulary
 
 struct SimulateVerifierTestsCommand: AsyncParsableCommand {
@@ -80,12 +81,14 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
                     progress?.advance()
                 }
             } else if let url {
-                var verifier = URLVerifier(url, timeout: .seconds(timeout), reach: try connection.reach())
-                for item in cases {
-                    report.add(item, try await verifier.judge(VerifierQuestion.line(item)))
-                    progress?.advance()
+                let limit = Duration.seconds(timeout)
+                try await connection.transport(to: [url], timeout: limit).closing { transport in
+                    var verifier = URLVerifier(url, timeout: limit, transport: transport)
+                    for item in cases {
+                        report.add(item, try await verifier.judge(VerifierQuestion.line(item)))
+                        progress?.advance()
+                    }
                 }
-                await verifier.shutDown()
             }
             let text = format == .json ? report.json.rendered() + "\n" : report.text.fitted
             try CommandIO.write(text, to: shared.output)

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import HTTPService
 import Synchronization
-import TraceExport
 import Tracing
 import Vocabulary
 

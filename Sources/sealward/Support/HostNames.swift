@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import ConnectionAdmission
+import HTTPService
 import Vocabulary
 
 /// The names that a server of a command answers to.

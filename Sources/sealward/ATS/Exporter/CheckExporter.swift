@@ -3,16 +3,14 @@
 
 package import ATSDiagnostics
 package import AppTransportSecurity
+import ConnectionAdmission
 import Foundation
-import HTTPTypes
-import Hummingbird
+package import HTTPService
 package import Logging
-import NIOCore
 import ServiceLifecycle
 import Synchronization
 import TLSModel
 package import TLSProbe
-package import TrustService
 package import Vocabulary
 
 /// Judges servers for Prometheus, like its blackbox exporter: a scrape of `/probe?target=URL` is one check.
@@ -22,8 +20,8 @@ package import Vocabulary
 package struct CheckExporter: Service {
     /// What an exporter needs to know.
     package struct Configuration: Sendable {
-        /// Where it listens; port 0 picks a free port.
-        package var listen: ListenAddress
+        /// Where it listens, and the option that says so; port 0 picks a free port.
+        package var listen: Listener.Place
         /// The targets that may be asked for; empty allows every one.
         package var allowed: [AllowedTarget] = []
         /// The names that it answers to, without ports, besides loopback names, addresses and the name in ``listen``.
@@ -45,7 +43,7 @@ package struct CheckExporter: Service {
         ///   - named: the system of an id, or why there is none.
         ///   - session: what judges for a system.
         package init(
-            listen: ListenAddress, named: @escaping @Sendable (String) throws(MalformedInput) -> OSProfile,
+            listen: Listener.Place, named: @escaping @Sendable (String) throws(MalformedInput) -> OSProfile,
             session: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
         ) {
             self.listen = listen
@@ -79,13 +77,14 @@ package struct CheckExporter: Service {
     package func run() async throws {
         let observer = RequestObserver(registry: registry, log: log)
         let announce = announce
+        let responder = ExporterResponder(
+            configuration: configuration, registry: registry, observer: observer,
+            checks: SharedChecks(limit: configuration.concurrency, observer: observer),
+            sessions: MinuteSessions(configuration.session), log: log)
+        let place = configuration.listen
         let listener = Listener(
-            setting: "--listen", address: configuration.listen,
-            responder: ExporterResponder(
-                configuration: configuration, registry: registry, observer: observer,
-                checks: SharedChecks(limit: configuration.concurrency, observer: observer),
-                sessions: MinuteSessions(configuration.session), log: log), observer: observer, log: log,
-            announce: { announce("listening on \($0)") })
+            place, admission: observer.admission(DescriptorLimit.current().limits(), to: "public"), observer: observer,
+            log: log, announce: { announce("listening on \(place.url(port: $0))") }, answer: responder.answer)
         try await listener.run()
     }
 }

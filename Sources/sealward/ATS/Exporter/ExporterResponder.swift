@@ -3,19 +3,16 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import ConnectionAdmission
 import Foundation
+import HTTPService
 import HTTPTypes
-import Hummingbird
 import Logging
-import NIOCore
 import TLSModel
 import TLSProbe
-import TrustService
 import Vocabulary
 
 /// The pages of an exporter.
-struct ExporterResponder: HTTPResponder {
+struct ExporterResponder: Sendable {
     let configuration: CheckExporter.Configuration
     let registry: PrometheusRegistry
     let observer: RequestObserver
@@ -55,39 +52,40 @@ struct ExporterResponder: HTTPResponder {
         for reason in Refusal.allCases { count(reason, by: 0) }
     }
 
-    func respond(to request: Request, context: ServiceRequestContext) async throws -> Response {
+    func answer(_ request: IncomingRequest) async -> Answer {
         switch browsers.judge(request.head) {
         case .admitted: break
         case .otherHost:
             return refuse(
-                .host, .misdirectedRequest, "The exporter does not answer to the name in Host; --host NAME adds it.")
+                .host, 421, "The exporter does not answer to the name in Host; --host NAME adds it.")
         case .otherOrigin:
-            return refuse(.origin, .forbidden, "A web page of another site may not ask this; use a program.")
+            return refuse(.origin, 403, "A web page of another site may not ask this; use a program.")
         }
-        guard request.method == .get || request.method == .head else {
+        let (path, query) = request.target
+        guard request.head.method == .get || request.head.method == .head else {
             return ExporterResponder.text(
-                .methodNotAllowed, "Only GET and HEAD are supported here.", [.allow: "GET, HEAD"])
+                405, "Only GET and HEAD are supported here.", [(.allow, "GET, HEAD")])
         }
-        switch request.uri.path {
-        case "/probe": return await probe(request, from: CallerAddress.bucket(of: context.peer))
+        switch path {
+        case "/probe": return await probe(request.head, query, from: CallerAddress.bucket(of: request.peer))
         case "/metrics": return ExporterResponder.metrics(registry.render())
         case "/":
-            return ExporterResponder.text(.ok, "/probe?target=URL[&os=ID] checks a server; /metrics counts the checks.")
-        default: return ExporterResponder.text(.notFound, "The pages are /probe?target=URL[&os=ID] and /metrics.")
+            return ExporterResponder.text(200, "/probe?target=URL[&os=ID] checks a server; /metrics counts the checks.")
+        default: return ExporterResponder.text(404, "The pages are /probe?target=URL[&os=ID] and /metrics.")
         }
     }
 
-    private func probe(_ request: Request, from client: String) async -> Response {
+    private func probe(_ request: HTTPRequest, _ query: String, from client: String) async -> Answer {
         let start = ContinuousClock.now
         let target: CheckTarget
         let profile: OSProfile
         do throws(MalformedInput) {
-            (target, profile) = try asked(request.uri.query ?? "")
+            (target, profile) = try asked(query)
         } catch {
-            return refuse(.malformed, .badRequest, "\(error.reason.terminalSafe).")
+            return refuse(.malformed, 400, "\(error.reason.terminalSafe).")
         }
         guard configuration.allowed.isEmpty || configuration.allowed.contains(where: { $0.allows(target) }) else {
-            return refuse(.notAllowed, .forbidden, "This target is not allowed by --allow.")
+            return refuse(.notAllowed, 403, "This target is not allowed by --allow.")
         }
         // Nothing that a check finds is in the head of an answer.
         if request.method == .head { return ExporterResponder.metrics("") }
@@ -102,10 +100,10 @@ struct ExporterResponder: HTTPResponder {
         // A name may be at such an address too; then its check connects nowhere, and says so.
         guard IPAddress(address) == nil || scope.allows(address: address) else {
             return refuse(
-                .notAllowed, .forbidden,
+                .notAllowed, 403,
                 "This target is in a private network or on this machine; start the exporter with --allow for it.")
         }
-        let limit = ExporterResponder.limit(of: request.headers, atMost: configuration.timeout)
+        let limit = ExporterResponder.limit(of: request.headerFields, atMost: configuration.timeout)
         let server = "\(target.url.host) \(target.url.effectivePort)"
         let load = configuration.loadsHTTP ? target.url.text : "\(target.url.isSecure) \(server)"
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(load)")
@@ -119,14 +117,14 @@ struct ExporterResponder: HTTPResponder {
         case .late: report = await TargetDeadline.within(.zero) { await session.check(target) }
         case .busy:
             return refuse(
-                .busy, .serviceUnavailable,
+                .busy, 503,
                 "\(configuration.concurrency) checks are running; raise --concurrency or scrape less often.",
-                [.retryAfter: "1"])
+                [(.retryAfter, "1")])
         case .shareTaken:
             return refuse(
-                .share, .serviceUnavailable,
+                .share, 503,
                 "One client, or one server, gets half of the \(configuration.concurrency) checks at once, and one client for one server "
-                    + "a quarter; raise --concurrency or scrape less often.", [.retryAfter: "1"])
+                    + "a quarter; raise --concurrency or scrape less often.", [(.retryAfter, "1")])
         }
         let summary = TargetSummary(report)
         observer.count("exporter.checks", [("verdict", summary.verdict.rawValue.lowercased())])
@@ -157,8 +155,8 @@ struct ExporterResponder: HTTPResponder {
     }
 
     private func refuse(
-        _ reason: Refusal, _ status: HTTPResponse.Status, _ sentence: String, _ headers: HTTPFields = [:]
-    ) -> Response {
+        _ reason: Refusal, _ status: Int, _ sentence: String, _ headers: [(name: HTTPField.Name, value: String)] = []
+    ) -> Answer {
         count(reason, by: 1)
         return ExporterResponder.text(status, sentence, headers)
     }
@@ -168,31 +166,30 @@ struct ExporterResponder: HTTPResponder {
     }
 
     /// Whoever scrapes learns no path; the log names the file.
-    private func withoutRoots(_ fault: MalformedInput) -> Response {
+    private func withoutRoots(_ fault: MalformedInput) -> Answer {
         if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()).passes {
             log.error(
                 "Roots cannot be read, so no check is made; this is logged at most once a minute.",
                 metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"])
         }
-        return refuse(.roots, .serviceUnavailable, "The exporter cannot read its roots; its log names the file.")
+        return refuse(.roots, 503, "The exporter cannot read its roots; its log names the file.")
     }
 
-    private static func metrics(_ text: String) -> Response {
-        answer(.ok, text, type: "text/plain; version=0.0.4; charset=utf-8", [:])
+    private static func metrics(_ text: String) -> Answer {
+        answer(200, text, type: "text/plain; version=0.0.4; charset=utf-8", [])
     }
 
-    private static func text(_ status: HTTPResponse.Status, _ sentence: String, _ headers: HTTPFields = [:]) -> Response
-    {
+    private static func text(
+        _ status: Int, _ sentence: String, _ headers: [(name: HTTPField.Name, value: String)] = []
+    ) -> Answer {
         answer(status, sentence + "\n", type: "text/plain; charset=utf-8", headers)
     }
 
     private static func answer(
-        _ status: HTTPResponse.Status, _ text: String, type: String, _ more: HTTPFields
-    ) -> Response {
-        var headers = more
-        headers[.contentType] = type
-        headers[.cacheControl] = "no-store"
-        headers[.xContentTypeOptions] = "nosniff"
-        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+        _ status: Int, _ text: String, type: String, _ more: [(name: HTTPField.Name, value: String)]
+    ) -> Answer {
+        Answer(
+            status: status, contentType: type, body: Array(text.utf8),
+            headers: more + [(.xContentTypeOptions, "nosniff")])
     }
 }

@@ -4,7 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import CoreMetrics
-import TrustService
+import HTTPService
 import Vocabulary
 
 /// One report as a page of metrics. Names that blackbox_exporter has too mean the same here.

@@ -26,7 +26,7 @@ package struct StrictQuery: Equatable {
     /// - Throws: ``Problem`` `request.malformed`.
     package init(_ query: String, known: Set<UTF8Key>, blank: Blank = .refused) throws(Problem) {
         guard query.utf8.count <= StrictQuery.limit else {
-            throw Problem(.requestMalformed, evidence: "the query is longer than \(StrictQuery.limit) bytes")
+            throw Problem.malformed("the query is longer than \(StrictQuery.limit) bytes")
         }
         var values: [UTF8Key: String] = [:]
         if !query.utf8.isEmpty {
@@ -34,13 +34,13 @@ package struct StrictQuery: Equatable {
                 guard let sign = pair.firstIndex(of: UInt8(ascii: "=")),
                     let name = PercentEncoding.decode(pair[..<sign], plusIsSpace: true).map({ UTF8Key($0) }),
                     let value = PercentEncoding.decode(pair[pair.index(after: sign)...], plusIsSpace: true)
-                else { throw Problem(.requestMalformed, evidence: "a query parameter cannot be decoded") }
+                else { throw Problem.malformed("a query parameter cannot be decoded") }
                 guard known.contains(name) else {
-                    throw Problem(.requestMalformed, evidence: "the query has an unknown parameter")
+                    throw Problem.malformed("the query has an unknown parameter")
                 }
                 if blank == .absent, value.utf8.isEmpty { continue }
                 guard !value.utf8.isEmpty, values.updateValue(value, forKey: name) == nil else {
-                    throw Problem(.requestMalformed, evidence: "a query parameter is empty or given twice")
+                    throw Problem.malformed("a query parameter is empty or given twice")
                 }
             }
         }
@@ -50,10 +50,10 @@ package struct StrictQuery: Equatable {
     package subscript(name: UTF8Key) -> String? { values[name] }
 
     /// A whole number in a range; the default if it is absent.
-    func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
+    package func number(_ name: UTF8Key, _ range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
         guard let text = values[name] else { return standard }
         guard let number = text.decimalNumber(digits: 10), range ~= number else {
-            throw Problem(.requestMalformed, evidence: "a number in the query is out of range")
+            throw Problem.malformed("a number in the query is out of range")
         }
         return number
     }

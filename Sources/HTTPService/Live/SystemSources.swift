@@ -40,8 +40,8 @@ package struct SystemSources: Sendable {
                 }
                 return bytes
             },
-            uptime: { (ContinuousClock.now - start).inSeconds },
-            clockStep: { Date().timeIntervalSince(begin) - (ContinuousClock.now - start).inSeconds }
+            uptime: { (ContinuousClock.now - start) / .seconds(1) },
+            clockStep: { Date().timeIntervalSince(begin) - (ContinuousClock.now - start) / .seconds(1) }
         )
     }()
 }

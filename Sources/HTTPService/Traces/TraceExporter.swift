@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSClient
 import HTTPTypes
+import Logging
 import ServiceLifecycle
 import Vocabulary
 
@@ -47,27 +47,27 @@ package struct TraceExporter: Service {
     /// Makes the spans that are sent.
     package let tracer: SpanTracer
     private let configuration: Configuration
-    private let request: HTTPRequest
+    private let fields: HTTPFields
     private let observe: @Sendable (Tally) -> Void
 
     /// - Parameter observe: is told what became of spans; not called if there were none.
     package init(_ configuration: Configuration, observe: @escaping @Sendable (Tally) -> Void) {
         self.configuration = configuration
         self.observe = observe
-        request = configuration.receiver.request(configuration.headers)
+        fields = configuration.receiver.fields(configuration.headers)
         tracer = SpanTracer(queue: SpanQueue(limit: configuration.queueLimit), share: configuration.share)
     }
 
     /// Sends until it is stopped or cancelled, then what is left. A batch that is under way then has its time.
     package func run() async {
-        let client = configuration.receiver.client()
+        let client = HTTPTransport(timeout: configuration.timeout, connectionsPerHost: 1)
         var isMore = false
         while await pause(isMore ? .zero : configuration.interval) {
             isMore = await Task { await sendBatch(client, within: configuration.timeout) }.value
         }
         let end = ContinuousClock.now + configuration.flushTimeout
         await Task { while await sendBatch(client, within: min(configuration.timeout, end - .now)) {} }.value
-        await client.shutDown(grace: .zero)
+        await client.shutDown()
     }
 
     /// Waits; false if it was stopped instead.
@@ -92,7 +92,7 @@ package struct TraceExporter: Service {
     }
 
     /// - Returns: whether more may wait.
-    private func sendBatch(_ client: ATSClient, within limit: Duration) async -> Bool {
+    private func sendBatch(_ client: HTTPTransport, within limit: Duration) async -> Bool {
         let (spans, dropped) = tracer.queue.take(atMost: configuration.batchLimit)
         guard !spans.isEmpty || dropped > 0 else { return false }
         let reason = limit > .zero ? await post(spans, client, within: limit) : "No time was left to send them."
@@ -104,20 +104,32 @@ package struct TraceExporter: Service {
     }
 
     /// - Returns: why the receiver does not have the spans; nil if it does.
-    private func post(_ spans: [FinishedSpan], _ client: ATSClient, within limit: Duration) async -> String? {
+    private func post(_ spans: [FinishedSpan], _ client: HTTPTransport, within limit: Duration) async -> String? {
         guard !spans.isEmpty else { return nil }
         do {
             let body = TraceDocument.encode(spans, service: "sealward")
-            let answer = try await client.execute(request, body: .bytes(body), timeout: limit)
-            _ = try? await answer.body.collect(upTo: TraceExporter.answerLimit)
-            return answer.status.kind == .successful ? nil : "The receiver answered \(answer.status.code)."
-        } catch let error as ATSLoadError {
-            return error.causes.first?.message ?? "No answer came."
+            let answer = try await client.send(
+                .post, configuration.receiver.url, fields, body: body, within: limit)
+            return (200...299).contains(answer.status) ? nil : "The receiver answered \(answer.status)."
         } catch {
-            return "No answer came."
+            return "The receiver: \(error)."
         }
     }
+}
 
-    /// Bytes of an answer: it says which spans were refused, which nobody here can change.
-    private static let answerLimit = 65_536
+extension RequestObserver {
+    /// Counts what became of spans, and says once a minute that some were lost.
+    package func note(_ tally: TraceExporter.Tally, at uptime: Double) {
+        if tally.sent > 0 { count("traces.exported", by: tally.sent) }
+        if tally.dropped > 0 { count("traces.dropped", [("reason", "queue")], by: tally.dropped) }
+        if tally.failed > 0 { count("traces.dropped", [("reason", "receiver")], by: tally.failed) }
+        guard tally.dropped + tally.failed > 0, perMinute.note("traces.dropped", at: uptime).passes else { return }
+        log.warning(
+            "Spans did not reach the trace receiver; this is logged at most once a minute.",
+            metadata: [
+                "queueFull": "\(tally.dropped)", "notTaken": "\(tally.failed)",
+                "reason": "\(tally.reason.terminalSafe(limit: 256))",
+            ]
+        )
+    }
 }

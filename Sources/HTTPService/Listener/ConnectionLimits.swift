@@ -9,15 +9,13 @@ import Vocabulary
 package struct ConnectionLimits: Sendable {
     /// From the connection to its first complete head.
     package var first = TimeAmount.seconds(10)
-    /// From the first byte of a later head to its last.
-    package var head = TimeAmount.seconds(10)
     /// From the head of a request to its end.
     package var request = TimeAmount.seconds(10)
-    /// From the end of a request to its answer. Handlers have shorter deadlines of their own; this one is for those that lost it.
+    /// From the end of a request to its answer. Handlers have shorter deadlines; this one is for those that lost it.
     package var answer = TimeAmount.seconds(60)
-    /// From an answer, or from the last one that the client took, until the system has taken it.
+    /// From the begin of an answer until the system has taken all of it.
     package var unread = TimeAmount.seconds(10)
-    /// From the last answer to the first byte of the next head.
+    /// From an answer to the complete next head.
     package var idle = TimeAmount.seconds(75)
     /// From the last answer to the client's end; what comes meanwhile is dropped.
     package var linger = TimeAmount.seconds(2)
@@ -25,19 +23,13 @@ package struct ConnectionLimits: Sendable {
     package var total = TimeAmount.hours(1)
     /// The most requests of one connection; the last is answered with `Connection: close`.
     package var requests = 10_000
-    /// The most requests that may wait for answers on one connection; those behind them are not read.
-    package var pipelined = 128
-    /// The most bytes of one request with its framing: chunk sizes and their extensions, trailers, and bodies that were refused.
-    package var requestBytes = 1 << 20
     /// Bodies that claim more get no `100 Continue`.
     package var bodyBytes = 1 << 16
-    /// How many requests of all connections may be in flight.
-    package var load = LoadSettings()
 
     package init() {}
 }
 
-/// Is told what happens on connections, for metrics and the log.
+/// Receives what happens on connections, for metrics and the log.
 struct ConnectionWatcher: Sendable {
     /// A connection was closed because a deadline passed or because its request could not be read: the phase, or `unreadable`.
     let ended: @Sendable (String) -> Void

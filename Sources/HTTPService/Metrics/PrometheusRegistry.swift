@@ -73,7 +73,7 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     }
 
     /// What stands between the braces of a series.
-    static func labels(_ dimensions: [(String, String)]) -> String {
+    package static func labels(_ dimensions: [(String, String)]) -> String {
         dimensions.map { "\($0.0)=\"\(escape($0.1))\"" }.joined(separator: ",")
     }
 

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
-import FoundationEssentials
 package import Logging
 import Synchronization
-import TrustStores
 import Vocabulary
 
 /// Counts every answer and logs refusals: fixed sentences, codes, and evidence that ``Problem`` made safe.
@@ -13,14 +11,12 @@ import Vocabulary
 /// Refusals of one code are logged ``linesPerSecond`` times in a second; what is beyond that is counted, and summed up in one line.
 package final class RequestObserver: Sendable {
     package let registry: PrometheusRegistry
-    /// What was judged in the last 24 hours, for the console.
-    let activity = ActivityHistory()
-    let log: Logger
+    package let log: Logger
     private let sampler = LineSampler(linesPerSecond)
     /// For lines that one in a minute is enough of.
-    let perMinute = LineSampler(1, every: 60)
+    package let perMinute = LineSampler(1, every: 60)
     /// For lines that one in an hour is enough of.
-    let perHour = LineSampler(1, every: 3600)
+    package let perHour = LineSampler(1, every: 3600)
     private let known = Mutex(Known())
     private let gauges = Mutex<[@Sendable () -> Void]>([])
 
@@ -55,7 +51,7 @@ package final class RequestObserver: Sendable {
     /// - Parameters:
     ///   - seconds: how long the answer took; nil if it was refused before anybody looked at it.
     ///   - uptime: seconds of a clock that never goes back.
-    func finished(
+    package func finished(
         operation: String, answer: Answer, seconds: Double?, at uptime: Double, correlationId: String, evidence: String
     ) {
         let (counter, timer) = series(Name(operation: operation, status: answer.status, code: answer.code))
@@ -77,8 +73,26 @@ package final class RequestObserver: Sendable {
         )
     }
 
+    /// Says once a minute that requests of an operation are refused because too many are in flight.
+    package func noteOverload(_ operation: String, at uptime: Double) {
+        guard perMinute.note("limit.load \(operation)", at: uptime).passes else { return }
+        log.warning(
+            "More requests come than the node can handle; what is too much is refused.",
+            metadata: ["operation": "\(operation)"])
+    }
+
+    /// Shows how many requests are in flight, and how many may be.
+    package func show(_ inFlight: RequestsInFlight) {
+        beforeScrape {
+            for (operation, count) in inFlight.all {
+                self.set("http.load.inflight", Double(count), [("operation", operation)])
+                self.set("http.load.limit", Double(inFlight.limit), [("operation", operation)])
+            }
+        }
+    }
+
     /// Writes what was suppressed in the seconds that are over; with nil in the current one too, at the end.
-    func writeSuppressed(before uptime: Double?) {
+    package func writeSuppressed(before uptime: Double?) {
         for sum in sampler.sums(before: uptime) { write(sum) }
     }
 
@@ -125,10 +139,10 @@ package final class RequestObserver: Sendable {
     }
 
     /// Remembers what sets gauges whose values are only asked for when somebody reads the metrics.
-    func beforeScrape(_ work: @escaping @Sendable () -> Void) { gauges.withLock { $0.append(work) } }
+    package func beforeScrape(_ work: @escaping @Sendable () -> Void) { gauges.withLock { $0.append(work) } }
 
     /// All metrics as text, as they are now.
-    func scrape() -> String {
+    package func scrape() -> String {
         for work in gauges.withLock({ $0 }) { work() }
         return registry.render()
     }
@@ -136,17 +150,5 @@ package final class RequestObserver: Sendable {
     /// Sets a value that goes up and down.
     package func set(_ label: String, _ value: Double, _ dimensions: [(String, String)] = []) {
         Meter(label: "sealward.\(label)", dimensions: dimensions, factory: registry).set(value)
-    }
-
-    /// Counts an accepted proof of a key of an app, with the versions behind it.
-    func accepted(_ kind: ActivityHistory.Kind, by key: StoredKey, at now: Date) {
-        activity.note(kind, app: key.app, at: now)
-        guard !activity.note(system: key.osVersion, bundle: key.bundleVersion, app: key.app, at: now) else { return }
-        count("activity.versions.folded")
-        if perHour.note("activity.versions.folded", at: now.timeIntervalSince1970).passes {
-            log.notice(
-                "More versions were seen in an hour than the console lists; the others are counted together.",
-                metadata: ["app": "\(key.app.terminalSafe(limit: 64))", "limit": "\(ActivityHistory.versionLimit)"])
-        }
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Formats
-import Foundation
+package import Foundation
 package import Vocabulary
 
 /// A refusal or a fault as the caller sees it: a code, a short title, and what to do next (RFC 9457).
@@ -16,6 +16,48 @@ package struct Problem: Error, Sendable, Equatable {
         case newChallenge = "new-challenge"
         case newKey = "new-key"
         case after
+    }
+
+    /// What someone has to do.
+    package struct Remedy: Sendable {
+        package let actor: CodeExplanation.Actor
+        package let action: String
+
+        package init(_ actor: CodeExplanation.Actor, _ action: String) {
+            self.actor = actor
+            self.action = action
+        }
+    }
+
+    /// Status, title and advice of a code.
+    package struct Entry: Sendable {
+        package let status: Int
+        package let title: String
+        package let retry: Retry?
+        /// Who has to do something, and what, if `retry` does not say it already.
+        package let remedy: Remedy?
+
+        package init(status: Int, title: String, retry: Retry?, _ remedy: Remedy? = nil) {
+            self.status = status
+            self.title = title
+            self.retry = retry
+            self.remedy = remedy
+        }
+
+        /// The same for `docs/errors.md` and `sealward explain`.
+        package func explanation(of code: Code) -> CodeExplanation {
+            let usual: Remedy =
+                switch retry {
+                case .newChallenge: .init(.app, "ask for a new challenge and send a new proof, a few times at most")
+                case .newKey: .init(.app, "make a new key, once, and attest it")
+                case .sameChallenge: .init(.app, "send a new proof for the same challenge")
+                case .after: .init(.app, "wait as long as Retry-After says, then send the same again")
+                case .never, nil: .init(.developer, "do not send it again unchanged")
+                }
+            let remedy = remedy ?? usual
+            let meaning = title.hasSuffix(".") ? String(title.dropLast()) : title
+            return CodeExplanation(code, meaning, remedy.actor, remedy.action)
+        }
     }
 
     package let code: Code
@@ -35,6 +77,10 @@ package struct Problem: Error, Sendable, Equatable {
         package let member: String
         package let form: String
         package let wanted: String
+
+        package init(member: String, form: String, wanted: String) {
+            (self.member, self.form, self.wanted) = (member, form, wanted)
+        }
     }
 
     /// The most bytes of evidence: a line of the log stays below a kilobyte.
@@ -42,8 +88,7 @@ package struct Problem: Error, Sendable, Equatable {
     /// What a caller is told to wait, seconds, if the fault itself does not say.
     package static let usualWait = 5
 
-    package init(_ code: Code, retryAfterSeconds: Int? = nil, evidence: String = "") {
-        let entry = ProblemTable.entry(for: code)
+    package init(_ code: Code, as entry: Entry, retryAfterSeconds: Int? = nil, evidence: String = "") {
         self.code = code
         self.status = entry.status
         self.title = entry.title
@@ -56,12 +101,12 @@ package struct Problem: Error, Sendable, Equatable {
     }
 
     /// The whole seconds until an instant, at least one: for `Retry-After`.
-    static func seconds(until instant: Date, from now: Date) -> Int {
+    package static func seconds(until instant: Date, from now: Date) -> Int {
         Int(min(max(1, instant.timeIntervalSince(now).rounded(.up)), 1e9))
     }
 
     /// Whether it is about the caller's token, and neither a fault of ours nor a mistake in what a gateway asks.
-    var refusesCaller: Bool { (400..<500).contains(status) && code != .requestMalformed }
+    package var refusesCaller: Bool { (400..<500).contains(status) && code != .requestMalformed }
 
     package static func == (left: Problem, right: Problem) -> Bool { left.code == right.code }
 

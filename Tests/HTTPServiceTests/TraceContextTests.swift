@@ -4,7 +4,7 @@
 import Testing
 import Tracing
 
-@testable import TraceExport
+@testable import HTTPService
 
 /// `traceparent` and `tracestate` of anybody.
 @Suite struct TraceContextTests {

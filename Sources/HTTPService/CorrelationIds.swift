@@ -4,9 +4,11 @@
 import Vocabulary
 
 /// Names of requests: random, so that nobody can count from them the requests of others.
-struct CorrelationIds: Sendable {
+package struct CorrelationIds: Sendable {
     /// Random bytes; nine of them make twelve characters, and two equal names among a million are less likely than one in a billion.
-    let random: @Sendable (Int) -> [UInt8]
+    package let random: @Sendable (Int) -> [UInt8]
 
-    func next() -> String { Base64.encodeURL(random(9)) }
+    package init(random: @escaping @Sendable (Int) -> [UInt8]) { self.random = random }
+
+    package func next() -> String { Base64.encodeURL(random(9)) }
 }

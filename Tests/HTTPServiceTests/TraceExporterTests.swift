@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import Tracing
 
-@testable import TraceExport
+@testable import HTTPService
 
 /// Spans on their way to a receiver that takes them, or does not.
 @Suite(.timeLimit(.minutes(1))) struct TraceExporterTests {

@@ -1,32 +1,32 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ServiceLifecycle
+package import ServiceLifecycle
 import Synchronization
 
 /// Two listeners of which the second starts once the first has its address: nothing is announced before both are bound, and one that cannot
 /// listen finds no other that has already accepted connections.
-final class BoundListeners: Sendable {
+package final class BoundListeners: Sendable {
     private let announce: @Sendable (String) -> Void
     private let first = Mutex<String?>(nil)
     private let (bound, signal) = AsyncStream<Void>.makeStream()
 
     /// - Parameter announce: is given the lines of both once the second is bound.
-    init(announce: @escaping @Sendable (String) -> Void) { self.announce = announce }
+    package init(announce: @escaping @Sendable (String) -> Void) { self.announce = announce }
 
     /// The first listener is bound; its line is kept.
-    func firstIsBound(_ line: String) {
+    package func firstIsBound(_ line: String) {
         first.withLock { $0 = line }
         signal.finish()
     }
 
-    func secondIsBound(_ line: String) {
+    package func secondIsBound(_ line: String) {
         if let first = first.withLock({ $0 }) { announce(first) }
         announce(line)
     }
 
     /// The second listener, as a service that waits for the first.
-    func second(_ listener: any Service) -> any Service { Second(listeners: self, listener: listener) }
+    package func second(_ listener: any Service) -> any Service { Second(listeners: self, listener: listener) }
 
     private struct Second: Service {
         let listeners: BoundListeners

@@ -32,7 +32,7 @@ package final class RequestLimits: Sendable {
     package func take(_ name: String, at: Double) -> Double? { count(1, name, at: at) }
 
     /// After how many seconds a token is there; nil if one is. Takes none.
-    func wait(_ name: String, at: Double) -> Double? { count(0, name, at: at) }
+    package func wait(_ name: String, at: Double) -> Double? { count(0, name, at: at) }
 
     private func count(_ tokens: Double, _ name: String, at: Double) -> Double? {
         buckets.withLock { buckets in
@@ -75,7 +75,7 @@ package enum CallerAddress {
     }
 
     /// Whether a peer is a trusted proxy.
-    static func isTrusted(_ peer: String, by trusted: [AddressRange]) -> Bool {
+    package static func isTrusted(_ peer: String, by trusted: [AddressRange]) -> Bool {
         guard !trusted.isEmpty, let address = IPAddress(peer)?.unmapped else { return false }
         return trusted.contains { $0.contains(address) }
     }
@@ -96,16 +96,14 @@ package enum CallerAddress {
     }
 
     /// The network of an address, /48 of IPv6 or /24 of IPv4, by which what strangers report is weighed: a smaller one costs nothing.
-    static func network(of address: String) -> String {
-        let end = address.utf8.firstIndex(of: 0x25) ?? address.endIndex
-        guard let read = IPAddress(address[..<end])?.unmapped else { return address }
+    package static func network(of address: String) -> String {
+        guard let read = IPAddress(scoped: address)?.unmapped else { return address }
         return AddressRange(around: read, prefixLength: read.isIPv4 ? 24 : 48)?.base.description ?? address
     }
 
     /// The name of the bucket: an IPv6 network of 64 bits is one caller, and an IPv4-mapped address is the IPv4 address.
     package static func bucket(of address: String) -> String {
-        let end = address.utf8.firstIndex(of: 0x25) ?? address.endIndex
-        guard let read = IPAddress(address[..<end])?.unmapped else { return address }
+        guard let read = IPAddress(scoped: address)?.unmapped else { return address }
         if read.isIPv4 { return read.description }
         return read.bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ":")
     }

@@ -4,7 +4,7 @@
 import HTTPTypes
 import Testing
 
-@testable import ConnectionAdmission
+@testable import HTTPService
 
 @Suite struct BrowserGateTests {
     private func verdict(

@@ -1,0 +1,66 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import Formats
+package import HTTPTypes
+package import Vocabulary
+
+/// What a handler answers.
+package struct Answer: Sendable {
+    package var status: Int
+    package var contentType: String?
+    package var body: [UInt8]
+    package var headers: [(name: HTTPField.Name, value: String)] = []
+    /// The code of a refusal, for logs and metrics.
+    package var code: Code?
+    /// Whom or what a call of a server or an operator was about, for the audit.
+    package var target: AuditTarget?
+
+    package init(
+        status: Int, contentType: String?, body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = [],
+        code: Code? = nil
+    ) {
+        (self.status, self.contentType, self.body, self.headers, self.code) = (status, contentType, body, headers, code)
+    }
+
+    package static func json(_ value: JSONValue, status: Int = 200) -> Answer {
+        Answer(status: status, contentType: "application/json", body: Array(value.rendered(pretty: false).utf8))
+    }
+
+    package static func text(_ text: String, contentType: String) -> Answer {
+        Answer(status: 200, contentType: contentType, body: Array(text.utf8))
+    }
+
+    package static func empty(_ status: Int) -> Answer { Answer(status: status, contentType: nil, body: []) }
+
+    /// What a 401 asks for (RFC 6750, section 3): a scheme without a parameter ends some clients.
+    private static let challenge = "Bearer realm=\"sealward\""
+
+    package static func problem(_ problem: Problem, correlationId: String) -> Answer {
+        var answer = json(problem.document(correlationId: correlationId), status: problem.status)
+        answer.contentType = "application/problem+json"
+        return answer.refusing(problem)
+    }
+
+    /// The answer with what a refusal says in every form: its code for the log, and its headers.
+    package func refusing(_ problem: Problem) -> Answer {
+        var answer = self
+        answer.code = problem.code
+        if let seconds = problem.retryAfterSeconds { answer.headers.append((.retryAfter, String(seconds))) }
+        if !problem.allow.isEmpty {
+            answer.headers.append((.allow, problem.allow.joined(separator: ", ")))
+        }
+        if status == 401 { answer.headers.append((.wwwAuthenticate, Answer.challenge)) }
+        return answer
+    }
+}
+
+/// Whom or what a call was about, for an audit.
+package struct AuditTarget: Sendable, Equatable {
+    /// The configured id of the app; nil if the call concerns all.
+    package let app: String?
+    /// A key id, a user, a promotion: what is meant within the app.
+    package let subject: String?
+
+    package init(app: String?, subject: String?) { (self.app, self.subject) = (app, subject) }
+}

@@ -1,0 +1,244 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ConnectionAdmission
+import Formats
+package import NIOCore
+package import NIOHTTP1
+
+/// Follows one connection, one request at a time: gives every state of it a deadline, and answers what is no request with a problem document.
+///
+/// While a request waits for its answer nothing is read. What a client sent with it before that is not answered: the connection ends after the
+/// answer, and the client sends it again over another one (RFC 9112, section 9.3.2). The last answer of a connection says
+/// `Connection: close`, and then what the client still sends is read and dropped for ``ConnectionLimits/linger``, because a socket that is
+/// closed with unread bytes in it takes the answer with it.
+package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    package typealias InboundIn = HTTPServerRequestPart
+    package typealias InboundOut = HTTPServerRequestPart
+    package typealias OutboundIn = HTTPServerResponsePart
+    package typealias OutboundOut = HTTPServerResponsePart
+
+    /// What the connection waits for.
+    package enum Phase: String, Sendable, CaseIterable {
+        /// The first head.
+        case first
+        /// The end of a request.
+        case request
+        /// The handler.
+        case answer
+        /// The client, to read the answer.
+        case unread
+        /// The next head.
+        case idle
+        /// The client's end, after the last answer.
+        case linger
+
+        /// Whether a deadline that passes in this phase is counted as a fault of the client or the handler.
+        package var isCounted: Bool { self != .linger && self != .idle }
+    }
+
+    private let limits: ConnectionLimits
+    private let watcher: ConnectionWatcher
+    private let admission: Admission
+    private var place: Admission.Place?
+    private var phase = Phase.first
+    private let born = NIODeadline.now()
+    private var deadline = NIODeadline.distantFuture
+    private var timer: Scheduled<Void>?
+    private var requests = 0
+    /// Whether the head of a request was read, and its end was not.
+    private var isReading = false
+    /// Whether a read was asked for that has to wait for the answer.
+    private var owesRead = false
+    /// Whether no further request is taken.
+    private var isLast = false
+    /// Whether the service stops.
+    private var isStopping = false
+
+    init(limits: ConnectionLimits, watcher: ConnectionWatcher, admission: Admission) {
+        (self.limits, self.watcher, self.admission) = (limits, watcher, admission)
+    }
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        place = admission.place(of: context.channel)
+        enter(.first, for: limits.first, context)
+        tick(context)
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        place = nil
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        timer?.cancel()
+        context.fireChannelInactive()
+    }
+
+    // MARK: What the client sends
+
+    package func read(context: ChannelHandlerContext) {
+        if phase == .answer || phase == .unread { owesRead = true } else { context.read() }
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch (unwrapInboundIn(data), phase) {
+        case (.head(var head), .first), (.head(var head), .idle):
+            guard RequestHeadRule.isReadable(head), let target = RequestHeadRule.originForm(head.uri) else {
+                return unreadable(context)
+            }
+            head.uri = target
+            requests += 1
+            isReading = true
+            // The decoder reads nothing after a request that asks for another protocol, so the client must know that nothing will be answered.
+            isLast =
+                isLast || !head.isKeepAlive || requests >= limits.requests || head.method == .CONNECT
+                || head.headers.contains(name: "upgrade") || NIODeadline.now() > born + limits.total
+            enter(.request, for: limits.request, context)
+            if RequestHeadRule.wantsContinue(head, bodyLimit: limits.bodyBytes) {
+                let proceed = HTTPResponseHead(version: .http1_1, status: .continue)
+                context.writeAndFlush(wrapOutboundOut(.head(proceed)), promise: nil)
+            }
+            context.fireChannelRead(wrapInboundOut(.head(head)))
+        case (.body, _) where isReading && phase != .linger: context.fireChannelRead(data)
+        case (.end, _) where isReading && phase != .linger:
+            isReading = false
+            if phase == .request { enter(.answer, for: limits.answer, context) }
+            context.fireChannelRead(data)
+        // A request that did not wait for the answer to the one before.
+        case (.head, _): isLast = true
+        default: break
+        }
+    }
+
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case is ChannelShouldQuiesceEvent:
+            (isLast, isStopping) = (true, true)
+            // A handler may finish its work; a client gets no more time than closing takes.
+            if phase != .answer { deadline = min(deadline, .now() + limits.linger) }
+            tick(context)
+        case ChannelEvent.inputClosed where phase == .linger: return context.close(promise: nil)
+        default: break
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard error is HTTPParserError else { return context.fireErrorCaught(error) }
+        isLast = true
+        switch phase {
+        case .first, .idle: unreadable(context)
+        case .request:
+            // A body that cannot be read: the handler that waits for it answers.
+            isReading = false
+            watcher.ended("unreadable")
+            enter(.answer, for: limits.answer, context)
+            context.fireErrorCaught(UnreadableBody())
+        case .answer, .unread, .linger: break
+        }
+    }
+
+    // MARK: What the service answers
+
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            // The rest of a request that was answered before its end is dropped, and no other one is found behind it.
+            isLast = isLast || isReading
+            enter(.unread, for: limits.unread, context)
+            guard isLast else { return context.write(data, promise: promise) }
+            head.headers.replaceOrAdd(name: "connection", value: "close")
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body: context.write(data, promise: promise)
+        case .end: writeEnd(data, promise, context)
+        }
+    }
+
+    private func writeEnd(_ data: NIOAny, _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
+        let taken = promise ?? context.eventLoop.makePromise(of: Void.self)
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        taken.futureResult.whenSuccess {
+            let (owner, context) = loopBound.value
+            owner.wasTaken(context)
+        }
+        context.write(data, promise: taken)
+    }
+
+    /// The system has the whole answer.
+    private func wasTaken(_ context: ChannelHandlerContext) {
+        if isLast || isReading {
+            isLast = true
+            enter(.linger, for: limits.linger, context)
+            context.close(mode: .output, promise: nil)
+        } else {
+            enter(.idle, for: limits.idle, context)
+        }
+        if owesRead {
+            owesRead = false
+            context.read()
+        }
+    }
+
+    /// Answers what is no request, and ends the connection.
+    private func unreadable(_ context: ChannelHandlerContext) {
+        isLast = true
+        let body = watcher.unreadable().rendered(pretty: false)
+        let head = HTTPResponseHead(
+            version: .http1_1, status: .badRequest,
+            headers: ["content-type": "application/problem+json", "content-length": String(body.utf8.count)])
+        write(context: context, data: wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil)
+        writeEnd(NIOAny(HTTPServerResponsePart.end(nil)), nil, context)
+        context.flush()
+    }
+
+    // MARK: Deadlines
+
+    private func enter(_ phase: Phase, for time: TimeAmount, _ context: ChannelHandlerContext) {
+        self.phase = phase
+        place?.isWaiting(phase == .first || phase == .idle)
+        // While the service stops, nothing but a handler has more time than closing takes.
+        deadline = .now() + (isStopping && phase != .answer ? min(time, limits.linger) : time)
+        if time < ConnectionHandler.longestTick { tick(context) }
+    }
+
+    /// Between two looks at the deadline: it moves with every request, the timer does not.
+    private static let longestTick = TimeAmount.seconds(5)
+
+    private func tick(_ context: ChannelHandlerContext) {
+        timer?.cancel()
+        let next = min(deadline, .now() + ConnectionHandler.longestTick)
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleTask(deadline: next) {
+            let (owner, context) = loopBound.value
+            guard owner.deadline <= .now() else { return owner.tick(context) }
+            if owner.phase.isCounted { owner.watcher.ended(owner.phase.rawValue) }
+            context.close(promise: nil)
+        }
+    }
+}
+
+/// What a handler learns that waits for a body whose framing is broken. Not the decoder's own error, which the HTTP library answers by itself.
+private struct UnreadableBody: Error {}
+
+/// Puts a ``ConnectionHandler`` after the decoder, then leaves the pipeline: the only place that Hummingbird opens to handlers comes after the
+/// conversion to its own message types.
+final class ConnectionHandlerInstaller: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    private let make: @Sendable () -> ConnectionHandler
+
+    init(make: @escaping @Sendable () -> ConnectionHandler) { self.make = make }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        do {
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(make(), position: .after(decoder))
+        } catch {
+            context.fireErrorCaught(error)
+            context.close(promise: nil)
+        }
+    }
+}

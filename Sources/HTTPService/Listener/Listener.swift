@@ -1,0 +1,166 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+package import ConnectionAdmission
+import Foundation
+import HTTPTypes
+import Hummingbird
+package import Logging
+import NIOCore
+import ServiceLifecycle
+import TLSModel
+import Vocabulary
+
+/// A listener for HTTP/1 whose connections have a deadline in every state and a bound in number, and that says in one sentence why it cannot
+/// listen.
+package struct Listener: Service {
+    /// Where to listen.
+    package struct Place: Sendable {
+        /// The setting or option that names it, for faults.
+        let setting: String
+        package let host: String
+        /// 0 picks a free one.
+        let port: Int
+
+        package init(setting: String, host: String, port: Int) {
+            (self.setting, self.host, self.port) = (setting, host, port)
+        }
+
+        /// The base URL at the port that was bound.
+        package func url(port: Int) -> String { "http://\(HostPort.text(host: host, port: port))" }
+    }
+
+    private let place: Place
+    private let application: any Service
+
+    /// - Parameters:
+    ///   - admission: which connections there may be.
+    ///   - observer: counts what ends connections, and logs what is no request.
+    ///   - announce: receives the port once connections are accepted.
+    ///   - answer: answers each request.
+    package init(
+        _ place: Place, limits: ConnectionLimits = ConnectionLimits(), admission: Admission, observer: RequestObserver,
+        sources: SystemSources = .live, log: Logger, announce: @escaping @Sendable (_ port: Int) -> Void,
+        answer: @escaping @Sendable (IncomingRequest) async -> Answer
+    ) {
+        self.place = place
+        let watcher = ConnectionWatcher(observer, sources)
+        // The library interpolates what it was sent, so only its errors pass.
+        var quiet = log
+        quiet.logLevel = .error
+        application = Application(
+            responder: Responder(observer: observer, answer: answer),
+            server: .http1(
+                configuration: .init(
+                    additionalChannelHandlers: [
+                        ConnectionHandlerInstaller {
+                            ConnectionHandler(limits: limits, watcher: watcher, admission: admission)
+                        }
+                    ],
+                    httpDecoderConfiguration: .init(
+                        maxHeaderFieldSize: 16_384, maxHeaderListSize: 32_768, maxHeaderFieldCount: 100)
+                )
+            ),
+            configuration: .init(address: .hostname(place.host, port: place.port), serverName: nil, backlog: 1024),
+            onServerRunning: { channel in
+                do {
+                    try await channel.eventLoop.submit {
+                        try channel.pipeline.syncOperations.addHandler(admission.gate(), position: .first)
+                    }.get()
+                } catch {
+                    log.error("Connections are not counted.", metadata: ["reason": "\(type(of: error))"])
+                }
+                announce(channel.localAddress?.port ?? place.port)
+            },
+            logger: quiet
+        )
+    }
+
+    package func run() async throws {
+        do {
+            try await application.run()
+        } catch let error as IOError {
+            throw fault(SystemFile.message(error.errnoCode))
+        } catch is SocketAddressError.UnknownHost {
+            throw fault("there is no such host")
+        }
+    }
+
+    private func fault(_ reason: String) -> ListenFault {
+        let address = HostPort.text(host: place.host, port: place.port)
+        return ListenFault(
+            reason: "\(place.setting): cannot listen on \(address) (\(reason)); choose another address")
+    }
+
+    /// Between the library and what answers.
+    private struct Responder: HTTPResponder {
+        let observer: RequestObserver
+        let answer: @Sendable (IncomingRequest) async -> Answer
+
+        func respond(to request: Request, context: Context) async -> Response {
+            let incoming = IncomingRequest(request, over: context.channel)
+            // Whoever sends requests and resets each connection would have the service work behind every limit.
+            guard !incoming.isAbandoned else {
+                observer.count("requests.abandoned")
+                return Response(status: .requestTimeout)
+            }
+            return await answer(incoming).response(toHead: request.method == .head)
+        }
+    }
+
+    private struct Context: RequestContext {
+        var coreContext: CoreRequestContextStorage
+        let channel: any Channel
+
+        init(source: ApplicationRequestContextSource) {
+            coreContext = .init(source: source)
+            channel = source.channel
+        }
+    }
+}
+
+extension ConnectionWatcher {
+    /// Counts what ends connections, and logs unreadable requests like every other refusal.
+    init(_ observer: RequestObserver, _ sources: SystemSources) {
+        let correlationIds = CorrelationIds(random: sources.random)
+        self.init(
+            ended: { observer.count("http.connections.ended", [("state", $0)]) },
+            unreadable: {
+                let problem = Problem.malformed("not a request")
+                let correlationId = correlationIds.next()
+                observer.finished(
+                    operation: "unreadable", answer: .problem(problem, correlationId: correlationId), seconds: 0,
+                    at: sources.uptime(), correlationId: correlationId, evidence: problem.evidence)
+                return problem.document(correlationId: correlationId)
+            }
+        )
+    }
+}
+
+extension RequestObserver {
+    /// Admits connections to a listener, and shows and logs how many there are.
+    package func admission(_ limits: Admission.Limits, to listener: String) -> Admission {
+        let write = Admission.logger(log)
+        return Admission(
+            limits: limits,
+            onOpen: { self.set("http.connections.open", Double($0), [("listener", listener)]) },
+            onRefusals: { refusals in
+                for (reason, count) in [
+                    ("total", refusals.full), ("address", refusals.addressFull), ("descriptors", refusals.exhausted),
+                    ("replaced", refusals.replaced),
+                ] where count > 0 {
+                    self.count("http.connections.refused", [("listener", listener), ("reason", reason)], by: count)
+                }
+                write(refusals)
+            }
+        )
+    }
+}
+
+/// An address on which a listener cannot listen.
+package struct ListenFault: Error, Sendable, CustomStringConvertible {
+    /// One sentence without a full stop, with the setting in front.
+    package let reason: String
+
+    package var description: String { reason }
+}
