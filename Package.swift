@@ -204,9 +204,9 @@ let package = Package(
         library(
             "TrustStores", ["ServerTrait", "AppAttest", "Vocabulary", "CSQLite", .crypto],
             resources: [
-                .embedInCode("SQLite/Migrations/0001-first.sql"), .embedInCode("SQLite/Migrations/0002-operators.sql"),
-                .embedInCode("SQLite/Migrations/0003-quotas.sql"),
-                .embedInCode("SQLite/Migrations/0004-terms.sql"),
+                .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
+                .embedInCode("Migrations/0003-quotas.sql"),
+                .embedInCode("Migrations/0004-terms.sql"),
             ]
         ),
         .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -215,11 +215,6 @@ let package = Package(
             [
                 "TrustStores", "Vocabulary", "TLSModel",
                 .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
-            ],
-            resources: [
-                .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
-                .embedInCode("Migrations/0003-quotas.sql"),
-                .embedInCode("Migrations/0004-terms.sql"),
             ]
         ),
         library(
@@ -298,6 +293,10 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", dependencies: [.crypto], path: "Tests/Support", swiftSettings: testSettings),
+        // A store with something around each verb, for the tests of the service.
+        .target(
+            name: "StoreSupport", dependencies: ["TrustStores", "AppAttest"], path: "Tests/StoreSupport",
+            swiftSettings: testSettings),
         tests(of: "TLSModel"),
         tests(of: "Vocabulary"),
         tests(of: "Formats", ["Vocabulary", .crypto]),
@@ -326,7 +325,7 @@ let package = Package(
         tests(
             of: "TrustStores",
             [
-                "AppAttest", "DeviceSimulator", "Vocabulary", "TrustStoreContract", "TrustStoresPostgres",
+                "AppAttest", "DeviceSimulator", "Vocabulary", "TrustStoreContract", "TrustStoresPostgres", .crypto,
             ]
         ),
         tests(
@@ -345,7 +344,7 @@ let package = Package(
                 "TrustTokens", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest",
                 "AppleServices",
                 "Vocabulary", "Formats", "TLSModel", "TrustStores", "TrustStoresPostgres", "SealwardHummingbird",
-                "HTTPService", .asyncHTTPClient, .tracing, .jwt,
+                "HTTPService", "StoreSupport", .asyncHTTPClient, .tracing, .jwt,
                 .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency,
                 .nioCore, .nioHTTP1,
             ]
@@ -371,7 +370,7 @@ let package = Package(
             name: "HistorySimulationTests",
             dependencies: [
                 "TrustService", "TrustStores", "AppAttest", "AppleServices", "DeviceSimulator", "Vocabulary",
-                "HTTPService", "Formats", "TestSupport", .crypto, .httpTypes, .logging,
+                "HTTPService", "StoreSupport", "Formats", "TestSupport", .crypto, .httpTypes, .logging,
             ],
             swiftSettings: testSettings
         ),

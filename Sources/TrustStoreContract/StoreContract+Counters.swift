@@ -17,7 +17,6 @@ extension StoreContract {
         ],
         each("a refused assertion changes nothing") { try await refusals($0, $1) },
         [Case("many keys advance at once without disturbing each other") { try await manyKeys($0) }],
-        each("a key that is no longer as its caller expects stays as it is") { try await expectations($0, $1) },
     ].flatMap { $0 }
 
     static func counterRace(_ backend: Backend, _ mode: CounterMode) async throws {
@@ -114,54 +113,6 @@ extension StoreContract {
         try expect(try await store.key(id), is: before)
         let good = CounterAdvance(keyId: id, counter: 1, mode: mode, challenge: Sample.challenge())
         try expect(try await store.advance(good, at: Sample.now), is: .advanced(previous: 0))
-    }
-
-    /// Every fact that a caller may expect, changed after it was read: by an assertion, a receipt, and another attestation.
-    static func expectations(_ backend: Backend, _ mode: CounterMode) async throws {
-        let fixture = try await backend.make()
-        let nodes = [fixture.store, try await fixture.another()]
-        let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
-        func known() async throws -> KeyExpectation { KeyExpectation(try require(try await nodes[1].key(id))) }
-        @Sendable func advance(
-            _ counter: UInt32, _ expected: KeyExpectation?, _ challenge: SpendableChallenge = Sample.challenge()
-        )
-            async throws -> AdvanceOutcome
-        {
-            try await nodes[0].advance(
-                CounterAdvance(keyId: id, counter: counter, mode: mode, challenge: challenge, expecting: expected),
-                at: Sample.now)
-        }
-        let first = try await known()
-        try expect(try await advance(1, first), is: .advanced(previous: 0))
-        try expect(try await advance(2, first), is: .advanced(previous: 1), "a step of one changes nothing expected")
-        try expect(try await advance(10, first), is: .advanced(previous: 2))
-
-        let challenge = Sample.challenge()
-        let outcomes = try await race(20) { try await advance(UInt32(11 + $0), first, challenge) }
-        try expect(outcomes.allSatisfy { $0 == .changed }, "the largest gap is 7 now")
-        try expect(try await nodes[0].isSpent(challenge), is: false)
-        try expect(try await nodes[0].key(id)?.counter, is: 10)
-        try expect(try await advance(11, try await known(), challenge), is: .advanced(previous: 10))
-
-        let unmeasured = try await known()
-        let lease = try require(try await nodes[1].leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(30)).first)
-        let receipt = Sample.receipt(created: Sample.now + 1, metric: 0)
-        _ = try await nodes[1].complete(lease, with: .receipt(receipt, next: Sample.now + 86_400), at: Sample.now)
-        try expect(try await advance(12, unmeasured), is: .changed, "the first metric is news, also if it is 0")
-        try expect(try await advance(12, try await known()), is: .advanced(previous: 11))
-
-        let old = try await known()
-        try expect(try await nodes[1].deleteKey(id), is: true)
-        try expect(try await advance(13, old), is: .refused(.keyUnknown))
-        _ = try await nodes[1].insert(
-            Sample.registration(id: id, receipt: Sample.receipt(metric: 0)), spending: Sample.challenge(),
-            at: Sample.now)
-        var again = old
-        again.largestGap = 0
-        try expect(try await advance(13, again), is: .changed, "another attestation of the same key")
-        let new = try await known()
-        _ = try await nodes[1].revoke(id, code: nil, at: Sample.now)
-        try expect(try await advance(13, new), is: .refused(.revoked))
     }
 
     static func manyKeys(_ backend: Backend) async throws {

@@ -86,8 +86,7 @@ public protocol TrustStore: Sendable {
     /// Accepts a counter and spends the challenge, both or neither.
     ///
     /// Of any number of concurrent callers with one challenge or one counter value, exactly one receives `.advanced`; the stored
-    /// counter never goes down; a refused assertion changes nothing. A caller that judged by a key which it had read before says what it
-    /// expects of it, and gets `.changed` if that is no longer so.
+    /// counter never goes down; a refused assertion changes nothing.
     func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome
 
     /// Revokes a key for good. Exactly one of any number of callers receives `.revoked`; what is asked afterwards sees it.

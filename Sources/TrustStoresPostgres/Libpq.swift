@@ -38,7 +38,7 @@
                     let notices = unsafe Unmanaged<PostgresNotices>.fromOpaque(pointer).takeUnretainedValue()
                     let read = unsafe LibpqResult(borrowing: result)
                     // The severity that is not translated.
-                    notices.take(read.field("V"), ServerError(read), source: read.field("F"))
+                    notices.take(read.field("V"), ServerError(read))
                 },
                 Unmanaged.passUnretained(notices).toOpaque()
             )
@@ -79,21 +79,15 @@
 
         func goOnConnecting() -> PostgresPollingStatusType { unsafe PQconnectPoll(handle) }
         func stopWaiting() -> Bool { unsafe PQsetnonblocking(handle, 1) == 0 }
-        func enterPipeline() -> Bool { unsafe PQenterPipelineMode(handle) == 1 }
-        func exitPipeline() -> Bool { unsafe PQexitPipelineMode(handle) == 1 }
-        func synchronize() -> Bool { unsafe PQpipelineSync(handle) == 1 }
         func consumeInput() -> Bool { unsafe PQconsumeInput(handle) == 1 }
         /// 0 if everything is sent, 1 if something is left, as libpq says it.
         func flush() -> Int32 { unsafe PQflush(handle) }
         func send(script text: String) -> Bool { unsafe PQsendQuery(handle, text) == 1 }
-        func send(statement text: String) -> Bool {
-            unsafe PQsendQueryParams(handle, text, 0, nil, nil, nil, nil, 0) == 1
-        }
         func prepare(_ name: String, _ text: String, _ types: [Oid]) -> Bool {
             unsafe PQsendPrepare(handle, name, text, Int32(types.count), types) == 1
         }
 
-        /// Buffers the execution of a prepared statement.
+        /// Sends the execution of a prepared statement.
         func execute(_ name: String, _ arguments: PostgresArguments) -> Bool {
             // One buffer for all, so that the pointers stay good for the call.
             let values = arguments.values
@@ -114,7 +108,7 @@
             }
         }
 
-        /// The next answer; nil between the answers to two statements.
+        /// The next answer; nil after the last one to what was sent.
         func nextResult() -> LibpqResult? { unsafe PQgetResult(handle).map { unsafe LibpqResult(owning: $0) } }
     }
 
@@ -146,16 +140,18 @@
             unsafe PQresultErrorField(pointer, Int32(letter.value)).map { unsafe String(cString: $0) }
         }
 
-        /// Rows in the server's binary form.
-        var answer: PostgresConnection.Answer {
+        /// What the server says it did, such as `COMMIT`.
+        var tag: String { unsafe PQcmdStatus(pointer).map { unsafe String(cString: $0) } ?? "" }
+
+        /// The answer to a prepared statement, whose rows have the server's binary form.
+        var answer: SQLResult {
             let columns = unsafe PQnfields(pointer)
             let rows = unsafe (0..<PQntuples(pointer)).map { row in SQLRow((0..<columns).map { value(row, $0) }) }
             let changes = unsafe PQcmdTuples(pointer).flatMap { unsafe Int(String(cString: $0)) } ?? 0
-            let tag = unsafe PQcmdStatus(pointer).map { unsafe String(cString: $0) } ?? ""
-            return .init(result: SQLResult(rows: rows, changes: changes), tag: tag)
+            return SQLResult(rows: rows, changes: changes)
         }
 
-        /// The first row as text, outside pipeline mode.
+        /// The first row of the answer to a script, as text.
         var firstRowAsText: [String?] {
             guard unsafe PQntuples(pointer) > 0 else { return [] }
             return unsafe (0..<PQnfields(pointer)).map { column in

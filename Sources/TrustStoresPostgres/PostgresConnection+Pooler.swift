@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Postgres
-    import CLibpq
     import TrustStores
 
     /// A pooler between the store and its server may keep one session of the server for each connection, as the store needs it: prepared
@@ -28,9 +27,9 @@
                 }
                 if other.pooledProcess == pooledProcess { throw StoreFault.configuration(Self.sharedSessions) }
                 // While the other one is in a transaction, a shared session of this one may be taken.
-                try other.withoutPipeline { try other.execute("BEGIN; SELECT 1") }
+                try other.execute("BEGIN; SELECT 1")
                 do {
-                    _ = try flight([[]], isFirst: true)
+                    try transaction { _ in .rollback(()) }
                 } catch let broken as BrokenConnection where broken.reason == Self.sharedSessions {
                     throw StoreFault.configuration(Self.sharedSessions)
                 }
@@ -40,24 +39,12 @@
         /// How often the start looks. One look shows it if the pool is quiet.
         private static let looks = 3
 
-        /// Buffers a statement that fails in another process of the server; what follows it up to the synchronisation point is then not run.
-        ///
-        /// It has no name, so it needs no session itself.
-        func sendSessionCheck(of process: Int32) throws {
-            let text = "SELECT 1 / (pg_backend_pid() = \(process))::int"
-            guard libpq.send(statement: text) else { throw broken() }
-        }
-
-        /// Reads the answer to ``sendSessionCheck(of:)``.
-        func expectSameSession() throws {
-            guard let result = try nextResult() else { throw broken() }
-            guard result.status == PGRES_TUPLES_OK else {
-                let error = ServerError(result)
-                // Division by zero.
-                let reason = error.state == "22012" ? Self.sharedSessions : facts.address.safe(error.message)
-                throw BrokenConnection(reason: reason)
-            }
-            if try nextResult() != nil { throw broken() }
+        /// Refuses the transaction that has just begun if it is in the session of another connection.
+        func checkSession() throws {
+            guard let pooledProcess else { return }
+            guard let process = try script("SELECT pg_backend_pid()").first,
+                process.flatMap({ Int32($0) }) == pooledProcess
+            else { throw BrokenConnection(reason: Self.sharedSessions) }
         }
     }
 #endif

@@ -11,7 +11,6 @@
         let configuration: PostgresConfiguration
         let health: PostgresHealth
         let lineage = PostgresLineage()
-        let lookout = PostgresLookout()
         private let closing = Mutex<ContinuousClock.Instant?>(nil)
         private let aside = Mutex(0)
 

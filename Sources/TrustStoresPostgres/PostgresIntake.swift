@@ -11,27 +11,23 @@
         /// Bytes that came before the request; nil if the system does not count.
         private var before: UInt64?
         private var counted: UInt64 = 0
-        private var limit = PostgresIntake.usual
 
-        /// A page of a thousand keys with the longest names has some megabytes, and so has a batch of the longest receipts.
-        static let perAnswer: UInt64 = 16 << 20
-        /// Beside the answers: notices, and what belongs to the answers before.
-        static let usual: UInt64 = 64 << 20
+        /// A page of a thousand keys with the longest names has some megabytes; the rest is for notices.
+        private static let limit: UInt64 = 80 << 20
 
-        /// A request leaves that so many answers are expected for.
-        mutating func begin(answers: Int, _ socket: Int32) {
+        /// A request is about to leave.
+        mutating func begin(_ socket: Int32) {
             before = PostgresIntake.received(socket)
             counted = 0
-            limit = PostgresIntake.usual + PostgresIntake.perAnswer * UInt64(max(0, answers))
         }
 
         /// Whether what has come since the request is no more than it may be.
         mutating func isWithin(_ socket: Int32) -> Bool {
-            if let before, let now = PostgresIntake.received(socket) { return now &- before <= limit }
+            if let before, let now = PostgresIntake.received(socket) { return now &- before <= PostgresIntake.limit }
             var waiting: Int32 = 0
             // Safe: the system fills the one number that it is lent.
             if unsafe ioctl(socket, UInt(FIONREAD), &waiting) == 0 { counted += UInt64(max(0, waiting)) }
-            return counted <= limit
+            return counted <= PostgresIntake.limit
         }
 
         /// All bytes that came over a TCP connection so far; nil if the system does not say.

@@ -20,7 +20,6 @@
             var newest: PostgresIdentity?
             /// Where the newest one was reached last.
             var host: PostgresAddress.Host?
-            var changes = 0
         }
 
         private let seen = Mutex(Seen())
@@ -37,7 +36,6 @@
                             + "an old primary that a newer one replaced; stop it"
                     }
                 }
-                if seen.newest?.timeline != identity.timeline { seen.changes += 1 }
                 seen.newest = PostgresIdentity(
                     system: seen.newest?.system ?? identity.system, timeline: identity.timeline)
                 seen.host = host
@@ -49,9 +47,6 @@
         func isNewest(_ identity: PostgresIdentity) -> Bool {
             seen.withLock { $0.newest.map { identity.timeline >= $0.timeline } ?? true }
         }
-
-        /// How often a newer primary was seen, the first one included.
-        var changes: Int { seen.withLock { $0.changes } }
 
         /// The servers in the order in which they are asked: the one first that was the primary last, so that nobody waits for one that
         /// was replaced and is silent.

@@ -29,12 +29,12 @@
         ) async throws -> SQLTrustStore {
             let engine = try PostgresEngine(url: url, configuration: configuration)
             do {
-                try await engine.migrate(PostgresMigrations.all)
+                try await engine.migrate(.postgres)
             } catch {
                 await engine.close()
                 throw error
             }
-            return SQLTrustStore(engine: engine, schema: PostgresMigrations.all.newest, clock: configuration.clock)
+            return SQLTrustStore(engine: engine, schema: [Migration].postgres.newest, clock: configuration.clock)
         }
     }
 
@@ -46,11 +46,10 @@
 
     /// How the store uses its PostgreSQL.
     public struct PostgresConfiguration: Sendable {
-        /// How many connections write, at least 2. Two of them, or one of fewer than 4, only commit assertions of many callers together.
+        /// How many connections write, at least 2. Two of them, or one of fewer than 4, only accept assertions of many callers together.
         /// Commits on different connections share one flush of the server's disk.
         public var writers = 8
-        /// How many connections read rows by their keys; each sends many questions before it waits for answers. One more does long reads, such as
-        /// those of operators, one after another.
+        /// How many connections read rows by their keys, at least 1. One more does long reads, such as those of operators, one after another.
         public var readers = 2
         /// The server ends a statement, and a wait for a lock, after this time.
         public var statementTimeout: Duration = .seconds(5)

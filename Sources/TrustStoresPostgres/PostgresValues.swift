@@ -7,32 +7,6 @@
     import Foundation
     import TrustStores
 
-    /// One statement as it is sent.
-    struct PostgresStatement {
-        let text: String
-        let arguments: PostgresArguments
-
-        init(_ statement: SQLStatement) {
-            text = statement.text.postgres
-            arguments = PostgresArguments(statement.arguments)
-        }
-
-        /// A statement whose arguments are lists, one for each column of the rows.
-        init(text: String, rows: [[SQLValue]]) {
-            self.text = text
-            arguments = PostgresArguments(columnsOf: rows)
-        }
-
-        static let begin = PostgresStatement(SQLStatement("BEGIN", arguments: []))
-        static let commit = PostgresStatement(SQLStatement("COMMIT", arguments: []))
-        static let rollback = PostgresStatement(SQLStatement("ROLLBACK", arguments: []))
-        /// Statements of the transaction are planned for the arguments that they have.
-        static let ownPlan = PostgresStatement(
-            SQLStatement("SET LOCAL plan_cache_mode = force_custom_plan", arguments: []))
-        /// No lock of the transaction is waited for longer than a second.
-        static let shortLocks = PostgresStatement(SQLStatement("SET LOCAL lock_timeout = 1000", arguments: []))
-    }
-
     /// The arguments of one statement in the server's binary form.
     struct PostgresArguments {
         let values: [[UInt8]?]
@@ -43,21 +17,18 @@
             types = arguments.map { PostgresType.of($0).one }
         }
 
-        /// A list for each column. All rows have the columns of the first one, and in each the same type.
+        /// A list for each column. All rows have the columns of the first one, in each the same type, and no NULL.
         init(columnsOf rows: [[SQLValue]]) {
             func number(_ value: some BinaryInteger) -> [UInt8] { SQLValue.bigEndian(UInt32(clamping: value)) }
             let columns = (rows.first ?? []).indices.map { column in rows.map { $0[column] } }
             let types = columns.map { PostgresType.of($0.first ?? .null) }
             self.types = types.map(\.list)
             values = zip(columns, types).map { column, type in
-                // One dimension, with NULL in it or not; then how many there are, numbered from 1.
-                let head =
-                    number(1) + number(column.contains(.null) ? 1 : 0) + number(type.one) + number(column.count)
-                    + number(1)
+                // One dimension without NULL; then the type, how many there are, and the number of the first.
+                let head = number(1) + number(0) + number(type.one) + number(column.count) + number(1)
                 return column.reduce(into: head) { list, value in
-                    let bytes = value.postgres
-                    list += bytes.map { number($0.count) } ?? SQLValue.bigEndian(UInt32.max)
-                    list += bytes ?? []
+                    let bytes = value.postgres ?? []
+                    list += number(bytes.count) + bytes
                 }
             }
         }
@@ -104,11 +75,6 @@
         /// The five characters of SQLSTATE.
         let state: String
         let message: String
-
-        init(state: String, message: String) {
-            self.state = state
-            self.message = message
-        }
 
         init(_ result: LibpqResult) {
             state = result.field("C") ?? ""

@@ -6,6 +6,7 @@ import Formats
 import Foundation
 import HTTPTypes
 import Logging
+import StoreSupport
 import Synchronization
 import TestSupport
 import TrustStores

@@ -26,8 +26,8 @@ import TrustStores
     /// What the service counts in the course of business, or only shows.
     private static let ordinary: Set<String> = [
         "assertions.accepted", "assertions.late", "attestations.accepted", "challengekeys.rotated", "challenges.issued",
-        "console.sessions", "http.load.inflight", "http.load.limit", "keys.deleted", "keys.known", "keys.known.asked",
-        "keys.known.dropped", "keys.known.found", "keys.revoked", "promotions.granted", "quotas.drawn",
+        "console.sessions", "http.load.inflight", "http.load.limit", "keys.deleted", "keys.revoked",
+        "promotions.granted", "quotas.drawn",
         "receipts.batch",
         "receipts.outcome", "refusals.monitored", "refusals.unwritten", "signals",
         "signals.unsupported.ratio.highest", "sweep.rows", "sweep.seconds", "tokens.issued",

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import StoreSupport
 import TrustStores
 
 /// A store that asks the test before each verb and tells it what was committed; what the test throws, the verb throws.

@@ -202,7 +202,7 @@ struct OldStatement: Sendable {
     @Test("a node of schema 2 on a SQLite store that was migrated under it is not ready, and does not start again")
     func secondOnSQLite() async throws {
         let path = TemporaryFolder.shared.file("fence-second.sqlite")
-        let known = SQLiteMigrations.all.filter { $0.version <= 2 }
+        let known = [Migration].sqlite.filter { $0.version <= 2 }
         func open() throws -> SQLTrustStore {
             SQLTrustStore(engine: try SQLiteEngine(path: path, migrations: known), schema: known.newest)
         }
@@ -216,7 +216,7 @@ struct OldStatement: Sendable {
             .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
         func secondOnPostgres() async throws {
             let url = try await PostgresServer.sharedWithEmptyStore().url
-            let known = PostgresMigrations.all.filter { $0.version <= 2 }
+            let known = [Migration].postgres.filter { $0.version <= 2 }
             func open() async throws -> SQLTrustStore {
                 let engine = try PostgresEngine(url: url, configuration: PostgresConfiguration())
                 do {

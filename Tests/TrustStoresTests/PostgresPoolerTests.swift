@@ -100,7 +100,7 @@ import Vocabulary
             let nodes = try (0..<2).map { _ in
                 SQLTrustStore(
                     engine: try PostgresEngine(url: url, configuration: configuration),
-                    schema: PostgresMigrations.all.newest, clock: clock)
+                    schema: [Migration].postgres.newest, clock: clock)
             }
             let challenges = (0..<40).map { _ in Sample.challenge() }
             let outcomes = try await TrustStoreContract.race(400) { index -> (challenge: Int, outcome: SpendOutcome?) in

@@ -103,9 +103,9 @@ import Vocabulary
     func stuckWriter() async throws {
         let seen = Observed()
         let engine = try SQLiteEngine(
-            path: folder.path("stuck.sqlite"), migrations: SQLiteMigrations.all, answerTimeout: .milliseconds(400),
+            path: folder.path("stuck.sqlite"), migrations: .sqlite, answerTimeout: .milliseconds(400),
             observe: { seen.add($0) })
-        let store = SQLTrustStore(engine: engine, schema: SQLiteMigrations.all.newest, clock: .system)
+        let store = SQLTrustStore(engine: engine, schema: [Migration].sqlite.newest, clock: .system)
         let gate = DispatchSemaphore(value: 0)
         defer { gate.signal() }
         let start = ContinuousClock.now
@@ -134,8 +134,8 @@ import Vocabulary
     @Test("a writer that is stuck for good does not hold up the end of the program")
     func stuckClose() async throws {
         let store = SQLTrustStore(
-            engine: try SQLiteEngine(path: folder.path("end.sqlite"), migrations: SQLiteMigrations.all),
-            schema: SQLiteMigrations.all.newest, clock: .system)
+            engine: try SQLiteEngine(path: folder.path("end.sqlite"), migrations: .sqlite),
+            schema: [Migration].sqlite.newest, clock: .system)
         let gate = DispatchSemaphore(value: 0)
         defer { gate.signal() }
         let entered = AsyncStream<Void>.makeStream()

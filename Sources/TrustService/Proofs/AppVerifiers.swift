@@ -131,11 +131,19 @@ struct AppVerifiers: Sendable {
     }
 
     /// Judges an assertion of a stored key.
+    ///
+    /// - Throws: ``Problem`` if the stored point is not on the curve.
     func assert(
-        _ object: AssertionObject, by key: KnownKey, hash: ClientDataHash, above counter: UInt32
-    ) -> Judged<VerifiedAssertion> {
-        guard let verifier = assertions[key.stored.identity] else { return .failure(.otherIdentity) }
-        switch verifier.verify(object, publicKey: key.publicKey, clientDataHash: hash, previousCounter: counter) {
+        _ object: AssertionObject, by key: StoredKey, hash: ClientDataHash, above counter: UInt32
+    ) throws(Problem) -> Judged<VerifiedAssertion> {
+        guard let verifier = assertions[key.identity] else { return .failure(.otherIdentity) }
+        let publicKey: AttestationPublicKey
+        do throws(MalformedInput) {
+            publicKey = try AttestationPublicKey(x963Representation: key.publicKeyBytes)
+        } catch {
+            throw Problem(.internalError, evidence: "the stored key cannot be read")
+        }
+        switch verifier.verify(object, publicKey: publicKey, clientDataHash: hash, previousCounter: counter) {
         case .accepted(let assertion): return .success(assertion)
         case .refused(let why): return .failure(ProofRefusal(why))
         }

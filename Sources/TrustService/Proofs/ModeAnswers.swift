@@ -11,7 +11,6 @@ import Vocabulary
 /// What becomes of a refused proof: it is counted, written to the history of its key, and answered as the app's mode says.
 struct ModeAnswers: Sendable {
     let store: any TrustStore
-    let known: KnownKeys
     let signals: SignalBook
     let activity: ActivityHistory
     let observer: RequestObserver
@@ -61,7 +60,7 @@ struct ModeAnswers: Sendable {
     private func remember(_ problem: Problem, _ app: ServedApp, _ keyId: KeyIdentifier?, _ call: Call) async {
         guard let keyId else { return }
         do {
-            guard try await isKey(keyId, of: app, at: call.now) else { return }
+            guard try await store.key(keyId)?.app.hasSameBytes(as: app.settings.id) ?? false else { return }
             guard limits.take(keyId.base64, at: uptime()) == nil else { return unwritten("limit") }
             try await store.record(
                 StoreEvent(
@@ -70,11 +69,6 @@ struct ModeAnswers: Sendable {
         } catch {
             unwritten("store")
         }
-    }
-
-    private func isKey(_ id: KeyIdentifier, of app: ServedApp, at now: Date) async throws -> Bool {
-        if known.key(id, of: app.settings.id, at: now) != nil { return true }
-        return try await store.key(id)?.app.hasSameBytes(as: app.settings.id) ?? false
     }
 
     /// Counts a refusal of a key that is missing from its history.

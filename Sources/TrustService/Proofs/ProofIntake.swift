@@ -12,7 +12,6 @@ struct ProofIntake: Sendable {
     let store: any TrustStore
     let challenges: ChallengeBook
     let trusted: TrustedKeys
-    let known: KnownKeys
     let risk: RiskWatch
     let receiptPlan: ReceiptPlan
     let signals: SignalBook
@@ -23,93 +22,53 @@ struct ProofIntake: Sendable {
     /// Judges one assertion, lets the caller prepare its answer, and commits counter and challenge in one transaction. Everything that can
     /// fail is done before the commit, also in `prepare`.
     ///
-    /// A key that was read before is not read again: the store accepts the assertion only if nothing that the judgement rests on has changed,
-    /// and a refusal counts only if the key is as it was.
-    ///
-    /// - Parameter prepare: may be called twice; what it made the first time is dropped then.
     /// - Throws: ``ProofRefusal`` and `MalformedInput` for what is refused, ``Problem`` and `StoreFault` for what cannot be judged.
     func accept<Prepared>(
         _ presented: PresentedAssertion, _ app: ServedApp, _ call: Call,
         prepare: (JudgedAssertion) async throws -> Prepared
     ) async throws -> Prepared {
         let reading = try AssertionReading(presented, app, challenges.current, at: call.now)
-        var refusal: (of: StoredKey, ProofRefusal)?
-        if let known = known.key(presented.keyId, of: app.settings.id, at: call.now) {
-            do {
-                let judged = try await judge(reading, of: known, expecting: KeyExpectation(known.stored), app, call)
-                let prepared = try await prepare(judged)
-                if try await commit(judged, call) { return prepared }
-            } catch let refused as RefusedJudgement {
-                refusal = (known.stored, refused.refusal)
-            }
-        }
-        let stored = try await store.key(presented.keyId)
-        if let refusal, let stored, stored.record == refusal.of.record, stored.revokedAt == nil { throw refusal.1 }
-        guard let stored, stored.app.hasSameBytes(as: app.settings.id) else {
-            known.forget(presented.keyId)
+        guard let stored = try await store.key(presented.keyId), stored.app.hasSameBytes(as: app.settings.id) else {
             _ = try reading.first.spendable.get()
             throw ProofRefusal(.keyUnknown)
         }
-        let key = try KnownKey(stored, readAt: call.now)
-        do {
-            let judged = try await judge(reading, of: key, expecting: nil, app, call)
-            let prepared = try await prepare(judged)
-            guard try await commit(judged, call) else {
-                throw Problem(.internalError, evidence: "the store expects what nobody asked for")
-            }
-            known.keep(key)
-            return prepared
-        } catch let refused as RefusedJudgement {
-            throw refused.refusal
-        }
+        let judged = try await judge(reading, of: stored, app, call)
+        let prepared = try await prepare(judged)
+        try await commit(judged, call)
+        return prepared
     }
 
     /// Judges what was read of an assertion by a key: challenge, then key, then signature.
-    ///
-    /// - Throws: ``RefusedJudgement`` for a refusal, ``Problem`` and `StoreFault` for what cannot be judged.
     private func judge(
-        _ reading: AssertionReading, of known: KnownKey, expecting: KeyExpectation?, _ app: ServedApp, _ call: Call
+        _ reading: AssertionReading, of stored: StoredKey, _ app: ServedApp, _ call: Call
     ) async throws -> JudgedAssertion {
-        do {
-            let key = try await trusted.trusted(known.stored).get()
-            // A challenge that was made for a user serves the keys of that user alone.
-            let spendable = try reading.challenge(for: key.user, challenges.current, at: call.now)
-            guard reading.presented.terms.acceptsSimulated || !key.simulated else {
-                throw ProofRefusal(.keyUnknown, evidence: "a simulated device's key, which this interface refuses")
-            }
-            if key.revokedAt != nil { throw ProofRefusal(.keyRevoked) }
-            let mode = app.settings.counterMode
-            let assertion = try app.verifiers.assert(
-                reading.object, by: known, hash: reading.signed.hash, above: mode == .strict ? key.counter : 0
-            ).get()
-            let advance = CounterAdvance(
-                keyId: key.id, counter: assertion.counter, mode: mode, challenge: spendable, expecting: expecting)
-            return JudgedAssertion(key: key, advance: advance, trust: try await risk.trust(in: key, at: call.now))
-        } catch let refusal as ProofRefusal {
-            throw RefusedJudgement(refusal: refusal)
+        let key = try await trusted.trusted(stored).get()
+        // A challenge that was made for a user serves the keys of that user alone.
+        let spendable = try reading.challenge(for: key.user, challenges.current, at: call.now)
+        guard reading.presented.terms.acceptsSimulated || !key.simulated else {
+            throw ProofRefusal(.keyUnknown, evidence: "a simulated device's key, which this interface refuses")
         }
+        if key.revokedAt != nil { throw ProofRefusal(.keyRevoked) }
+        let mode = app.settings.counterMode
+        let assertion = try app.verifiers.assert(
+            reading.object, by: stored, hash: reading.signed.hash, above: mode == .strict ? key.counter : 0
+        ).get()
+        let advance = CounterAdvance(keyId: key.id, counter: assertion.counter, mode: mode, challenge: spendable)
+        return JudgedAssertion(key: key, advance: advance, trust: try await risk.trust(in: key, at: call.now))
     }
 
     /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.
     ///
-    /// - Returns: false if the key is no longer what the judgement expects; nothing was changed then.
-    /// - Throws: ``ProofRefusal`` as the store decides, whatever was known of the key.
-    private func commit(_ judged: JudgedAssertion, _ call: Call) async throws -> Bool {
+    /// - Throws: ``ProofRefusal`` as the store decides, whatever was read of the key.
+    private func commit(_ judged: JudgedAssertion, _ call: Call) async throws {
         switch try await store.advance(judged.advance, at: call.now) {
         case .refused(let refusal): throw ProofRefusal(refusal.code)
-        case .changed: return false
         case .advanced(let previous):
             observer.count("assertions.accepted")
             activity.accepted(.assertion, by: judged.key, at: call.now, observer)
             if judged.advance.counter <= previous { observer.count("assertions.late") }
-            return true
         }
     }
-}
-
-/// A refusal that rests on what is known of a key.
-private struct RefusedJudgement: Error {
-    let refusal: ProofRefusal
 }
 
 /// What an assertion itself says, and whether its challenge may be spent: all that is known without its key.

@@ -13,7 +13,6 @@ struct Maintenance: Service {
     let challenges: ChallengeBook
     let signals: SignalBook
     let risk: RiskWatch
-    let known: KnownKeys
     let untrusted: UntrustedKeys
     let device: DeviceBits
     let readiness: Readiness
@@ -23,8 +22,7 @@ struct Maintenance: Service {
 
     init(_ parts: ServiceParts) {
         (store, challenges, signals, risk) = (parts.store, parts.challenges, parts.signals, parts.risk)
-        (known, readiness) = (parts.known, parts.readiness)
-        (sources, observer, log) = (parts.sources, parts.observer, parts.log)
+        (readiness, sources, observer, log) = (parts.readiness, parts.sources, parts.observer, parts.log)
         untrusted = UntrustedKeys(store: store, apps: parts.apps, observer: observer, log: log)
         device = DeviceBits(live: parts.live, bits: parts.configuration.bits)
     }
@@ -68,7 +66,6 @@ struct Maintenance: Service {
             }
             guard sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
             lastSweep = sources.uptime()
-            known.sweep(at: sources.now())
             await sweep()
             await risk.watch()
         }

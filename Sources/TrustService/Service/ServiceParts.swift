@@ -22,7 +22,6 @@ package struct ServiceParts: Sendable {
     let challenges: ChallengeBook
     let signals: SignalBook
     let trusted: TrustedKeys
-    let known: KnownKeys
     let risk: RiskWatch
     let activity = ActivityHistory()
     let modes: ModeAnswers
@@ -48,15 +47,13 @@ package struct ServiceParts: Sendable {
             uptime: sources.uptime)
         signals = SignalBook(store: store, log: log)
         trusted = TrustedKeys(apps: apps, store: store, observer: observer)
-        known = KnownKeys(observer: observer)
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
         modes = ModeAnswers(
-            store: store, known: known, signals: signals, activity: activity, observer: observer, uptime: sources.uptime
-        )
+            store: store, signals: signals, activity: activity, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
         readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
         proofs = ProofIntake(
-            store: store, challenges: challenges, trusted: trusted, known: known, risk: risk, receiptPlan: receiptPlan,
+            store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,
             signals: signals, activity: activity,
             newKeys: NewKeyLimits(settings: configuration.limits, trustedProxies: configuration.trustedProxies),
             observer: observer)

@@ -25,10 +25,11 @@ struct ServiceTracing: Sendable {
             tracer: exporter.tracer, trustsEveryone: settings.trust == .everyone, proxies: configuration.trustedProxies)
     }
 
-    /// The store with a span around each verb of a request.
+    /// The store with a span around what each verb of a request asks its database; a store without one has no spans.
     func around(_ store: any TrustStore) -> any TrustStore {
-        let system = (store as? SQLTrustStore)?.engine.systemName ?? "memory"
-        return WrappedTrustStore(store, in: StoreSpans(tracer: exporter.tracer, system: system))
+        guard var store = store as? SQLTrustStore else { return store }
+        store.wrapper = StoreSpans(tracer: exporter.tracer, system: store.engine.systemName)
+        return store
     }
 
     /// The transport with a span around each call.
@@ -49,7 +50,7 @@ extension Logger {
     }
 }
 
-/// A span around each verb of the store that a request needs. What the service does by itself, as sweeping, is counted and not traced.
+/// A span around each question to the database that a request needs, with the name of the verb. What the service does by itself, as sweeping, is counted and not traced.
 private struct StoreSpans: StoreVerbWrapper {
     let tracer: SpanTracer
     let system: String

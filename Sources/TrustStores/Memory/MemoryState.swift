@@ -105,22 +105,19 @@ struct MemoryState {
     }
 
     mutating func advance(_ advance: CounterAdvance, at instant: Date) -> AdvanceOutcome {
-        guard var entry = keys[advance.keyId] else { return .refused(.keyUnknown) }
-        if entry.key.revokedAt != nil { return .refused(.revoked) }
-        if let expected = advance.expecting, expected != KeyExpectation(entry.key) { return .changed }
         let name = SpentName(advance.challenge)
-        switch standing(of: name, at: instant) {
-        case .alreadyUsed: return .refused(.challengeUsed)
-        case .expired: return .refused(.challengeExpired)
-        case .spent: break
+        let before = keys[advance.keyId].map {
+            KeyState(window: $0.window, largestGap: $0.key.largestGap, isRevoked: $0.key.revokedAt != nil)
         }
-        guard let window = advance.window(after: entry.window) else { return .refused(.replayed) }
-        let previous = entry.window.highest
-        entry.window = window
-        entry.key = entry.key.advanced(to: window.highest, at: instant)
-        keys[advance.keyId] = entry
-        spent[name.bytes] = name.expiresAt
-        return .advanced(previous: previous)
+        switch advance.decision(on: before, spending: standing(of: name, at: instant)) {
+        case .failure(let refusal): return .refused(refusal)
+        case .success(let after):
+            let previous = before?.window.highest ?? 0
+            keys[advance.keyId]?.window = after.window
+            if let key = keys[advance.keyId]?.key { keys[advance.keyId]?.key = key.advanced(to: after, at: instant) }
+            spent[name.bytes] = name.expiresAt
+            return .advanced(previous: previous)
+        }
     }
 
     mutating func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) -> RevokeOutcome {

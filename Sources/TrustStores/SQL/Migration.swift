@@ -3,7 +3,7 @@
 
 /// One step from one schema to the next; steps only go forward, and a released one is never edited.
 ///
-/// Each is a file `Migrations/NNNN-title.sql`, which the build puts into the program, so that it runs from anywhere.
+/// Each is a file `Migrations/NNNN-title.sql` for both kinds of database, which the build puts into the program, so that it runs from anywhere.
 package struct Migration: Sendable {
     /// Counts from 1.
     package let version: Int
@@ -19,11 +19,38 @@ package struct Migration: Sendable {
 }
 
 extension [Migration] {
-    /// The steps of every store, oldest first, with their SQL for one kind of database: the contents of the files in the order of their numbers.
-    package init(_ files: [UInt8]...) {
-        let names = ["0001-first", "0002-operators", "0003-quotas", "0004-terms"]
-        self = zip(zip(1..., names), files).map { step, file in
-            Migration(version: step.0, name: step.1, sql: String(decoding: file, as: UTF8.self))
+    /// Every step for SQLite, oldest first.
+    package static let sqlite = files { $0.sqlite }
+    /// Every step for PostgreSQL, oldest first.
+    package static let postgres = files { $0.postgres }
+
+    private typealias Word = (name: String, sqlite: String, postgres: String)
+
+    /// The words in braces of the files, in both dialects.
+    private static let words: [Word] = [
+        ("integer", "INTEGER", "BIGINT"), ("bytes", "BLOB", "BYTEA"),
+        ("serial", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+        ("by-key", " WITHOUT ROWID", ""),
+        // Room on each page, so that a counter moves without touching an index.
+        ("by-key-with-room", " WITHOUT ROWID", " WITH (fillfactor = 80)"),
+        // A view of two sources is not updatable by itself, and reads through it still use the indexes.
+        ("read-only", "", " CROSS JOIN (VALUES (1)) AS read_only (mark)"),
+        (
+            "place-of-grant", #"instr(answer, CAST('"granted":true' AS BLOB))"#,
+            #"position(convert_to('"granted":true', 'UTF8') IN answer)"#
+        ),
+    ]
+
+    private static func files(_ spelling: (Word) -> String) -> [Migration] {
+        let files = [
+            ("0001-first", PackageResources._001_first_sql), ("0002-operators", PackageResources._002_operators_sql),
+            ("0003-quotas", PackageResources._003_quotas_sql), ("0004-terms", PackageResources._004_terms_sql),
+        ]
+        return zip(1..., files).map { version, file in
+            let sql = words.reduce(String(decoding: file.1, as: UTF8.self)) { text, word in
+                text.replacing("{\(word.name)}", with: spelling(word))
+            }
+            return Migration(version: version, name: file.0, sql: sql)
         }
     }
 

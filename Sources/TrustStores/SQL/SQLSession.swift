@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import Foundation
+
 /// One value of a row or an argument. Both databases store nothing else.
 package enum SQLValue: Sendable, Equatable {
     case null
@@ -33,21 +35,6 @@ package struct SQLText: Sendable, ExpressibleByStringLiteral {
 
     /// A statement that has nothing in common in the two dialects.
     package init(sqlite: String, postgres: String) {
-        self.sqlite = sqlite
-        self.postgres = postgres
-    }
-}
-
-/// A statement that does the same for the rows of many callers, in both dialects. By reference: an engine knows it again by its identity.
-package final class SharedStatement: Sendable {
-    /// Statements for one row after the other (`?1`, `?2`, ... are its columns). If the first one answers, the others are run, and its answer
-    /// is the row's. Only the first may find a reason not to go on.
-    package let sqlite: [String]
-    /// One statement over a list of each column (`$1`, `$2`, ...). It answers the rows for which it has done something, by their number from 1
-    /// in the first column, and changes nothing for the others.
-    package let postgres: String
-
-    package init(sqlite: [String], postgres: String) {
         self.sqlite = sqlite
         self.postgres = postgres
     }
@@ -134,7 +121,7 @@ package struct SQLRow: Sendable {
 
 /// A transaction in which statements run.
 package protocol SQLSession {
-    /// Runs statements in their order. They may be sent together; the first that fails ends the transaction.
+    /// Runs statements in their order; the first that fails ends the transaction.
     func run(_ statements: [SQLStatement]) throws -> [SQLResult]
 }
 
@@ -170,18 +157,60 @@ package protocol SQLEngine: Sendable {
     /// Runs statements that only read, outside any transaction.
     func read<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
 
-    /// Reads a few rows by their keys: soon done, so that an engine may do it on the caller's thread.
+    /// Reads a few rows by their keys, which no long read holds up.
     func look<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
 
-    /// Gives a row to a statement that changes something for all rows it is given, of whoever else calls, and commits that before it
-    /// returns.
+    /// Accepts an assertion together with those of other callers, if the engine can commit many for less than one after the other.
     ///
-    /// - Parameters:
-    ///   - row: values that are not NULL.
-    /// - Returns: what the statement answered for this row. Nil if it passed over the row, or if it was refused and changed nothing at all: then
-    ///   a transaction of the caller's own decides.
-    func join(_ row: [SQLValue], in statement: SharedStatement) async throws -> SQLRow?
+    /// - Returns: nil if it was not accepted, whatever the reason: then a transaction for this one alone decides.
+    func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome?
 
     /// Finishes what was begun and closes.
     func close() async
+}
+
+/// Stands around what a store asks its database, as a span does.
+package protocol StoreVerbWrapper: Sendable {
+    /// Runs a verb, or throws in its stead.
+    ///
+    /// - Parameters:
+    ///   - verb: the name of the method of ``TrustStore``.
+    ///   - body: asks the database.
+    func run<Result: Sendable>(
+        _ verb: String, _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result
+}
+
+extension SQLTrustStore {
+    func transact<Outcome: Sendable>(
+        _ verb: String = #function, _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
+    ) async throws -> Outcome {
+        try await wrapped(verb) { [engine] in try await engine.transact(body) }
+    }
+
+    func read<Outcome: Sendable>(
+        _ verb: String = #function, _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+    ) async throws -> Outcome {
+        try await wrapped(verb) { [engine] in try await engine.read(body) }
+    }
+
+    func look<Outcome: Sendable>(
+        _ verb: String = #function, _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+    ) async throws -> Outcome {
+        try await wrapped(verb) { [engine] in try await engine.look(body) }
+    }
+
+    func accept(
+        _ advance: CounterAdvance, at instant: Date, _ verb: String = #function
+    ) async throws -> AdvanceOutcome? {
+        try await wrapped(verb) { [engine] in try await engine.accept(advance, at: instant) }
+    }
+
+    /// - Parameter function: the name of the calling method, as `#function` has it.
+    private func wrapped<Outcome: Sendable>(
+        _ function: String, _ body: @escaping @Sendable () async throws -> Outcome
+    ) async throws -> Outcome {
+        guard let wrapper else { return try await body() }
+        return try await wrapper.run(String(function.prefix { $0 != "(" }), body)
+    }
 }

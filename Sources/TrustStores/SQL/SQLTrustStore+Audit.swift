@@ -4,7 +4,7 @@
 extension SQLTrustStore {
     package func append(_ entries: [AuditEntry]) async throws {
         if entries.isEmpty { return }
-        try await engine.transact { session in
+        try await transact { session in
             // The row stays locked up to the commit, so that numbers become visible in their order.
             try session.run(Text.take, .integer(Int64(entries.count)))
             guard let last = try session.row("SELECT last FROM audit_numbers WHERE one = 1")?.integer(0) else {
@@ -24,7 +24,7 @@ extension SQLTrustStore {
 
     package func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
         let limit = Int64(min(max(0, limit), 10_000))
-        return try await engine.read { session in
+        return try await read { session in
             try session.run(Text.page, .integer(number ?? 0), .integer(limit)).rows.map { row in
                 NumberedAuditEntry(
                     number: try row.integer(0),

@@ -5,9 +5,9 @@ package import Foundation
 
 extension SQLTrustStore {
     package func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
-        let stored = try await engine.look { session in try session.challengeKeys() }
+        let stored = try await look { session in try session.challengeKeys() }
         if !stored.isEmpty { return stored }
-        return try await engine.transact { session in
+        return try await transact { session in
             try session.run(Text.first, .bytes(candidate), .integer(StoreTime.milliseconds(instant)))
             return .commit(try session.challengeKeys())
         }
@@ -16,7 +16,7 @@ extension SQLTrustStore {
     package func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome
     {
         let now = StoreTime.milliseconds(instant)
-        return try await engine.transact { session in
+        return try await transact { session in
             // Others that rotate wait here.
             try session.run(Text.lock)
             let keys = try session.challengeKeys().filter { $0.acceptedUntil.map { $0 > instant } ?? true }

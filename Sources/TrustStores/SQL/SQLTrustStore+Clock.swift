@@ -20,7 +20,7 @@ extension SQLTrustStore {
         report.clockFault = standing.horizonFault(at: now)
         let rows = max(1, retention.rowsAtOnce)
         func delete(_ text: SQLText, upTo edge: Int64) async throws -> Int {
-            let count = try await engine.transact { session in
+            let count = try await transact { session in
                 .commit(try session.run(text, .integer(edge), .integer(Int64(rows))).changes)
             }
             if count == rows { report.more = true }
@@ -35,7 +35,7 @@ extension SQLTrustStore {
         report.openClaims = try await delete(Text.sweepOpenClaims, upTo: edge(retention.openClaims))
         report.openClaims += try await delete(Text.sweepHolders, upTo: edge(retention.openClaims))
         for (promotion, instant) in retention.edges(believing: now, insteadOf: instant) {
-            let count = try await engine.transact { session in
+            let count = try await transact { session in
                 .commit(
                     try session.run(Text.sweepGrants, .text(promotion), .integer(instant), .integer(Int64(rows)))
                         .changes)
@@ -50,7 +50,7 @@ extension SQLTrustStore {
 
     @discardableResult
     package func check() async throws -> StoreReading {
-        try await engine.transact { session in
+        try await transact { session in
             let results = try session.run([
                 SQLStatement("UPDATE store_checks SET count = count + 1 WHERE one = 1", arguments: []),
                 SQLStatement(Text.schema, arguments: []), SQLStatement(Text.clock, arguments: []),
@@ -63,7 +63,7 @@ extension SQLTrustStore {
 
     package func settleClock(at instant: Date) async throws -> StoreReading {
         let claimed = StoreTime.milliseconds(instant)
-        return try await engine.transact { session in
+        return try await transact { session in
             let before = try reading(session.row(Text.lockedClock))
             let now = before.time.map(StoreTime.milliseconds) ?? claimed
             let stored = StoreTime.milliseconds(before.sweptUntil)
@@ -75,7 +75,7 @@ extension SQLTrustStore {
 
     package func inspect(at instant: Date) async throws -> StoreInspection {
         let claimed = StoreTime.milliseconds(instant)
-        return try await engine.read { session in
+        return try await read { session in
             let version = Int(try session.row(Text.schema)?.integer(0) ?? 0)
             try require(schema: Int64(version))
             let reading = try reading(session.row(Text.clock))
@@ -106,7 +106,7 @@ extension SQLTrustStore {
     /// Raises the horizon as far as the clock can be believed, in one transaction with the look at the store's own clock.
     private func raiseHorizon(at instant: Date) async throws -> (StoreReading, SweepLimit) {
         let claimed = StoreTime.milliseconds(instant)
-        return try await engine.transact { session in
+        return try await transact { session in
             let reading = try reading(session.row(Text.lockedClock))
             let stored = StoreTime.milliseconds(reading.sweptUntil)
             let oldest = stored == 0 && reading.time == nil ? try oldest(in: session) : nil

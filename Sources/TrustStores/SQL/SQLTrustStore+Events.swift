@@ -7,14 +7,14 @@ import Vocabulary
 
 extension SQLTrustStore {
     package func record(_ event: StoreEvent) async throws {
-        try await engine.transact { session in
+        try await transact { session in
             _ = try session.run([event.inserting])
             return .commit(())
         }
     }
 
     package func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
-        try await engine.read { session in
+        try await read { session in
             try session.run(Text.history, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 10_000)))).rows
                 .reversed()
                 .map { row in
@@ -35,7 +35,7 @@ extension SQLTrustStore {
                 Text.add, .text(name.app.text), .integer(name.hour), .text(name.kind.text), .text(name.code.text),
                 .integer(Int64(count)))
         }
-        try await engine.transact { session in
+        try await transact { session in
             _ = try session.run(statements)
             return .commit(())
         }
@@ -44,7 +44,7 @@ extension SQLTrustStore {
     package func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
         let first = StoreTime.hour(start)
         let last = StoreTime.milliseconds(end)
-        return try await engine.read { session in
+        return try await read { session in
             try session.run(Text.tallies, .text(app), .integer(first), .integer(last)).rows.map { row in
                 SignalTally(
                     app: app, hour: StoreTime.date(try row.integer(0)), kind: try row.text(1), code: try row.text(2),

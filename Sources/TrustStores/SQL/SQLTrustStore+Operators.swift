@@ -9,7 +9,7 @@ extension SQLTrustStore {
     package func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage {
         let limit = min(max(1, limit), KeyPage.largest)
         guard filter.isStorable else { return KeyPage(keys: [], next: nil) }
-        return try await engine.read { session in
+        return try await read { session in
             if filter.user != nil { return try session.keysOfUser(filter, after: cursor, limit: limit) }
             var found: [StoredKey] = []
             for page in KeyRange.ranges(of: filter, after: cursor) where found.count <= limit {
@@ -25,7 +25,7 @@ extension SQLTrustStore {
         var cursor: KeyCursor?
         repeat {
             let start = cursor
-            let page = try await engine.read { session in try session.keyCounts(after: start) }
+            let page = try await read { session in try session.keyCounts(after: start) }
             for count in page.counts {
                 // The kinds of one app in one environment, genuine and simulated, stand together.
                 let known = counts.indices.suffix(2).first { counts[$0].isOfSameKind(as: count) }
@@ -71,7 +71,7 @@ extension SQLTrustStore {
     private func revoke(_ ids: [KeyIdentifier], app: String, code: String?, at instant: Date) async throws -> Int {
         let now = SQLValue.integer(StoreTime.milliseconds(instant))
         let ids = ids.ascending
-        return try await engine.transact { session in
+        return try await transact { session in
             let results = try session.run(ids.map { SQLStatement(Text.revoke, .bytes($0.bytes), now) })
             let changed = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
             _ = try session.run(
@@ -89,7 +89,7 @@ extension SQLTrustStore {
         if ids.isEmpty { return 0 }
         let ids = ids.ascending
         try await clearDetails(of: ids)
-        let deleted = try await engine.transact { session -> SQLEnd<Int> in
+        let deleted = try await transact { session -> SQLEnd<Int> in
             let results = try session.run(
                 ids.map { id in
                     user.map { SQLStatement(Text.deleteOfUser, .bytes(id.bytes), .text($0)) }
@@ -110,13 +110,13 @@ extension SQLTrustStore {
             var last: Int64 = 0
             while true {
                 let after = last
-                let found = try await engine.read { session in
+                let found = try await read { session in
                     try session.run(Text.details, .bytes(id.bytes), .integer(after), .integer(Int64(Batch.rows))).rows
                         .map { try $0.integer(0) }
                 }
                 guard let first = found.first, let newest = found.last else { break }
                 last = newest
-                try await engine.transact { session in
+                try await transact { session in
                     try session.run(Text.clear, .bytes(id.bytes), .integer(first), .integer(newest))
                     return .commit(())
                 }

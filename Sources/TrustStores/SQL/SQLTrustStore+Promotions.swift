@@ -12,7 +12,7 @@ extension SQLTrustStore {
         let now = StoreTime.milliseconds(instant)
         let until = now + StoreTime.milliseconds(duration)
         let grantsFrom = StoreTime.milliseconds(grantStart)
-        return try await engine.transact { session in
+        return try await transact { session in
             let holder = try session.holder(of: claim)
             let row = try session.locked(Text.insert, Text.select, claim.arguments, claim.arguments)
             if let answer = try row.optionalBytes(3) { return .rollback(.answered(answer)) }
@@ -43,7 +43,7 @@ extension SQLTrustStore {
 
     package func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
         let claim = reservation.claim
-        return try await engine.transact { session in
+        return try await transact { session in
             guard try session.isHeld(reservation) else { return .rollback(false) }
             let arguments =
                 claim.arguments + [
@@ -55,7 +55,7 @@ extension SQLTrustStore {
 
     package func release(_ reservation: PromotionReservation, at instant: Date) async throws {
         let claim = reservation.claim
-        try await engine.transact { session in
+        try await transact { session in
             guard try session.isHeld(reservation) else { return .rollback(()) }
             let results = try session.run([
                 SQLStatement(
@@ -76,7 +76,7 @@ extension SQLTrustStore {
     ) async throws -> PromotionSettlement {
         let claim = reservation.claim
         let now = StoreTime.milliseconds(instant)
-        return try await engine.transact { session in
+        return try await transact { session in
             let holder = try session.holder(of: claim)
             let row = try session.locked(Text.insert, Text.select, claim.arguments, claim.arguments)
             if let standing = try row.optionalBytes(3) { return .rollback(.answered(standing)) }

@@ -5,7 +5,7 @@ package import Foundation
 
 extension SQLTrustStore {
     package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
-        try await engine.transact { session in
+        try await transact { session in
             let outcome = try session.draw(draw, at: instant)
             if case .exhausted = outcome { return .rollback(outcome) }
             return .commit(outcome)

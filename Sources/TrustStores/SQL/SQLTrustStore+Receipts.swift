@@ -9,7 +9,7 @@ extension SQLTrustStore {
         let now = StoreTime.milliseconds(instant)
         let until = now + StoreTime.milliseconds(duration)
         let limit = Int64(min(max(0, limit), 1000))
-        return try await engine.transact { session in
+        return try await transact { session in
             let due = try session.run(Text.due, .integer(now), .integer(limit)).rows
             if due.isEmpty { return .rollback([]) }
             let keys = try due.map(StoredKey.init(row:))
@@ -40,7 +40,7 @@ extension SQLTrustStore {
         _ lease: ReceiptLease, with result: RefreshResult, at instant: Date
     ) async throws -> RefreshOutcome {
         let id = SQLValue.bytes(lease.key.id.bytes)
-        return try await engine.transact { session in
+        return try await transact { session in
             let state = try session.run([SQLStatement(Text.schedule, id), SQLStatement(Text.newest, id)])
             guard let row = state[0].rows.first, try row.integer(0) == lease.fence,
                 try row.optionalInteger(1) != nil, let newest = state[1].rows.first
@@ -76,7 +76,7 @@ extension SQLTrustStore {
     }
 
     package func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
-        try await engine.read { session in
+        try await read { session in
             try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
                 StoredReceipt(
                     keyId: id, receipt: try ReceiptRecord(row: row, offset: 0),
@@ -86,7 +86,7 @@ extension SQLTrustStore {
     }
 
     package func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
-        try await engine.read { session in
+        try await read { session in
             try session.run(Text.metrics, .text(app), .text(environment)).rows.map { row in
                 RiskMetricCount(metric: Int(try row.integer(0)), keys: Int(try row.integer(1)))
             }

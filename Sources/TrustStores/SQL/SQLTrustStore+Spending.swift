@@ -5,25 +5,18 @@ package import Foundation
 
 extension SQLTrustStore {
     package func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
-        try await spend(SpentName(challenge), at: instant)
+        let name = SpentName(challenge)
+        return try await transact { session in try session.end(spending: name, at: instant) }
     }
 
     package func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
-        try await spend(SpentName(token), at: instant)
+        let name = SpentName(token)
+        return try await transact { session in try session.end(spending: name, at: instant) }
     }
 
     package func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
         let name = SpentName(challenge)
-        return try await engine.look { session in try session.isSpent(name) }
-    }
-
-    private func spend(_ name: SpentName, at instant: Date) async throws -> SpendOutcome {
-        try await engine.transact { session in
-            if name.expiresAt > StoreTime.milliseconds(instant), try session.run([name.spending]).first?.changes == 1 {
-                return .commit(.spent)
-            }
-            return .rollback(try session.isSpent(name) ? .alreadyUsed : .expired)
-        }
+        return try await look { session in try session.isSpent(name) }
     }
 }
 
@@ -33,20 +26,27 @@ extension SpentName {
 
     static let find: SQLText = "SELECT 1 FROM spent_names WHERE expires_at = $1 AND name = $2"
 
-    private static let spend = SQLText(inserting("SELECT $1, $2 WHERE \(mayBeSpent("$1"))"))
-
-    /// Inserts rows of an expiry and a name that are not there yet.
-    static func inserting(_ rows: String) -> String {
-        "INSERT INTO spent_names (expires_at, name) \(rows) ON CONFLICT DO NOTHING"
-    }
-
-    /// Whether a name with this expiry would still be there if it had been spent.
-    static func mayBeSpent(_ expiry: String) -> String {
-        "\(expiry) > (SELECT swept_until FROM store_clock WHERE one = 1)"
-    }
+    private static let spend: SQLText = """
+        INSERT INTO spent_names (expires_at, name)
+        SELECT $1, $2 WHERE $1 > (SELECT swept_until FROM store_clock WHERE one = 1) ON CONFLICT DO NOTHING
+        """
 }
 
 extension SQLSession {
+    /// Spends the name in the transaction that is open; what is not spent changed nothing.
+    func spend(_ name: SpentName, at instant: Date) throws -> SpendOutcome {
+        if name.expiresAt > StoreTime.milliseconds(instant), try run([name.spending]).first?.changes == 1 {
+            return .spent
+        }
+        return try isSpent(name) ? .alreadyUsed : .expired
+    }
+
+    /// Spends the name, and nothing else, in a transaction of its own.
+    fileprivate func end(spending name: SpentName, at instant: Date) throws -> SQLEnd<SpendOutcome> {
+        let outcome = try spend(name, at: instant)
+        return outcome == .spent ? .commit(outcome) : .rollback(outcome)
+    }
+
     func isSpent(_ name: SpentName) throws -> Bool {
         try row(SpentName.find, .integer(name.expiresAt), .bytes(name.bytes)) != nil
     }

@@ -12,6 +12,8 @@ package struct SQLTrustStore: TrustStore {
     let schema: Int
     let clock: StoreClock
     let witness: WitnessBox
+    /// What stands around every question to the database; nil for nothing.
+    package var wrapper: (any StoreVerbWrapper)?
 
     /// Takes a database that has been brought to `schema`.
     package init(engine: any SQLEngine, schema: Int, clock: StoreClock = .system) {
@@ -24,7 +26,7 @@ package struct SQLTrustStore: TrustStore {
     package func close() async { await engine.close() }
 
     package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
-        try await engine.transact { session in
+        try await transact { session in
             let results = try session.run([
                 SQLStatement(
                     "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", .text(name),

@@ -4,139 +4,275 @@
 import Foundation
 import Synchronization
 
-/// Work that waits for a thread. Threads wait here; tasks never do.
+/// Callers who wait for threads, because databases block and tasks must not.
 ///
-/// The line has a length and a longest wait. Whoever finds it full, or has waited that long, is refused.
-package final class WorkQueue<Work: Sendable>: Sendable {
-    private struct Waiting {
-        let work: Work
-        let until: ContinuousClock.Instant
+/// Every wait ends: the line has a bound, and a clock refuses who has waited too long, for a thread or for the answer. What a thread does for a
+/// caller who was refused goes on, and whether it takes effect is not known.
+package final class WorkQueue<Resource>: Sendable {
+    /// One caller, who is answered once: by the thread that did the work, or by the clock.
+    package struct Call: Sendable {
+        /// Does the work, and gives what answers the caller: that it is done, or the fault because of which it is not.
+        package let run: @Sendable (Resource) -> @Sendable (StoreFault?) -> Void
+        /// Refuses the caller; false if it was answered before.
+        package let fail: @Sendable (StoreFault) -> Bool
+        package let isAnswered: @Sendable () -> Bool
+        /// How long the answer may take once a thread has taken the work; nil for the limit of the queue.
+        fileprivate let limit: Duration?
+        fileprivate var until: ContinuousClock.Instant
     }
 
     private struct State {
-        var waiting = WaitingLine<Waiting>()
+        var waiting: [Call] = []
+        /// What each busy thread works on.
+        var running: [Int: [Call]] = [:]
         var threads = 0
-        var isClosed = false
-        var whenClosed: [@Sendable () -> Void] = []
+        /// Since when every thread is busy and none has ended anything; nil if one is free.
+        var heldSince: ContinuousClock.Instant?
+        var closing: ContinuousClock.Instant?
+        var isGivenUp = false
+        var whenClosed: [CheckedContinuation<Bool, Never>] = []
     }
 
     private let state = Mutex(State())
-    /// One thread at a time waits here for work; the others wait for their turn.
-    private let gathering = Gathering()
-    private let turn = Mutex(())
+    private let arrivals = DispatchSemaphore(value: 0)
+    private let system: String
     private let limit: Int
     private let longestWait: Duration
-    private let system: String
-    private let refuse: @Sendable (Work, StoreFault) -> Void
+    private let longestRun: Duration?
+    private let observe: @Sendable (StoreObservation) -> Void
 
     /// - Parameters:
-    ///   - system: what everybody waits for, as it is called in a sentence.
+    ///   - system: what callers wait for, as a sentence calls it.
     ///   - limit: how many may wait.
-    ///   - longestWait: how long each may wait until a thread takes it.
-    ///   - refuse: answers work that no thread will take.
+    ///   - longestWait: how long each may wait for a thread.
+    ///   - longestRun: how long each may wait for the answer after that; nil if `longestWait` is for both together.
     package init(
-        of system: String, limit: Int, longestWait: Duration, refuse: @escaping @Sendable (Work, StoreFault) -> Void
+        of system: String, limit: Int, longestWait: Duration, longestRun: Duration? = nil,
+        observe: @escaping @Sendable (StoreObservation) -> Void
     ) {
-        self.system = system
-        self.limit = limit
-        self.longestWait = longestWait
-        self.refuse = refuse
+        (self.system, self.limit, self.longestWait, self.longestRun) = (system, limit, longestWait, longestRun)
+        self.observe = observe
     }
 
-    /// How many wait now.
-    package var count: Int { state.withLock { $0.waiting.count } }
+    /// Has a thread do the work, and waits for the answer.
+    ///
+    /// - Throws: what the work throws; ``StoreFault`` for a caller who is refused.
+    package func call<Outcome: Sendable>(
+        within limit: Duration? = nil, _ work: @escaping @Sendable (Resource) throws -> Outcome
+    ) async throws -> Outcome {
+        try await join(within: limit) { resource in
+            let result = Result { try work(resource) }
+            return { try result.get() }
+        }
+    }
 
-    /// Adds work; false if the line is full. Work that is not added is refused.
-    package func add(_ work: Work) -> Bool {
-        let (waiting, refusal) = state.withLock { state -> (Int, (fault: StoreFault, isFull: Bool)?) in
-            if state.isClosed { return (0, (.unavailable("the store is closed"), false)) }
-            if state.waiting.count >= limit {
-                return (0, (.unavailable("too many callers wait for \(system)"), true))
+    /// The same for work that is done together with that of others.
+    ///
+    /// - Parameter work: gives what reads the outcome when all is done.
+    package func join<Outcome: Sendable>(
+        within limit: Duration? = nil, _ work: @escaping @Sendable (Resource) -> @Sendable () throws -> Outcome
+    ) async throws -> Outcome {
+        try await withCheckedThrowingContinuation { continuation in
+            let caller = WaitingCaller(continuation)
+            add(
+                Call(
+                    run: { resource in
+                        let outcome = work(resource)
+                        return { fault in caller.answer(fault.map { .failure($0) } ?? Result { try outcome() }) }
+                    }, fail: { caller.answer(.failure($0)) }, isAnswered: { caller.isAnswered }, limit: limit,
+                    until: .now + longestWait))
+        }
+    }
+
+    private func add(_ call: Call) {
+        var isFull = false
+        let refusal = state.withLock { state -> String? in
+            if state.closing != nil { return "the store is closed" }
+            if let since = state.heldSince, .now - since >= longestRun ?? longestWait {
+                return "\(system) does not answer"
             }
-            state.waiting.append(Waiting(work: work, until: .now + longestWait))
-            return (state.waiting.count, nil)
+            isFull = state.waiting.count >= limit
+            if isFull { return "too many callers wait for \(system)" }
+            state.waiting.append(call)
+            return nil
         }
         guard let refusal else {
-            gathering.arrived(waiting)
-            return true
+            arrivals.signal()
+            return
         }
-        refuse(work, refusal.fault)
-        return !refusal.isFull
+        if isFull { observe(StoreObservation(.lineFull)) }
+        _ = call.fail(.unavailable(refusal))
     }
 
-    /// Refuses who has waited too long at `instant`, and gives how many these are. All wait equally long, so they stand in front.
-    package func refuseOverdue(at instant: ContinuousClock.Instant) -> Int {
-        refuse(.unavailable("\(system) did not accept the request in time")) { $0.until <= instant }
-    }
-
-    /// Refuses all who wait.
-    package func refuseAll() { _ = refuse(.unavailable("the store is closing")) { _ in true } }
-
-    private func refuse(_ fault: StoreFault, where isRefused: (Waiting) -> Bool) -> Int {
-        let refused = state.withLock { state in
-            var refused: [Work] = []
-            while let first = state.waiting.first, isRefused(first) {
-                refused += state.waiting.take(upTo: 1).map(\.work)
-            }
-            return refused
-        }
-        for work in refused { refuse(work, fault) }
-        return refused.count
-    }
+    // MARK: Threads
 
     /// Starts a thread that does work, up to `count` pieces together, until the queue is closed and empty.
     ///
     /// - Parameters:
-    ///   - gathers: whether it waits a moment for more of it.
-    ///   - work: does it, and gives what answers those who wait for it.
+    ///   - pause: after work for several callers the thread waits as long as that took, but no longer than this, for them to come again: a
+    ///     commit for many costs the processor what one for few does. One caller alone never waits.
+    ///   - work: does it, and gives what answers the callers.
+    ///   - finally: runs at the end of the thread.
     package func serve(
-        atOnce count: Int, gathers: Bool = false, work: @escaping @Sendable ([Work]) -> () -> Void,
+        upTo count: Int = 1, pause: Duration = .zero, _ work: @escaping @Sendable ([Call]) -> () -> Void,
         finally: @escaping @Sendable () -> Void
     ) {
-        state.withLock { $0.threads += 1 }
+        let number = state.withLock { state in
+            state.threads += 1
+            return state.threads
+        }
         let thread = Thread { [self] in
-            while let pieces = take(upTo: count, gathers: gathers) {
+            while let calls = take(upTo: count, number) {
                 let start = ContinuousClock.now
-                let answer = work(pieces)
-                gathering.ended(atWork: pieces.count + self.count, spent: .now - start)
+                let answer = work(calls)
+                let spent = ContinuousClock.now - start
+                state.withLock { state in
+                    state.running[number] = nil
+                    state.heldSince = nil
+                }
                 answer()
+                if calls.count > 1 { Thread.sleep(forTimeInterval: min(spent, pause) / .seconds(1)) }
             }
             finally()
-            let actions = state.withLock { state -> [@Sendable () -> Void] in
+            let waiting = state.withLock { state in
                 state.threads -= 1
+                defer { if state.threads == 0 { state.whenClosed = [] } }
                 return state.threads == 0 ? state.whenClosed : []
             }
-            for action in actions { action() }
+            for continuation in waiting { continuation.resume(returning: true) }
         }
         thread.name = "sealward-store"
         thread.start()
     }
 
-    /// Accepts nothing more; calls `action` when all accepted work is answered.
-    package func close(_ action: @escaping @Sendable () -> Void) {
-        let isDone = state.withLock { state in
-            state.isClosed = true
-            state.whenClosed.append(action)
-            return state.threads == 0
-        }
-        if isDone { action() } else { gathering.arrived(.max) }
+    /// Starts a thread that does one piece of work after another, and answers up to `count` callers together.
+    ///
+    /// - Parameters:
+    ///   - resource: gives what the thread works with; whose work finds none is told why.
+    ///   - finally: runs at the end of the thread.
+    package func serve(
+        upTo count: Int = 1, with resource: @escaping @Sendable () throws(StoreFault) -> Resource,
+        finally: @escaping @Sendable () -> Void
+    ) {
+        serve(
+            upTo: count,
+            { calls in
+                let answers = calls.filter { !$0.isAnswered() }.map { call -> () -> Void in
+                    do throws(StoreFault) {
+                        let answer = call.run(try resource())
+                        return { answer(nil) }
+                    } catch {
+                        return { _ = call.fail(error) }
+                    }
+                }
+                return { for answer in answers { answer() } }
+            }, finally: finally)
     }
 
-    private func take(upTo limit: Int, gathers: Bool) -> [Work]? {
-        turn.withLock { _ in
-            while true {
-                if gathers { gathering.pause(upTo: limit) { isClosed ? limit : self.count } }
-                if self.count == 0 {
-                    gathering.ended(atWork: 0, spent: .zero)
-                    gathering.wait(for: 1) { isClosed ? 1 : self.count }
+    private func take(upTo count: Int, _ number: Int) -> [Call]? {
+        while true {
+            let (calls, isClosed) = state.withLock { state -> ([Call], Bool) in
+                var calls = Array(state.waiting.prefix(count))
+                state.waiting.removeFirst(calls.count)
+                if calls.isEmpty { return ([], state.closing != nil) }
+                for index in calls.indices {
+                    if let limit = calls[index].limit ?? longestRun { calls[index].until = .now + limit }
                 }
-                let work = state.withLock { $0.waiting.take(upTo: limit).map(\.work) }
-                if !work.isEmpty { return work }
-                if isClosed { return nil }
-                // What waited was refused.
+                state.running[number] = calls
+                if state.running.count == state.threads { state.heldSince = .now }
+                return (calls, false)
+            }
+            if !calls.isEmpty { return calls }
+            if isClosed { return nil }
+            arrivals.wait()
+        }
+    }
+
+    // MARK: The clock
+
+    /// Starts the thread that refuses who has waited too long in any of the queues; it ends with them.
+    package static func watch(_ queues: [WorkQueue], every pause: Duration) {
+        let observe = queues.first?.observe
+        let thread = Thread {
+            var shown = 0
+            while queues.contains(where: { !$0.isOver }) {
+                let waiting = queues.reduce(0) { $0 + $1.refuseOverdue(at: .now) }
+                if waiting != shown { observe?(StoreObservation(.waiting, value: waiting)) }
+                shown = waiting
+                Thread.sleep(forTimeInterval: pause / .seconds(1))
             }
         }
+        thread.name = "sealward-waiting"
+        thread.start()
     }
 
-    private var isClosed: Bool { state.withLock { $0.isClosed } }
+    /// Whether nobody waits any more, nor will.
+    private var isOver: Bool { state.withLock { $0.closing != nil && ($0.isGivenUp || $0.threads == 0) } }
+
+    /// - Returns: how many wait on.
+    private func refuseOverdue(at now: ContinuousClock.Instant) -> Int {
+        let (late, overdue, hopeless, count) = state.withLock { state in
+            state.isGivenUp = state.closing.map { $0 <= now } ?? false
+            let isGivenUp = state.isGivenUp
+            // All wait equally long, so those who have waited too long are in front.
+            let late = isGivenUp ? state.waiting : Array(state.waiting.prefix { $0.until <= now })
+            state.waiting.removeFirst(late.count)
+            let overdue = state.running.values.joined().filter { isGivenUp || $0.until <= now }
+            defer { if isGivenUp { state.whenClosed = [] } }
+            return (late, overdue, isGivenUp ? state.whenClosed : [], state.waiting.count)
+        }
+        for call in late where call.fail(.unavailable("\(system) did not accept the request in time")) {
+            observe(StoreObservation(.waitedTooLong))
+        }
+        for call in overdue where call.fail(.unavailable("\(system) has not answered in time")) {
+            observe(StoreObservation(.overdue))
+        }
+        for continuation in hopeless { continuation.resume(returning: false) }
+        return count
+    }
+
+    // MARK: The end
+
+    /// Accepts nothing more, and waits until everything is done, but no longer than the limit.
+    ///
+    /// - Returns: whether all threads have ended.
+    @discardableResult
+    package func close(within limit: Duration) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let isDone = state.withLock { state in
+                if state.closing == nil { state.closing = .now + limit }
+                if state.threads > 0, !state.isGivenUp { state.whenClosed.append(continuation) }
+                return state.threads == 0 ? true : state.isGivenUp ? false : nil
+            }
+            if let isDone { continuation.resume(returning: isDone) }
+            wake()
+        }
+    }
+
+    /// Accepts nothing more; the threads end when everything is done.
+    package func end(within limit: Duration) {
+        state.withLock { state in if state.closing == nil { state.closing = .now + limit } }
+        wake()
+    }
+
+    private func wake() { for _ in 0..<state.withLock({ $0.threads }) { arrivals.signal() } }
+}
+
+/// A caller until it is answered.
+private final class WaitingCaller<Outcome: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Outcome, any Error>?>
+
+    init(_ continuation: CheckedContinuation<Outcome, any Error>) { self.continuation = Mutex(continuation) }
+
+    var isAnswered: Bool { continuation.withLock { $0 == nil } }
+
+    /// Answers the caller; false if it has been answered already.
+    @discardableResult func answer(_ result: Result<Outcome, any Error>) -> Bool {
+        let continuation = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        continuation?.resume(with: result)
+        return continuation != nil
+    }
 }

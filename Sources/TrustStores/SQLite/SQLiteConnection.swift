@@ -10,8 +10,6 @@ import CSQLite
 @safe package final class SQLiteConnection: @unchecked Sendable {
     private(set) var pointer: OpaquePointer?
     private var statements: [String: OpaquePointer] = unsafe [:]
-    /// Those of the last shared statement, which a commit runs for one caller after the other.
-    private var shared: (statement: SharedStatement, prepared: [OpaquePointer])?
 
     /// How long it waits for a neighbour process (a backup, a shell) that holds the file, in milliseconds.
     private static let patience: Int32 = 5000
@@ -58,13 +56,6 @@ import CSQLite
         return unsafe statement
     }
 
-    func prepared(_ statement: SharedStatement) throws -> [OpaquePointer] {
-        if let shared = unsafe shared, unsafe shared.statement === statement { return unsafe shared.prepared }
-        let all = try unsafe statement.sqlite.map { unsafe try prepared($0) }
-        unsafe shared = unsafe (statement, all)
-        return unsafe all
-    }
-
     /// Runs any number of statements without arguments, whose rows nobody wants.
     package func run(script: String) throws {
         let code = unsafe sqlite3_exec(pointer, script, nil, nil, nil)
@@ -91,7 +82,6 @@ import CSQLite
     package func close() {
         unsafe statements.values.forEach { unsafe sqlite3_finalize($0) }
         unsafe statements = unsafe [:]
-        unsafe shared = nil
         unsafe sqlite3_close_v2(pointer)
         unsafe pointer = nil
     }

@@ -9,7 +9,7 @@ extension SQLTrustStore {
     package static func schema(ofSQLiteAt path: String) -> Int? {
         guard let connection = try? SQLiteConnection(path: path, writes: false) else { return nil }
         defer { connection.close() }
-        return try? SQLiteMigrations.newest(in: connection)
+        return try? connection.schema()
     }
 
     /// Opens a store for an operator: never another program's database, which would get our tables, and never one whose last writer was
@@ -20,7 +20,7 @@ extension SQLTrustStore {
         do {
             let connection = try SQLiteConnection(path: path, writes: false)
             defer { connection.close() }
-            guard try SQLiteMigrations.newest(in: connection) != nil else {
+            guard try connection.schema() != nil else {
                 throw SQLiteFailure(SQLITE_ERROR, "no schema")
             }
         } catch let failure as SQLiteFailure where failure.code & 0xFF == SQLITE_ERROR {

@@ -16,40 +16,23 @@ package struct SQLiteSession: SQLSession {
         return results
     }
 
-    /// Runs a shared statement for one row: the answer of the first statement, or nil if it passed over the row.
-    func run(_ statement: SharedStatement, for row: [SQLValue]) throws -> SQLRow? {
-        // Safe: the connection keeps the statements until it is closed, and one thread uses it at a time.
-        let prepared = unsafe try connection.prepared(statement)
-        guard let first = unsafe prepared.first, let found = unsafe try run(first, row, takesFirst: false).rows.first
-        else { return nil }
-        try unsafe prepared.dropFirst().forEach { _ = unsafe try run($0, row, takesFirst: true) }
-        return found
-    }
-
     /// Runs a statement that has no arguments and no rows.
     func execute(_ text: String) throws { _ = try run(text, []) }
-
-    private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
-        // Safe: as above.
-        unsafe try run(try connection.prepared(text), arguments, takesFirst: false)
-    }
 
     /// Runs one statement.
     ///
     /// Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
-    ///
-    /// - Parameter takesFirst: whether it may have fewer arguments than are given, and takes the first ones.
-    private func run(_ statement: OpaquePointer, _ arguments: [SQLValue], takesFirst: Bool) throws -> SQLResult {
+    private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
+        let statement = unsafe try connection.prepared(text)
         // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
         defer {
             unsafe sqlite3_reset(statement)
             unsafe sqlite3_clear_bindings(statement)
         }
-        let wanted = unsafe Int(sqlite3_bind_parameter_count(statement))
-        guard wanted == arguments.count || (takesFirst && wanted < arguments.count) else {
+        guard unsafe Int(sqlite3_bind_parameter_count(statement)) == arguments.count else {
             throw StoreFault.damaged("a statement expects another number of arguments")
         }
-        for index in 0..<wanted {
+        for index in arguments.indices {
             let code = unsafe arguments[index].bind(to: statement, at: Int32(index + 1))
             guard code == SQLITE_OK else { throw unsafe SQLiteFailure(code, of: connection.pointer) }
         }

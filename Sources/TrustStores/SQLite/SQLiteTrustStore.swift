@@ -36,9 +36,8 @@ extension SQLTrustStore {
     ) throws -> SQLTrustStore {
         do {
             try SQLiteFile.prepare(path, observe: observe)
-            let migrations = SQLiteMigrations.all
-            let engine = try SQLiteEngine(path: path, migrations: migrations, observe: observe)
-            return SQLTrustStore(engine: engine, schema: migrations.newest, clock: clock)
+            let engine = try SQLiteEngine(path: path, migrations: .sqlite, observe: observe)
+            return SQLTrustStore(engine: engine, schema: [Migration].sqlite.newest, clock: clock)
         } catch {
             throw StoreFault(sqlite: error, path: path)
         }

@@ -23,34 +23,11 @@ public struct CounterAdvance: Sendable, Equatable {
     public var mode: CounterMode
     /// The challenge that is spent in the same transaction.
     public var challenge: SpendableChallenge
-    /// What the judgement rests on, if the key was read some time ago: the store accepts only if it is still so. Nil if the key was read for
-    /// this assertion.
-    public var expecting: KeyExpectation?
-
-    package init(
-        keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge,
-        expecting: KeyExpectation? = nil
-    ) {
+    package init(keyId: KeyIdentifier, counter: UInt32, mode: CounterMode, challenge: SpendableChallenge) {
         self.keyId = keyId
         self.counter = counter
         self.mode = mode
         self.challenge = challenge
-        self.expecting = expecting
-    }
-}
-
-/// What a caller knows of a key that it read some time ago, beside what every advance decides by itself (counter and revocation).
-public struct KeyExpectation: Sendable, Equatable {
-    /// SHA-256 of the attestation object, 32 bytes: a key that was deleted and attested again has another one.
-    public var attestationDigest: [UInt8]
-    /// The largest jump between two accepted counters.
-    public var largestGap: UInt32
-    /// The metric of the newest receipt that had one.
-    public var riskMetric: Int?
-
-    /// What is known of a key that was read.
-    public init(_ key: StoredKey) {
-        (attestationDigest, largestGap, riskMetric) = (key.record.attestationDigest, key.largestGap, key.riskMetric)
     }
 }
 
@@ -60,12 +37,10 @@ public enum AdvanceOutcome: Sendable, Equatable {
     case advanced(previous: UInt32)
     /// Nothing was changed.
     case refused(AdvanceRefusal)
-    /// Nothing was changed: the key is not what ``CounterAdvance/expecting`` says. Read it, judge again, and ask without an expectation.
-    case changed
 }
 
 /// Why an assertion is not accepted.
-public enum AdvanceRefusal: Sendable, CaseIterable {
+public enum AdvanceRefusal: Error, Sendable, CaseIterable {
     /// No such key.
     case keyUnknown
     /// The key was revoked.
@@ -90,10 +65,10 @@ public enum AdvanceRefusal: Sendable, CaseIterable {
 }
 
 /// Which counters below the highest one have been accepted: one bit for each of the 64 last values.
-struct CounterWindow: Equatable, Sendable {
-    var highest: UInt32
+package struct CounterWindow: Equatable, Sendable {
+    package var highest: UInt32
     /// Bit n stands for `highest - n`.
-    var seen: UInt64
+    package var seen: UInt64
 
     /// The window after `counter`, or nil if that value was accepted before. Values further back than the window are
     /// accepted, because nothing is known about them: the challenge is their guard.
@@ -109,9 +84,37 @@ struct CounterWindow: Equatable, Sendable {
     }
 }
 
+/// What a store knows of a key when it decides about an assertion.
+package struct KeyState: Equatable, Sendable {
+    package var window: CounterWindow
+    package var largestGap: UInt32
+    package var isRevoked: Bool
+}
+
 extension CounterAdvance {
+    /// The rule of every store: the key after this assertion, or why it is not accepted.
+    ///
+    /// - Parameters:
+    ///   - key: as it is stored, locked against others; nil if there is no such key.
+    ///   - challenge: what became of the attempt to spend the challenge in the same transaction.
+    package func decision(on key: KeyState?, spending challenge: SpendOutcome) -> Result<KeyState, AdvanceRefusal> {
+        guard var key else { return .failure(.keyUnknown) }
+        if key.isRevoked { return .failure(.revoked) }
+        switch challenge {
+        case .alreadyUsed: return .failure(.challengeUsed)
+        case .expired: return .failure(.challengeExpired)
+        case .spent: break
+        }
+        guard let window = window(after: key.window) else { return .failure(.replayed) }
+        if window.highest > key.window.highest {
+            key.largestGap = max(key.largestGap, window.highest - key.window.highest - 1)
+        }
+        key.window = window
+        return .success(key)
+    }
+
     /// The window after this assertion, or nil if the mode refuses it.
-    func window(after window: CounterWindow) -> CounterWindow? {
+    private func window(after window: CounterWindow) -> CounterWindow? {
         switch mode {
         // Everything below counts as seen, so that a later change of mode brings no old counter back.
         case .strict: counter > window.highest ? CounterWindow(highest: counter, seen: .max) : nil

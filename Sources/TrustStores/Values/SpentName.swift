@@ -5,11 +5,11 @@ import Crypto
 import Foundation
 
 /// The name under which a spent challenge or token is remembered: 17 bytes, the kind first.
-struct SpentName: Hashable, Sendable {
-    let bytes: [UInt8]
-    let expiresAt: Int64
+package struct SpentName: Hashable, Sendable {
+    package let bytes: [UInt8]
+    package let expiresAt: Int64
 
-    init(_ challenge: SpendableChallenge) {
+    package init(_ challenge: SpendableChallenge) {
         bytes = [1] + challenge.id
         expiresAt = StoreTime.milliseconds(challenge.expiresAt)
     }

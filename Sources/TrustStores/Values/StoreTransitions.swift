@@ -16,11 +16,10 @@ package enum EventKind {
 }
 
 extension StoredKey {
-    func advanced(to counter: UInt32, at instant: Date) -> StoredKey {
+    func advanced(to state: KeyState, at instant: Date) -> StoredKey {
         var key = self
-        let gap = counter > self.counter ? counter - self.counter - 1 : 0
-        key.counter = counter
-        key.largestGap = max(largestGap, gap)
+        key.counter = state.window.highest
+        key.largestGap = state.largestGap
         key.lastUsedAt = StoreTime.date(StoreTime.milliseconds(instant))
         return key
     }

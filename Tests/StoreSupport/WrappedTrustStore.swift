@@ -3,18 +3,7 @@
 
 package import AppAttest
 package import Foundation
-
-/// What stands around every verb of a store: a span, a fault of a test.
-package protocol StoreVerbWrapper: Sendable {
-    /// Runs a verb, or throws in its stead.
-    ///
-    /// - Parameters:
-    ///   - verb: the name of the method of ``TrustStore``.
-    ///   - body: asks the store.
-    func run<Result: Sendable>(
-        _ verb: String, _ body: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result
-}
+package import TrustStores
 
 /// A store with something around every verb, and nothing else: it keeps the promises of the store inside.
 package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {

@@ -5,8 +5,8 @@
 
 -- The name is a hash of quota and subject. A window begins with its first use.
 CREATE TABLE quota_windows (
-    name BLOB PRIMARY KEY NOT NULL,
-    ends_at INTEGER NOT NULL,
-    used INTEGER NOT NULL
-) WITHOUT ROWID;
+    name {bytes} PRIMARY KEY NOT NULL,
+    ends_at {integer} NOT NULL,
+    used {integer} NOT NULL
+){by-key};
 CREATE INDEX quotas_by_end ON quota_windows (ends_at);

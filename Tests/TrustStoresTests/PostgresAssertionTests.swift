@@ -13,8 +13,8 @@ import Vocabulary
 @testable import TrustStoresPostgres
 
 #if Postgres
-    /// Many callers' assertions in one round trip and one commit: each gets the verdict that it would get alone.
-    @Suite(.serialized, .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresBatchTests {
+    /// Assertions of many callers at once: each gets the verdict that it would get alone.
+    @Suite(.serialized, .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL")) struct PostgresAssertionTests {
         static let callers = 60
 
         private func advance(
