@@ -240,7 +240,7 @@ let package = Package(
             [
                 "TrustTokens", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
                 "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel", .jwt,
-                .lifecycle, .logging, .metrics, .crypto, .cryptoExtras, .httpTypes, .tracing,
+                .lifecycle, .logging, .crypto, .cryptoExtras, .httpTypes, .tracing,
             ],
             resources: [
                 .embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css"),
@@ -254,7 +254,7 @@ let package = Package(
                 "ServerTrait",
                 "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", "HTTPService", .httpTypes, .lifecycle,
                 .logging,
-                .crypto,
+                .nioCore, .crypto,
             ],
             resources: [.embedInCode("openapi.yaml")]
         ),

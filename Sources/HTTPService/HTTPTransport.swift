@@ -8,6 +8,14 @@ import NIOHTTP1
 import NIOPosix
 import Vocabulary
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// Sends requests to servers that the user runs: no App Transport Security, no redirects.
 ///
 /// A redirect is an answer like any other, so that credentials go to no other host. Call ``shutDown()`` when it is no longer needed.
@@ -49,6 +57,8 @@ package struct HTTPTransport: Sendable {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = TimeAmount(connectTimeout)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost
+        // A server that refuses is not asked again until the time is over.
+        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .http1Only
         configuration.dnsOverride = addresses
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
@@ -93,11 +103,15 @@ package struct HTTPTransport: Sendable {
             [.deadlineExceeded, .connectTimeout, .readTimeout].contains(error)
                 ? "no answer came in time" : "no answer came (\(error.shortDescription))"
         case is NIOTooManyBytesError: "the answer is larger than 64 KiB"
-        case let error as IOError: SystemFile.message(error.errnoCode)
+        case let error as IOError: message(error)
         case let error as NIOConnectionError:
-            (error.connectionErrors.first?.error as? IOError).map { SystemFile.message($0.errnoCode) }
-                ?? "there is no such host"
+            (error.connectionErrors.first?.error as? IOError).map(message) ?? "there is no such host"
         default: "no answer came"
         }
+    }
+
+    private static func message(_ error: IOError) -> String {
+        error.errnoCode == ECONNREFUSED
+            ? "the connection is refused: nothing is listening there" : SystemFile.message(error.errnoCode)
     }
 }

@@ -72,7 +72,7 @@ import Testing
     private static let get = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 
     /// Two may be in flight.
-    private static let two = RunningService.configuration { $0.limits.requestsInFlight = 2 }
+    private static let two = RunningService.configuration { $0.limits.inFlight = 2 }
 
     @Test func whatIsTooMuchIsRefusedAtOnceAndNothingElse() async throws {
         let (held, lines) = (Held(), LogLines())
@@ -119,7 +119,7 @@ import Testing
     /// Ten times as many requests at once as may be in flight: each is accepted, or refused with the time to come again.
     @Test func everyRequestOfAFloodIsAnswered() async throws {
         let limit = 8
-        let configuration = RunningService.configuration { $0.limits.requestsInFlight = limit }
+        let configuration = RunningService.configuration { $0.limits.inFlight = limit }
         try await RunningService.with(configuration, interfaces: { _ in [Slow()] }) {
             (service: RunningService) async throws -> Void in
             let port = try #require(URL(string: service.base)?.port)

@@ -210,12 +210,12 @@ import TrustStoresPostgres
         try await RunningService.with(settings, log: lines.logger) { (service: RunningService) async throws -> Void in
             let begin = ContinuousClock.now
             let port = try #require(URL(string: service.base)?.port)
-            let request = "GET /livez HTTP/1.1\r\nHost: x\r\n"
             for _ in 0..<60 {
                 let connection = try LoopbackClient(port: port)
-                connection.send(String(repeating: request + "\r\n", count: 99) + request + "Connection: close\r\n\r\n")
-                let answers = await connection.everything()
-                #expect(answers.components(separatedBy: "HTTP/1.1 200").count == 101)
+                for _ in 0..<100 {
+                    connection.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+                    #expect(await connection.answer().hasPrefix("HTTP/1.1 200"))
+                }
             }
             #expect(Measuring.isOff || ContinuousClock.now - begin < .seconds(20))
             let text = String(decoding: try await service.get("/metrics").body, as: UTF8.self)

@@ -26,7 +26,7 @@ package struct RequestSpans: Sendable {
         return await tracer.withSpan(request.head.method.nameInSpans ?? "HTTP", context: context, ofKind: .server) {
             span in
             span.attributes = [
-                "http.request.head.method": .string(request.head.method.nameInSpans ?? "_OTHER"), "url.scheme": "http",
+                "http.request.method": .string(request.head.method.nameInSpans ?? "_OTHER"), "url.scheme": "http",
             ]
             return await body(span)
         }

@@ -286,8 +286,8 @@ extension TrustServer.Configuration {
         /// The maximum number of open connections from one IPv4 address or IPv6 /64 network; nil for a sixteenth of all, at least 64. Trusted proxies
         /// are exempt.
         public var connectionsPerAddress: Int?
-        /// The requests of one operation that may be in flight; more are answered with 503.
-        public var requestsInFlight = 128
+        /// The requests of one operation that may be in flight, nil for 64 on each core; more are answered with 503.
+        public var inFlight: Int?
         /// The production keys that one user of an app may register in a day; 0 for no limit.
         public var newKeysPerUser = 50
         /// The keys that may be registered from one IPv4 address or IPv6 /64 network in an hour; 0 for no limit. This machine and trusted

@@ -206,7 +206,7 @@ extension Configuration.Limits {
         .means(
             "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt. While `connections` are open, the longest idle one of the address with most makes room for the next."
         )
-        Key("requestsInFlight", .integer(1...1_000_000), \.requestsInFlight)
+        Key("inFlight", .integer(1...1_000_000), \.inFlight).otherwise("64 for each core")
             .means(
                 "The requests of one operation that may be in flight; more are answered with 503. Operators, health, key sets and what waits for Apple are exempt."
             )

@@ -64,7 +64,7 @@ public struct TrustServer: Service {
         let hasConsole = configuration.internalListen != nil
         table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts, operators: routes).routes) : routes
         inFlight = RequestsInFlight(
-            limit: configuration.limits.requestsInFlight,
+            limit: configuration.limits.inFlight ?? 64 * ProcessInfo.processInfo.activeProcessorCount,
             operations: table.routes.filter(\.isLimitedByLoad).map(\.operation))
         parts.observer.show(inFlight)
         parts.observer.declareWatchedCounters()
