@@ -3,6 +3,7 @@
 
 package import AppleServices
 import ConnectionAdmission
+import Foundation
 package import HTTPService
 public import Logging
 public import ServiceLifecycle
