@@ -27,7 +27,6 @@ public final class ATSClient: Sendable {
     package let configuration: Configuration
     let connector: Connector
     let pool: ConnectionPool
-    private let origins: KnownOrigins
     private let requests = Atomic(0)
 
     /// - Parameters:
@@ -50,13 +49,11 @@ public final class ATSClient: Sendable {
 
     package init(policy: ATSPolicy, material: ConnectionMaterial, configuration: Configuration) {
         self.policy = policy
-        origins = KnownOrigins(policy)
         self.configuration = configuration
         let connector = Connector(configuration: configuration, material: material)
         self.connector = connector
         pool = ConnectionPool(
-            limit: configuration.connectionsPerHost, streamLimit: configuration.streamsPerConnection,
-            keepAlive: TimeAmount(configuration.keepAlive), restingLimit: configuration.sharesConnections ? 256 : 0,
+            limit: configuration.connectionsPerHost, restingLimit: configuration.sharesConnections ? 256 : 0,
             loop: configuration.eventLoopGroup.any()
         ) { key, deadline in
             try await ATSClient.open(key, policy, connector, configuration, deadline)
@@ -101,13 +98,13 @@ public final class ATSClient: Sendable {
 
     private func perform(_ load: inout Load, deadline: NIODeadline?, bodyLimit: Int?) async throws -> Answer {
         let url: LoadURL
-        let decision: URLDecision
         do {
-            (url, decision) = try origins.decide(load.url)
+            url = try LoadURL(load.url)
         } catch {
             guard let last = load.hops.last else { throw load.failed(LoadFaults.badURL(error, url: load.url)) }
             throw load.failed(LoadFaults.redirect(.malformed(error.reason), from: last.url, to: load.url))
         }
+        let decision = policy.decide(url)
         if let error = decision.error, decision.verdict == .blocked {
             let refusal = LoadFaults.blocked(decision, error: error, isRedirect: !load.hops.isEmpty)
             guard configuration.isMonitoring else { throw load.failed(refusal) }
@@ -134,10 +131,9 @@ public final class ATSClient: Sendable {
                 let connection = lease.connection
                 do {
                     let pool = pool
-                    let isHTTP2 = connection.isHTTP2
-                    if isHTTP2, head.headers.authenticateConnection { pool.drain(connection) }
-                    let response = try await connection.perform(wire) { pool.endStream(of: connection) }
-                    if isHTTP2, response.head.headers.authenticateConnection { pool.drain(connection) }
+                    let response = try await connection.perform(wire) {
+                        pool.giveBack(connection, canBeReused: $0)
+                    }
                     if let report = connection.wouldRefuse { load.wouldRefuse.append(report) }
                     return Answer(wire: response, connection: connection, url: url, decision: decision)
                 } catch let failure as ExchangeFailure
@@ -169,15 +165,14 @@ public final class ATSClient: Sendable {
         _ key: PoolKey, _ policy: ATSPolicy, _ connector: Connector, _ configuration: Configuration,
         _ deadline: NIODeadline?
     ) async throws -> HTTPConnection {
-        let keepAlive = TimeAmount(configuration.keepAlive)
-        let link = ConnectionLink()
         func connection(_ made: Connector.Established, _ report: ATSLoadError?) -> HTTPConnection {
             HTTPConnection(
                 channel: made.channel, wire: made.wire, key: key, judgement: made.judgement, wouldRefuse: report,
-                link: link, peerKind: made.peerKind, keepAlive: keepAlive, fieldLimit: configuration.headerCountLimit)
+                peerKind: made.peerKind, keepAlive: TimeAmount(configuration.keepAlive),
+                fieldLimit: configuration.headerCountLimit)
         }
         guard key.isSecure else {
-            let attempt = Connector.Attempt(key: key, tls: nil, link: link, deadline: deadline)
+            let attempt = Connector.Attempt(key: key, tls: nil, deadline: deadline)
             return connection(try await connector.establish(attempt), nil)
         }
         let host = key.host.contains(":") ? "[\(key.host)]" : key.host
@@ -194,12 +189,12 @@ public final class ATSClient: Sendable {
             let made: Connector.Established
             do {
                 made = try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline))
+                    Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
             } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
                 judge.shown = await connector.timestamps(key, requirements, until: deadline)
                 guard judge.shown != nil else { throw refused }
                 made = try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), link: link, deadline: deadline))
+                    Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
             }
             return connection(made, nil)
         } catch {
@@ -209,7 +204,7 @@ public final class ATSClient: Sendable {
             judge = HandshakeJudge(
                 host: key.host, port: key.port, requirements: requirements, chains: connector.chains,
                 configuration: configuration, onlyReports: true, shown: judge.shown)
-            let attempt = Connector.Attempt(key: key, tls: (wide, judge), link: link, deadline: deadline)
+            let attempt = Connector.Attempt(key: key, tls: (wide, judge), deadline: deadline)
             return connection(try await connector.establish(attempt), refusal)
         }
     }

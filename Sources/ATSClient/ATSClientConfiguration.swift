@@ -20,10 +20,8 @@ extension ATSClient {
         public var idleTimeout: Duration? = .seconds(30)
         /// How long an unused connection is kept.
         package var keepAlive: Duration = .seconds(60)
-        /// Connections to one host and port; one HTTP/2 connection carries many requests.
+        /// Connections to one host and port; each carries one request at a time.
         public var connectionsPerHost = 8
-        /// Requests that one HTTP/2 connection carries at a time.
-        package var streamsPerConnection = 100
         /// Nil: redirects are not followed and are answers like any other.
         public var redirectLimit: Int? = 20
         /// All header fields of an answer together.

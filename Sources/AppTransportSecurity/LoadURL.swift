@@ -78,30 +78,6 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
         pathAndQuery = shown.utf8.first == 0x2F ? String(shown) : "/" + shown
     }
 
-    private init(_ origin: LoadURL, pathAndQuery: String, text: String) {
-        scheme = origin.scheme
-        host = origin.host
-        port = origin.port
-        literalAddress = origin.literalAddress
-        self.pathAndQuery = pathAndQuery
-        self.text = text
-    }
-
-    /// Another URL of the same origin, without taking the origin apart again.
-    ///
-    /// - Parameter target: path, query and fragment; begins with a slash.
-    /// - Throws: ``MalformedInput`` with code `malformed.url`, as `init(_:)` does.
-    package func with(target: Substring) throws(MalformedInput) -> LoadURL {
-        let authority = text.utf8.prefix { $0 != 0x3A }.count + 3
-        let end = text.utf8.dropFirst(authority).firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? text.endIndex
-        let whole = text[..<end] + target
-        guard target.utf8.first == 0x2F, whole.utf8.count <= 8192,
-            target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
-        else { return try LoadURL(String(whole)) }
-        let shown = target.utf8.firstIndex(of: 0x23).map { target[..<$0] } ?? target
-        return LoadURL(self, pathAndQuery: String(shown), text: String(whole))
-    }
-
     /// The port that is connected to: the one given, or the scheme's own.
     package var effectivePort: Int { port ?? LoadURL.defaultPorts[scheme] ?? 443 }
 

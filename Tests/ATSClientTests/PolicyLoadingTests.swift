@@ -46,34 +46,4 @@ struct PolicyLoadingTests {
         #expect(policy.decide(try LoadURL("http://other.example.com/")).verdict != .blocked)
         #expect(policy.decide(try LoadURL("https://pinned.example.com/")).requirements.pins?.leaves?.isEmpty == true)
     }
-
-    @Test(
-        "An origin that is known already is decided as if it were new",
-        arguments: [
-            "https://a.example.com/x?y=1#z", "https://a.example.com/", "https://a.example.com",
-            "https://a.example.com?q",
-            "https://a.example.com:8443/é", "https://user@A.example.com/x", "a.example.com/x", "https://[::1]:1/p",
-            "https://a.example.com/with space", "https:///x", "ftp://a.example.com/", "http://a.example.com/",
-            "https://a.example.com/" + String(repeating: "x", count: 9000), "", "://", "https://a.example.com#f/x",
-        ]
-    )
-    func knownOrigins(text: String) throws {
-        let policy = try Fixture.policy("{}")
-        let origins = KnownOrigins(policy)
-        for _ in 0..<2 {
-            let expected = Result { try LoadURL(text) }
-            let found = Result { try origins.decide(text) }
-            switch (expected, found) {
-            case (.success(let url), .success(let pair)):
-                #expect(pair.0 == url)
-                #expect(pair.1.verdict == policy.decide(url).verdict)
-                #expect(pair.1.requirements.pins == policy.decide(url).requirements.pins)
-            case (.failure(let wanted as MalformedInput), .failure(let error as MalformedInput)):
-                #expect(error == wanted)
-            default: Issue.record("\(text): \(expected) and \(found)")
-            }
-            // The second round meets an origin that was seen with another path.
-            if let end = text.range(of: "/x") { _ = try? origins.decide(text[..<end.lowerBound] + "/other") }
-        }
-    }
 }

@@ -108,19 +108,18 @@ struct RedirectTests {
     private static func exchange(_ one: Waiting.Continuation, then error: any Error, _ two: Waiting.Continuation) throws
     {
         let channel = EmbeddedChannel()
-        let handler = ExchangeHandler(
-            isMultiplexed: false, keepAlive: .seconds(60), loop: channel.eventLoop, onIdle: { _ in })
+        let handler = ExchangeHandler(isStream: false, keepAlive: .seconds(60), loop: channel.eventLoop)
         try channel.pipeline.syncOperations.addHandler(handler)
         channel.connect(to: try SocketAddress(ipAddress: "192.0.2.1", port: 443), promise: nil)
         let request = WireRequest(
             head: HTTPRequestHead(version: .http1_1, method: .GET, uri: "/"), body: .empty, deadline: nil,
             idleTimeout: nil, bodyLimit: nil, toleratesUncleanClose: true)
-        handler.begin(Exchange(request), one)
+        handler.begin(Exchange(request) { _ in }, one)
         let head = HTTPResponseHead(version: .http1_1, status: .found, headers: ["content-length": "0"])
         try channel.writeInbound(HTTPClientResponsePart.head(head))
         try channel.writeInbound(HTTPClientResponsePart.end(nil))
         channel.pipeline.fireErrorCaught(error)
-        handler.begin(Exchange(request), two)
+        handler.begin(Exchange(request) { _ in }, two)
         _ = try? channel.finish(acceptAlreadyClosed: true)
     }
 

@@ -122,13 +122,7 @@ import Vocabulary
             let explained = NearMisses(policy).explaining(decision)
             #expect(explained.verdict == decision.verdict && explained.rule == decision.rule)
 
-            // fetch: asked twice, the second time from memory.
-            let origins = KnownOrigins(policy)
-            for _ in 0..<2 {
-                let (_, remembered) = try origins.decide(text)
-                #expect(remembered.verdict == decision.verdict && remembered.error == decision.error, "\(words)")
-                #expect(remembered.requirements.effectiveMinimum == decision.requirements.effectiveMinimum, "\(words)")
-            }
+            // fetch
             let fetched = Self.fetch(url, decision, server)
 
             // check

@@ -5,7 +5,7 @@ import NIOCore
 import Synchronization
 import TLSProbe
 
-/// What connections are shared by: one policy is one client, so host, port and scheme are enough.
+/// Connections to one host that may serve the same request.
 struct PoolKey: Hashable, Sendable {
     let isSecure: Bool
     let host: String
@@ -16,14 +16,11 @@ struct PoolKey: Hashable, Sendable {
     var request: Int?
 }
 
-/// The connections of a client, for each host and port: idle ones of HTTP/1.1, shared ones of HTTP/2, and who waits for one.
+/// A limited number of connections for each host. A connection carries one exchange at a time, HTTP/1.1 or HTTP/2, and rests between two.
 ///
-/// Invariants: a connection of HTTP/1.1 is idle or lent to exactly one exchange; the connections of a host (open and being opened) never
-/// exceed the limit; nobody waits while something idle is there. Who gets which is decided in ``PoolHost``.
+/// A load takes a place, then a connection that rests or a new one. The place is free again when the connection rests or is closed.
 final class ConnectionPool: Sendable {
     typealias Open = @Sendable (PoolKey, NIODeadline?) async throws -> HTTPConnection
-
-    private typealias Waiter = PoolHost.Waiter
 
     /// A connection that was lent.
     struct Lease: Sendable {
@@ -32,259 +29,206 @@ final class ConnectionPool: Sendable {
         let isReused: Bool
     }
 
-    private struct State {
-        var hosts: [PoolKey: PoolHost] = [:]
-        var nextWaiter = 0
-        var isShutDown = false
-        var drained: [CheckedContinuation<Void, Never>] = []
+    private struct Waiter {
+        let id: Int
+        let continuation: CheckedContinuation<Void, any Error>
+    }
 
-        /// Connections that carry nothing.
-        var resting: Int { hosts.values.reduce(0) { $0 + $1.resting } }
+    private struct Host {
+        /// Every connection that is not closed.
+        var connections: [ObjectIdentifier: HTTPConnection] = [:]
+        var resting: [HTTPConnection] = []
+        /// Places that are taken: connections that are opened, used or about to close.
+        var taken = 0
+        var waiters: CircularBuffer<Waiter> = []
+
+        var isEmpty: Bool { connections.isEmpty && taken == 0 && waiters.isEmpty }
+
+        mutating func takePlace(limit: Int) -> Bool {
+            guard taken < limit, waiters.isEmpty else { return false }
+            taken += 1
+            return true
+        }
+
+        /// One that is closed already stays until its end is reported.
+        mutating func takeResting() -> HTTPConnection? {
+            resting.lastIndex { $0.channel.isActive }.map { resting.remove(at: $0) }
+        }
+
+        /// Gives a place to the first in the line, who is returned, or frees it.
+        mutating func leavePlace() -> Waiter? {
+            if let waiter = waiters.popFirst() { return waiter }
+            taken -= 1
+            return nil
+        }
+    }
+
+    private struct State {
+        var hosts: [PoolKey: Host] = [:]
+        var lastWaiter = 0
+        var isShutDown = false
+
+        mutating func tidy(_ key: PoolKey) { if hosts[key]?.isEmpty == true { hosts[key] = nil } }
     }
 
     private let state = Mutex(State())
     private let limit: Int
-    private let streamLimit: Int
-    private let keepAlive: TimeAmount
     private let restingLimit: Int
     private let loop: any EventLoop
     private let open: Open
 
-    /// - Parameter loop: for the timers of those who wait.
-    init(
-        limit: Int, streamLimit: Int, keepAlive: TimeAmount, restingLimit: Int = 256, loop: any EventLoop,
-        open: @escaping Open
-    ) {
-        self.loop = loop
+    /// - Parameters:
+    ///   - limit: connections to one host.
+    ///   - restingLimit: connections without an exchange, of all hosts together.
+    ///   - loop: for the timers of those who wait.
+    init(limit: Int, restingLimit: Int, loop: any EventLoop, open: @escaping Open) {
         self.limit = max(1, limit)
-        self.streamLimit = max(1, streamLimit)
-        self.keepAlive = keepAlive
         self.restingLimit = max(0, restingLimit)
+        self.loop = loop
         self.open = open
     }
 
     // MARK: Lending
 
-    private enum Step {
-        case use(Lease)
-        case open
-        case wait
-        case shutDown
-    }
-
-    /// Lends a connection: an idle one, a share of an HTTP/2 one, a new one, or, at the limit, whichever is free first.
+    /// Lends a connection: one that rests, or a new one; at the limit, as soon as there is a place.
     ///
     /// - Throws: `ExchangeFailure` with reason `timeout` where the deadline is over before.
     func lease(_ key: PoolKey, deadline: NIODeadline?) async throws -> Lease {
         if let deadline, deadline <= .now() { throw ExchangeFailure(reason: .timeout) }
-        switch state.withLock({ next(for: key, &$0) }) {
-        case .use(let lease): return lease
-        case .shutDown: throw ExchangeFailure(reason: .shutDown)
-        case .open: return Lease(connection: try await openForCaller(key, deadline), isReused: false)
-        case .wait: return try await wait(for: key, until: deadline)
+        if try !takePlace(key) { try await waitForPlace(key, until: deadline) }
+        if let connection = state.withLock({ $0.hosts[key]?.takeResting() }) {
+            return Lease(connection: connection, isReused: true)
         }
-    }
-
-    private func next(for key: PoolKey, _ state: inout State) -> Step {
-        if state.isShutDown { return .shutDown }
-        if let lease = state.hosts[key]?.take(streamLimit: streamLimit) { return .use(lease) }
-        return state.hosts[key, default: PoolHost()].beginOpening(limit: limit) ? .open : .wait
-    }
-
-    private func openForCaller(_ key: PoolKey, _ deadline: NIODeadline?) async throws -> HTTPConnection {
         do {
             let connection = try await open(key, deadline)
-            admit(connection, lent: true)
-            return connection
+            admit(connection)
+            return Lease(connection: connection, isReused: false)
         } catch {
             // Cancelled, or out of its own time: that says nothing about the host.
             let isOwn = Task.isCancelled || deadline.map { $0 <= .now() } ?? false
-            openingFailed(key, isOwn ? CancellationError() : error, asWaiters: false)
+            openingFailed(key, error, isOwn: isOwn)
             throw error
         }
     }
 
-    /// After an attempt that failed: those who wait get the same error where nothing else could serve them, or they would wait for nobody.
-    ///
-    /// - Parameter asWaiters: the attempt was made for the first in the line, so it has the error in any case.
-    private func openingFailed(_ key: PoolKey, _ error: any Error, asWaiters: Bool) {
-        let told = state.withLock { $0.hosts[key]?.openingFailed(error, asWaiters: asWaiters) ?? [] }
-        for waiter in told { waiter.continuation.resume(throwing: error) }
-        openForWaiters(key)
-        tidy(key)
+    private func takePlace(_ key: PoolKey) throws -> Bool {
+        try state.withLock { state in
+            if state.isShutDown { throw ExchangeFailure(reason: .shutDown) }
+            return state.hosts[key, default: Host()].takePlace(limit: limit)
+        }
     }
 
-    private func wait(for key: PoolKey, until deadline: NIODeadline?) async throws -> Lease {
+    private func waitForPlace(_ key: PoolKey, until deadline: NIODeadline?) async throws {
         let id = state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
+            state.lastWaiter += 1
+            return state.lastWaiter
         }
         let timer = deadline.map { deadline in
-            loop.scheduleTask(deadline: deadline) {
-                self.takeWaiter(id, key)?.continuation.resume(throwing: ExchangeFailure(reason: .timeout))
-            }
+            loop.scheduleTask(deadline: deadline) { self.endWait(id, key, ExchangeFailure(reason: .timeout)) }
         }
         defer { timer?.cancel() }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let ready: Result<Lease, any Error>? = state.withLock { state in
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let ready: Result<Void, any Error>? = state.withLock { state in
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if state.isShutDown { return .failure(ExchangeFailure(reason: .shutDown)) }
-                    if let lease = state.hosts[key]?.take(streamLimit: streamLimit) { return .success(lease) }
-                    state.hosts[key, default: PoolHost()].wait(Waiter(id: id, continuation: continuation))
+                    if state.hosts[key, default: Host()].takePlace(limit: limit) { return .success(()) }
+                    state.hosts[key]?.waiters.append(Waiter(id: id, continuation: continuation))
                     return nil
                 }
-                if let ready {
-                    continuation.resume(with: ready)
-                } else {
-                    openForWaiters(key)
-                }
+                if let ready { continuation.resume(with: ready) }
             }
         } onCancel: {
-            takeWaiter(id, key)?.continuation.resume(throwing: CancellationError())
+            endWait(id, key, CancellationError())
         }
     }
 
-    /// Out of the line; nil if it has been served.
-    private func takeWaiter(_ id: Int, _ key: PoolKey) -> Waiter? {
-        state.withLock { $0.hosts[key]?.removeWaiter(id) }
+    /// Ends the wait of one who has no place yet.
+    private func endWait(_ id: Int, _ key: PoolKey, _ error: any Error) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let index = state.hosts[key]?.waiters.firstIndex(where: { $0.id == id }) else { return nil }
+            defer { state.tidy(key) }
+            return state.hosts[key]?.waiters.remove(at: index)
+        }
+        waiter?.continuation.resume(throwing: error)
+    }
+
+    /// Those who wait get the same error where the host was not reached at all: they would only find the same, one after another.
+    private func openingFailed(_ key: PoolKey, _ error: any Error, isOwn: Bool) {
+        let (told, next) = state.withLock { state -> (CircularBuffer<Waiter>, Waiter?) in
+            guard var host = state.hosts[key] else { return ([], nil) }
+            var told: CircularBuffer<Waiter> = []
+            if !isOwn, host.connections.isEmpty { swap(&told, &host.waiters) }
+            let next = host.leavePlace()
+            state.hosts[key] = host
+            state.tidy(key)
+            return (told, next)
+        }
+        for waiter in told { waiter.continuation.resume(throwing: error) }
+        next?.continuation.resume()
     }
 
     // MARK: Coming back
 
-    /// Takes a new connection in, and serves those who wait with what it can carry.
-    private func admit(_ connection: HTTPConnection, lent: Bool) {
-        let key = connection.key
-        connection.link.connect(free: { self.giveBack(connection) }, drain: { self.drain(connection) })
-        let (waiters, isShutDown) = state.withLock { state in
-            (
-                state.hosts[key, default: PoolHost()].admit(connection, lent: lent, streamLimit: streamLimit),
-                state.isShutDown
-            )
+    private func admit(_ connection: HTTPConnection) {
+        state.withLock {
+            $0.hosts[connection.key, default: Host()].connections[ObjectIdentifier(connection)] = connection
         }
-        connection.channel.closeFuture.whenComplete { _ in
-            connection.link.disconnect()
-            self.forget(connection)
-        }
-        for waiter in waiters { waiter.continuation.resume(returning: Lease(connection: connection, isReused: false)) }
-        if isShutDown, !lent { connection.channel.close(promise: nil) }
-        openForWaiters(key)
+        connection.channel.closeFuture.whenComplete { _ in self.closed(connection) }
     }
 
-    /// An exchange on an HTTP/1.1 connection ended well: the next one in the line has it, or it rests.
-    func giveBack(_ connection: HTTPConnection) {
-        let (waiter, closes) = state.withLock { state -> (Waiter?, Bool) in
-            if state.isShutDown || state.hosts[connection.key] == nil { return (nil, true) }
-            if let waiter = state.hosts[connection.key]?.nextWaiter() { return (waiter, false) }
-            if state.resting >= restingLimit { return (nil, true) }
-            state.hosts[connection.key]?.rest(connection)
-            return (nil, false)
+    /// An exchange is over: the connection rests, or closes.
+    func giveBack(_ connection: HTTPConnection, canBeReused: Bool) {
+        let (rests, next) = state.withLock { state -> (Bool, Waiter?) in
+            let resting = state.hosts.values.reduce(0) { $0 + $1.resting.count }
+            guard canBeReused, !state.isShutDown, resting < restingLimit, var host = state.hosts[connection.key],
+                host.connections[ObjectIdentifier(connection)] != nil
+            else { return (false, nil) }
+            host.resting.append(connection)
+            let next = host.leavePlace()
+            state.hosts[connection.key] = host
+            return (true, next)
         }
-        waiter?.continuation.resume(returning: Lease(connection: connection, isReused: true))
-        if closes { connection.channel.close(promise: nil) }
+        next?.continuation.resume()
+        if !rests { connection.channel.close(promise: nil) }
     }
 
-    /// A stream of an HTTP/2 connection is over.
-    func endStream(of connection: HTTPConnection) {
-        let key = connection.key
-        let end = state.withLock { state -> PoolHost.StreamEnd in
-            let isShutDown = state.isShutDown
-            let mustClose = isShutDown || state.resting >= restingLimit
-            return state.hosts[key]?.endStream(of: connection, closesUnused: mustClose) ?? .goOn
-        }
-        switch end {
-        case .goOn: break
-        case .serve(let waiter): waiter.continuation.resume(returning: Lease(connection: connection, isReused: true))
-        case .close: connection.channel.close(promise: nil)
-        case .rest: timeRest(of: connection, until: .now() + keepAlive)
-        }
-    }
-
-    /// One timer for each connection, which goes with it: thousands of short streams leave no thousands of timers.
-    private func timeRest(of connection: HTTPConnection, until deadline: NIODeadline) {
-        let timer = connection.channel.eventLoop.scheduleTask(deadline: deadline) { self.closeIfUnused(connection) }
-        connection.channel.closeFuture.whenComplete { _ in timer.cancel() }
-    }
-
-    private func closeIfUnused(_ connection: HTTPConnection) {
-        let end = state.withLock { state -> PoolHost.RestEnd in
-            state.hosts[connection.key]?.endRest(of: connection, keepAlive: keepAlive, at: .now()) ?? .inUse
-        }
-        switch end {
-        case .inUse: break
-        case .unused: connection.channel.close(promise: nil)
-        case .later(let deadline): timeRest(of: connection, until: deadline)
-        }
-    }
-
-    /// The server of an HTTP/2 connection takes no new streams: those that run may end, then it closes.
-    func drain(_ connection: HTTPConnection) {
-        let isUnused = state.withLock { $0.hosts[connection.key]?.drain(connection) ?? false }
-        if isUnused { connection.channel.close(promise: nil) }
-    }
-
-    /// A connection is closed.
-    private func forget(_ connection: HTTPConnection) {
-        let key = connection.key
-        state.withLock { $0.hosts[key]?.forget(connection) }
-        openForWaiters(key)
-        tidy(key)
-    }
-
-    /// Opens a connection for those who wait, where the limit allows one more.
-    private func openForWaiters(_ key: PoolKey) {
-        let mayOpen = state.withLock { $0.hosts[key]?.beginOpeningForWaiters(limit: limit) ?? false }
-        guard mayOpen else { return }
-        Task {
-            do {
-                admit(try await open(key, nil), lent: false)
-            } catch {
-                openingFailed(key, error, asWaiters: true)
+    private func closed(_ connection: HTTPConnection) {
+        let next = state.withLock { state -> Waiter? in
+            guard var host = state.hosts[connection.key] else { return nil }
+            host.connections[ObjectIdentifier(connection)] = nil
+            var next: Waiter?
+            if let index = host.resting.firstIndex(where: { $0 === connection }) {
+                host.resting.remove(at: index)
+            } else {
+                next = host.leavePlace()
             }
+            state.hosts[connection.key] = host
+            state.tidy(connection.key)
+            return next
         }
-    }
-
-    private func tidy(_ key: PoolKey) {
-        let waiting = state.withLock { state in
-            if state.hosts[key]?.isEmpty == true { state.hosts[key] = nil }
-            guard state.isShutDown, state.hosts.isEmpty else { return [CheckedContinuation<Void, Never>]() }
-            defer { state.drained = [] }
-            return state.drained
-        }
-        for continuation in waiting { continuation.resume() }
+        next?.continuation.resume()
     }
 
     // MARK: The end
 
-    /// Takes no new requests, closes what is idle, and gives what runs this long to end.
+    /// Takes no new requests, closes what rests, and gives what runs this long to end.
     func shutDown(grace: Duration) async {
-        let (idle, waiters) = state.withLock { state in
+        let (resting, waiters) = state.withLock { state in
             state.isShutDown = true
-            var idle: [HTTPConnection] = []
-            var waiters: [Waiter] = []
-            for key in state.hosts.keys {
-                guard let ended = state.hosts[key]?.shutDown() else { continue }
-                idle += ended.unused
-                waiters += ended.waiters
-            }
-            return (idle, waiters)
+            let ended = (state.hosts.values.flatMap(\.resting), state.hosts.values.flatMap(\.waiters))
+            for key in Array(state.hosts.keys) { state.hosts[key]?.waiters = [] }
+            return ended
         }
         for waiter in waiters { waiter.continuation.resume(throwing: ExchangeFailure(reason: .shutDown)) }
-        for connection in idle { connection.channel.close(promise: nil) }
-        if grace > .zero { await letDrain(grace) }
-        let left = state.withLock { $0.hosts.values.flatMap { Array($0.connections.values) } }
+        for connection in resting { connection.channel.close(promise: nil) }
+        let end = ContinuousClock.now + grace
+        while state.withLock({ !$0.hosts.isEmpty }), .now < end, !Task.isCancelled {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+        let left = state.withLock { $0.hosts.values.flatMap(\.connections.values) }
         for connection in left { connection.channel.close(promise: nil) }
         if grace > .zero { await ConnectionPool.untilClosed(left.map(\.channel)) }
-    }
-
-    private func letDrain(_ grace: Duration) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.untilDrained() }
-            group.addTask { try? await Task.sleep(for: grace) }
-            await group.next()
-            self.releaseDrained()
-            group.cancelAll()
-        }
     }
 
     /// Waits until the channels are closed. A server that never answers TLS's goodbye is not waited for longer than a second.
@@ -299,25 +243,6 @@ final class ConnectionPool: Sendable {
         try? await closed.futureResult.get()
     }
 
-    private func untilDrained() async {
-        await withCheckedContinuation { continuation in
-            let isDrained = state.withLock { state in
-                if state.hosts.allSatisfy({ $0.value.isEmpty }) { return true }
-                state.drained.append(continuation)
-                return false
-            }
-            if isDrained { continuation.resume() }
-        }
-    }
-
-    private func releaseDrained() {
-        let waiting = state.withLock { state in
-            defer { state.drained = [] }
-            return state.drained
-        }
-        for continuation in waiting { continuation.resume() }
-    }
-
-    /// Connections that are open now: lent, idle and shared.
+    /// Connections that are open now, used or resting.
     var openCount: Int { state.withLock { $0.hosts.values.reduce(0) { $0 + $1.connections.count } } }
 }

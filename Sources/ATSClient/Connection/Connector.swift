@@ -30,7 +30,6 @@ struct Connector: Sendable {
         let key: PoolKey
         /// Nil for plain HTTP.
         let tls: (offer: TLSOffer, judge: HandshakeJudge)?
-        let link: ConnectionLink
         /// When the whole load must be over.
         let deadline: NIODeadline?
     }
@@ -139,9 +138,7 @@ struct Connector: Sendable {
                 channel.eventLoop.execute {
                     promise.completeWith(
                         Result {
-                            Established(
-                                channel: channel, wire: try http1(channel, attempt.link), judgement: nil, peerKind: kind
-                            )
+                            Established(channel: channel, wire: try http1(channel), judgement: nil, peerKind: kind)
                         }
                     )
                 }
@@ -170,7 +167,7 @@ struct Connector: Sendable {
             }
         )
         let end = HandshakeEndHandler(state, timeLimit: timeLimit, promise: promise) { negotiated, channel in
-            let wire = negotiated == "h2" ? try http2(channel, attempt.link) : try http1(channel, attempt.link)
+            let wire = negotiated == "h2" ? try http2(channel) : try http1(channel)
             return Established(channel: channel, wire: wire, judgement: state.judgement, peerKind: kind)
         }
         try channel.pipeline.syncOperations.addHandlers([FlightWatchHandler(state), tls, end])
@@ -207,16 +204,13 @@ struct Connector: Sendable {
 
     // MARK: HTTP
 
-    private func http1(_ channel: any Channel, _ link: ConnectionLink) throws -> HTTPConnection.Wire {
+    private func http1(_ channel: any Channel) throws -> HTTPConnection.Wire {
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = min(configuration.headerLimit, limits.maxHeaderFieldSize)
         limits.maxHeaderListSize = configuration.headerLimit
         limits.maxHeaderFieldCount = configuration.headerCountLimit
         let handler = ExchangeHandler(
-            isMultiplexed: false, keepAlive: TimeAmount(configuration.keepAlive), loop: channel.eventLoop
-        ) { canBeReused in
-            if canBeReused { link.free() }
-        }
+            isStream: false, keepAlive: TimeAmount(configuration.keepAlive), loop: channel.eventLoop)
         try channel.pipeline.syncOperations.addHandlers([
             RequestFraming.encoder(),
             ByteToMessageHandler(
@@ -228,7 +222,7 @@ struct Connector: Sendable {
         return .http1(NIOLoopBound(handler, eventLoop: channel.eventLoop))
     }
 
-    private func http2(_ channel: any Channel, _ link: ConnectionLink) throws -> HTTPConnection.Wire {
+    private func http2(_ channel: any Channel) throws -> HTTPConnection.Wire {
         var http2 = NIOHTTP2Handler.Configuration()
         http2.connection.initialSettings = [
             HTTP2Setting(parameter: .enablePush, value: 0),
@@ -244,10 +238,9 @@ struct Connector: Sendable {
             // Push is switched off; a server that pushes all the same is not listened to.
             stream.close()
         }
-        try channel.pipeline.syncOperations.addHandlers([
-            FrameBudgetHandler(), handler, HTTP2ControlHandler { link.drain() },
-        ])
-        return .http2(try handler.syncMultiplexer())
+        let control = HTTP2ControlHandler(keepAlive: TimeAmount(configuration.keepAlive))
+        try channel.pipeline.syncOperations.addHandlers([FrameBudgetHandler(), handler, control])
+        return .http2(try handler.syncMultiplexer(), NIOLoopBound(control, eventLoop: channel.eventLoop))
     }
 
     /// Bytes that a server may send ahead on one stream, and on all of a connection.

@@ -56,9 +56,14 @@ final class Exchange: @unchecked Sendable {
     var continuation: CheckedContinuation<WireResponse, any Error>?
     /// Who runs it. Only touched on the event loop.
     weak var handler: ExchangeHandler?
+    /// Called once on the event loop when it is over; whether the connection can take another one.
+    let onEnd: @Sendable (_ canBeReused: Bool) -> Void
     private let cancelled = Mutex(false)
 
-    init(_ request: WireRequest) { self.request = request }
+    init(_ request: WireRequest, onEnd: @escaping @Sendable (_ canBeReused: Bool) -> Void) {
+        self.request = request
+        self.onEnd = onEnd
+    }
 
     /// How many bytes the body must have; nil if it is sent in chunks.
     var announcedLength: Int? {

@@ -21,9 +21,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// Told when an exchange is over; whether the connection can take another one.
-    private let onIdle: (_ canBeReused: Bool) -> Void
-    private let isMultiplexed: Bool
+    /// Whether the channel is a stream of HTTP/2, which takes one exchange.
+    private let isStream: Bool
     private let keepAlive: TimeAmount
     private let loop: any EventLoop
 
@@ -47,13 +46,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
     /// Why the channel ended while nothing ran on it.
     private var endReason: ExchangeFailure.Reason?
 
-    init(
-        isMultiplexed: Bool, keepAlive: TimeAmount, loop: any EventLoop, onIdle: @escaping (_ canBeReused: Bool) -> Void
-    ) {
+    init(isStream: Bool, keepAlive: TimeAmount, loop: any EventLoop) {
         self.loop = loop
-        self.isMultiplexed = isMultiplexed
+        self.isStream = isStream
         self.keepAlive = keepAlive
-        self.onIdle = onIdle
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -72,12 +68,11 @@ final class ExchangeHandler: ChannelDuplexHandler {
     func begin(_ exchange: Exchange, _ continuation: CheckedContinuation<WireResponse, any Error>) {
         guard let context, context.channel.isActive, self.exchange == nil else {
             continuation.resume(throwing: ExchangeFailure(reason: endReason ?? .closedBeforeAnswer))
-            if isMultiplexed { onIdle(false) }
-            return
+            return exchange.onEnd(false)
         }
         guard !exchange.isCancelled else {
             continuation.resume(throwing: CancellationError())
-            return becomeIdle(canBeReused: true)
+            return becomeIdle(after: exchange, canBeReused: true)
         }
         exchange.continuation = continuation
         exchange.handler = self
@@ -180,7 +175,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     /// content (RFC 9112 sections 6.1 and 7; this client accepts no other, because it sends no `TE`).
     private func fault(of head: HTTPResponseHead) -> String? {
         if head.status.code < 100 { return ExchangeHandler.noStatus }
-        guard !isMultiplexed, head.headers.contains(name: "transfer-encoding") else { return nil }
+        guard !isStream, head.headers.contains(name: "transfer-encoding") else { return nil }
         let codings = head.headers.tokens("transfer-encoding")
         return codings == ["chunked"] || codings == ["identity"] ? nil : "a transfer coding that was not requested"
     }
@@ -226,9 +221,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
         } else {
             handOver(complete: true)
         }
+        let endIsCertain =
+            isStream
+            || head.map(ExchangeHandler.endIsCertain) == true && exchange.request.head.isKeepAlive
+                && !ExchangeHandler.frames(trailers)
         let canBeReused =
-            isRequestSent && !isMultiplexed && head.map(ExchangeHandler.endIsCertain) == true
-            && exchange.request.head.isKeepAlive && !ExchangeHandler.frames(trailers)
+            isRequestSent && endIsCertain
             && !exchange.request.head.headers.authenticateConnection && head?.headers.authenticateConnection != true
         self.exchange = nil
         head = nil
@@ -237,7 +235,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         endReason = .closedBeforeAnswer
         upload?.cancel()
         upload = nil
-        becomeIdle(canBeReused: canBeReused)
+        becomeIdle(after: exchange, canBeReused: canBeReused)
     }
 
     /// Whether both sides agree where the answer ended. A transfer coding from a server that speaks HTTP/1.0 is a fault (RFC 9112 section 6.1).
@@ -327,10 +325,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
         body = nil
         exchange.continuation?.resume(throwing: error)
         exchange.continuation = nil
-        onIdle(false)
+        exchange.onEnd(false)
     }
 
-    private func becomeIdle(canBeReused: Bool) {
+    private func becomeIdle(after exchange: Exchange, canBeReused: Bool) {
         holdsRead = false
         if missedRead {
             missedRead = false
@@ -338,8 +336,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         }
         lastActivity = .now()
         arm()
-        onIdle(canBeReused)
-        if !canBeReused { context?.close(promise: nil) }
+        exchange.onEnd(canBeReused)
+        if isStream || !canBeReused { context?.close(promise: nil) }
     }
 
     private func reason(of error: any Error) -> ExchangeFailure.Reason {
@@ -370,7 +368,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         if let exchange {
             if let deadline = exchange.request.deadline { next = min(next, deadline) }
             if let idle = exchange.request.idleTimeout { next = min(next, lastActivity + idle) }
-        } else if !isMultiplexed {
+        } else if !isStream {
             next = lastActivity + keepAlive
         }
         guard next != .distantFuture else { return }
@@ -392,7 +390,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
                 return fail(head == nil ? .timeout : .stalled)
             }
             if holdsRead { lastActivity = now }
-        } else if !isMultiplexed, now >= lastActivity + keepAlive {
+        } else if !isStream, now >= lastActivity + keepAlive {
             context?.close(promise: nil)
             return
         }

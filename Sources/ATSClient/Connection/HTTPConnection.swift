@@ -12,7 +12,7 @@ final class HTTPConnection: Sendable {
     /// How requests go over it.
     enum Wire: Sendable {
         case http1(NIOLoopBound<ExchangeHandler>)
-        case http2(NIOHTTP2Handler.StreamMultiplexer)
+        case http2(NIOHTTP2Handler.StreamMultiplexer, NIOLoopBound<HTTP2ControlHandler>)
     }
 
     let channel: any Channel
@@ -22,7 +22,6 @@ final class HTTPConnection: Sendable {
     let judgement: HandshakeJudge.Judgement?
     /// Monitor mode: why this connection would have been refused.
     let wouldRefuse: ATSLoadError?
-    let link: ConnectionLink
     /// What kind of address the server has; it is remembered because a channel that is closed has none.
     let peerKind: AddressKind
     private let keepAlive: TimeAmount
@@ -31,14 +30,13 @@ final class HTTPConnection: Sendable {
 
     init(
         channel: any Channel, wire: Wire, key: PoolKey, judgement: HandshakeJudge.Judgement?,
-        wouldRefuse: ATSLoadError?, link: ConnectionLink, peerKind: AddressKind, keepAlive: TimeAmount, fieldLimit: Int
+        wouldRefuse: ATSLoadError?, peerKind: AddressKind, keepAlive: TimeAmount, fieldLimit: Int
     ) {
         self.channel = channel
         self.wire = wire
         self.key = key
         self.judgement = judgement
         self.wouldRefuse = wouldRefuse
-        self.link = link
         self.peerKind = peerKind
         self.keepAlive = keepAlive
         self.fieldLimit = fieldLimit
@@ -50,16 +48,26 @@ final class HTTPConnection: Sendable {
 
     /// Sends one request and waits for the head of its answer.
     ///
-    /// - Parameter onEnd: called on the event loop when the exchange is over, for HTTP/2.
-    func perform(_ request: WireRequest, onEnd: @escaping @Sendable () -> Void) async throws -> WireResponse {
-        let exchange = Exchange(request)
+    /// - Parameter onEnd: called once on the event loop when the exchange is over; whether the connection can take another one.
+    func perform(
+        _ request: WireRequest, onEnd: @escaping @Sendable (_ canBeReused: Bool) -> Void
+    ) async throws -> WireResponse {
+        let wire = wire
+        let exchange = Exchange(request) { canBeReused in
+            switch wire {
+            case .http1: onEnd(canBeReused)
+            case .http2(_, let control): onEnd(control.value.endStream(canBeReused: canBeReused))
+            }
+        }
         let loop = channel.eventLoop
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 loop.execute {
-                    switch self.wire {
+                    switch wire {
                     case .http1(let handler): handler.value.begin(exchange, continuation)
-                    case .http2(let multiplexer): self.open(multiplexer, exchange, continuation, onEnd)
+                    case .http2(let multiplexer, let control):
+                        control.value.beginStream()
+                        self.open(multiplexer, exchange, continuation)
                     }
                 }
             }
@@ -71,15 +79,13 @@ final class HTTPConnection: Sendable {
     /// Opens a stream and begins the exchange on it. On the event loop.
     private func open(
         _ multiplexer: NIOHTTP2Handler.StreamMultiplexer, _ exchange: Exchange,
-        _ continuation: CheckedContinuation<WireResponse, any Error>, _ onEnd: @escaping @Sendable () -> Void
+        _ continuation: CheckedContinuation<WireResponse, any Error>
     ) {
         let (keepAlive, fieldLimit) = (keepAlive, fieldLimit)
         let promise = channel.eventLoop.makePromise(of: (any Channel).self)
         multiplexer.createStreamChannel(promise: promise) { stream in
             stream.eventLoop.makeCompletedFuture {
-                let handler = ExchangeHandler(isMultiplexed: true, keepAlive: keepAlive, loop: stream.eventLoop) { _ in
-                    onEnd()
-                }
+                let handler = ExchangeHandler(isStream: true, keepAlive: keepAlive, loop: stream.eventLoop)
                 try stream.pipeline.syncOperations.addHandlers([
                     HeadGuard(fieldLimit: fieldLimit), HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https),
                     handler,
@@ -92,7 +98,7 @@ final class HTTPConnection: Sendable {
                 handler.begin(exchange, continuation)
             } catch {
                 continuation.resume(throwing: ExchangeFailure(reason: .closedBeforeAnswer))
-                onEnd()
+                exchange.onEnd(false)
             }
         }
     }
@@ -102,17 +108,48 @@ final class HTTPConnection: Sendable {
 final class HTTP2ControlHandler: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
 
-    private let onGoAway: () -> Void
+    private let keepAlive: TimeAmount
+    private var context: ChannelHandlerContext?
+    private var hasStream = false
+    /// The server takes no new streams.
+    private var isGoingAway = false
+    /// Runs while the connection rests.
+    private var timer: Scheduled<Void>?
 
-    init(onGoAway: @escaping () -> Void) { self.onGoAway = onGoAway }
+    init(keepAlive: TimeAmount) { self.keepAlive = keepAlive }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        self.context = nil
+    }
+
+    func beginStream() {
+        hasStream = true
+        timer?.cancel()
+        timer = nil
+    }
+
+    /// Whether the connection can take another stream; then it is closed unless one comes in time.
+    func endStream(canBeReused: Bool) -> Bool {
+        hasStream = false
+        guard canBeReused, !isGoingAway, let context else { return false }
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: keepAlive) { [weak self] in
+            self?.context?.close(promise: nil)
+        }
+        return true
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if case .goAway = unwrapInboundIn(data).payload { onGoAway() }
+        guard case .goAway = unwrapInboundIn(data).payload else { return }
+        isGoingAway = true
+        if !hasStream { context.close(promise: nil) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if error is NIOHTTP2Errors.StreamError { return }
-        onGoAway()
+        isGoingAway = true
         context.close(promise: nil)
     }
 }
