@@ -48,6 +48,8 @@ let package = Package(
         program("fuzz-json", ["ATSLint", "SealwardInternals"]),
         program("fuzz-report", ["ATSLint", "SealwardInternals"]),
         program("fuzz-log", ["ATSDiagnostics"]),
+        program("fuzz-pasted", ["SealwardInternals"]),
+        program("fuzz-form", ["ATSLint", "SealwardInternals"]),
         program("fuzz-plist", ["ATSLint", "SealwardInternals"], isDriven: false),
         program("fuzz-configuration", ["TrustService"], logs: true),
         program("fuzz-request", ["TrustService"], logs: true),

@@ -5,6 +5,8 @@
 package enum ATSKey {
     /// The key of the whole dictionary in an Info.plist.
     package static let dictionary = "NSAppTransportSecurity"
+    /// How a build setting begins that Xcode writes into a generated Info.plist, if it knows the key.
+    package static let buildSetting = "INFOPLIST_KEY_"
     package static let arbitraryLoads = "NSAllowsArbitraryLoads"
     package static let arbitraryLoadsForMedia = "NSAllowsArbitraryLoadsForMedia"
     /// What ``arbitraryLoadsForMedia`` was called until ``arbitraryLoadsInMediaEnd``.

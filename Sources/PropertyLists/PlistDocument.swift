@@ -13,6 +13,8 @@ public struct PlistDocument: Sendable {
         case binary
         /// JSON of a project file, from which an Info.plist is made.
         case json
+        /// Another text: the old style, a print of a program, or the file of a project, from which an Info.plist is made.
+        case text
     }
 
     /// Something that the parser of the system accepts without a word.

@@ -1,9 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 public import Vocabulary
 
-/// Reads a property list in its XML or binary form.
+/// Reads a property list in any form that people have: XML and a part of it, binary, the old style, JSON, and what programs print.
 public enum PlistReader {
     /// Reads the bytes of a file.
     ///
@@ -12,18 +13,77 @@ public enum PlistReader {
         try read(bytes, values: PlistLimits.values)
     }
 
+    /// - Parameters:
+    ///   - values: the most values that it may have.
+    ///   - isPrinted: whether the text may be the print of a program, as that of `defaults read`, and not the file of an app.
+    package static func read(
+        _ bytes: [UInt8], values: Int = PlistLimits.values, isPrinted: Bool
+    ) throws(MalformedInput) -> PlistDocument {
+        try read(bytes, values: values, mayBePrinted: isPrinted)
+    }
+
     /// - Parameter values: the most values that it may have.
     package static func read(_ bytes: [UInt8], values: Int) throws(MalformedInput) -> PlistDocument {
+        try read(bytes, values: values, mayBePrinted: false)
+    }
+
+    /// Reads a property list in XML that begins inside of another file.
+    package static func read(_ bytes: [UInt8], from position: Int) throws(MalformedInput) -> PlistDocument {
+        try XMLPlistReader.read(bytes, from: position, isVerbatim: false)
+    }
+
+    private static func read(
+        _ bytes: [UInt8], values: Int, mayBePrinted: Bool
+    ) throws(MalformedInput) -> PlistDocument {
         guard bytes.count <= PlistLimits.bytes else {
             throw .plist("", "is larger than \(PlistLimits.bytes >> 20) MiB, which no Info.plist is")
         }
         if bytes.starts(with: BinaryPlistReader.magic) { return try BinaryPlistReader.read(bytes, values: values) }
-        if let transcoded = try UTF16Text.transcoded(bytes) {
-            return try XMLPlistReader.read(transcoded, isVerbatim: false, values: values)
+        let transcoded = try PlistEncoding.transcoded(bytes)
+        let mark = transcoded == nil ? Array(bytes.prefix(TextFileEncoding.markCount(bytes))) : []
+        let text = transcoded ?? (mark.isEmpty ? bytes : Array(bytes.dropFirst(mark.count)))
+        if let (root, oddities) = try BracedReader.whole(text, isPrinted: mayBePrinted) {
+            return PlistDocument(root: root, format: .text, source: text, oddities: oddities)
         }
-        let mark = Array(bytes.prefix(TextFileEncoding.markCount(bytes)))
-        let text = mark.isEmpty ? bytes : Array(bytes.dropFirst(mark.count))
-        return try XMLPlistReader.read(text, isVerbatim: true, mark: mark, values: values)
+        return try XMLPlistReader.read(text, isVerbatim: transcoded == nil, mark: mark, values: values)
+    }
+}
+
+/// The encodings in which a property list of text may be: UTF-16 and UTF-32, with a byte order mark or without, and what its first line declares.
+enum PlistEncoding {
+    /// The text as UTF-8, or nil if it is UTF-8 already.
+    static func transcoded(_ bytes: [UInt8]) throws(MalformedInput) -> [UInt8]? {
+        let wide: [(start: [UInt8], mark: Int, encoding: String.Encoding)] = [
+            ([0xFF, 0xFE, 0, 0], 4, .utf32LittleEndian), ([0, 0, 0xFE, 0xFF], 4, .utf32BigEndian),
+            ([0x3C, 0, 0, 0], 0, .utf32LittleEndian), ([0, 0, 0, 0x3C], 0, .utf32BigEndian),
+            ([0x3C, 0], 0, .utf16LittleEndian), ([0, 0x3C], 0, .utf16BigEndian),
+        ]
+        if let found = wide.first(where: { bytes.starts(with: $0.start) }) {
+            return try text(bytes.dropFirst(found.mark), found.encoding, "UTF-\(found.start.count == 4 ? 32 : 16)")
+        }
+        if let text = try UTF16Text.transcoded(bytes) { return text }
+        guard bytes.starts(with: "<?xml".utf8) else { return nil }
+        let head = String(decoding: bytes.prefix(200).prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self).lowercased()
+        guard let range = head.range(of: "encoding=") else { return nil }
+        let name = head[range.upperBound...].dropFirst().prefix { $0 != "\"" && $0 != "'" }
+        guard let encoding = declared[String(name)] else { return nil }
+        return try text(bytes[...], encoding, String(name))
+    }
+
+    private static let declared: [String: String.Encoding] = [
+        "iso-8859-1": .isoLatin1, "latin1": .isoLatin1, "windows-1252": .windowsCP1252, "cp1252": .windowsCP1252,
+        "macintosh": .macOSRoman, "x-mac-roman": .macOSRoman, "macroman": .macOSRoman, "shift_jis": .shiftJIS,
+        "euc-jp": .japaneseEUC, "iso-8859-2": .isoLatin2, "windows-1251": .windowsCP1251,
+        "windows-1250": .windowsCP1250,
+    ]
+
+    private static func text(
+        _ bytes: ArraySlice<UInt8>, _ encoding: String.Encoding, _ name: String
+    ) throws(MalformedInput) -> [UInt8] {
+        guard let text = String(bytes: bytes, encoding: encoding) else {
+            throw .plist("", "is not valid \(name); save it as UTF-8")
+        }
+        return Array(text.utf8)
     }
 }
 

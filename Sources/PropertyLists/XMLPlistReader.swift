@@ -26,15 +26,18 @@ struct XMLPlistReader {
         var key: (text: String, range: Range<Int>)?
     }
 
+    /// - Parameter position: where the property list begins in the text.
     static func read(
-        _ bytes: [UInt8], isVerbatim: Bool, mark: [UInt8] = [], values: Int = PlistLimits.values
+        _ bytes: [UInt8], from position: Int = 0, isVerbatim: Bool, mark: [UInt8] = [],
+        values: Int = PlistLimits.values
     ) throws(MalformedInput) -> PlistDocument {
         let isASCII = bytes.reduce(into: UInt8(0)) { $0 |= $1 } < 0x80
         // The text of a whole file is looked at and dropped; pure ASCII is valid without a look.
         guard isASCII || String(validating: bytes, as: UTF8.self) != nil else {
             throw .plist("", "is not text in UTF-8; save it as UTF-8, or with plutil -convert xml1")
         }
-        var reader = XMLPlistReader(tokens: XMLTokenizer(bytes), valueLimit: values, mayHaveMarks: !isASCII)
+        var reader = XMLPlistReader(
+            tokens: XMLTokenizer(bytes, from: position), valueLimit: values, mayHaveMarks: !isASCII)
         let root = try reader.document()
         return PlistDocument(
             root: root, format: .xml, source: bytes, isVerbatim: isVerbatim, mark: mark, oddities: reader.oddities)
@@ -47,6 +50,10 @@ struct XMLPlistReader {
     private mutating func document() throws(MalformedInput) -> PlistNode {
         var insidePlist = false
         var ended = false
+        tokens.skipSpace()
+        // The members of a dictionary without it, as people paste them.
+        let isFragment = tokens.looking(at: "<key>")
+        if isFragment { frames.append(Frame(start: tokens.position, isDictionary: true)) }
         while !ended {
             tokens.skipSpace()
             guard let byte = tokens.byte else { break }
@@ -71,6 +78,7 @@ struct XMLPlistReader {
             }
             if root != nil, frames.isEmpty, !insidePlist { ended = true }
         }
+        if isFragment, root == nil, frames.count == 1 { try close(.dict, start: tokens.position) }
         guard frames.isEmpty, ended || !insidePlist else {
             throw fault("ends before its last element is closed; the file is truncated")
         }

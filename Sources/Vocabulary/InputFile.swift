@@ -97,6 +97,33 @@ package final class InputFile {
 
     private static let wasTaken = Atomic(false)
 
+    /// Keeps all of standard input in a file without a name, which takes its place: from here on it can be read again after ``rewindStandardInput()``.
+    ///
+    /// - Parameter limit: the most bytes that it may have.
+    package static func keepStandardInput(limit: Int) throws(InputFault) {
+        let kept = try standardInput().spooled(after: [], limit: limit)
+        guard dup2(kept.descriptor, STDIN_FILENO) >= 0 else {
+            throw InputFault("cannot be kept in a temporary file; save it and name the file")
+        }
+        rewindStandardInput()
+    }
+
+    /// Puts words in the place of standard input.
+    package static func keepStandardInput(words: [UInt8]) throws(InputFault) {
+        let copy = SystemFile.temporary()
+        guard copy >= 0, SystemFile.write(words, to: copy) == 0, dup2(copy, STDIN_FILENO) >= 0 else {
+            throw InputFault("cannot be kept in a temporary file; save it and name the file")
+        }
+        _ = Foundation.close(copy)
+        rewindStandardInput()
+    }
+
+    /// Lets standard input be read once more, if it is a file.
+    package static func rewindStandardInput() {
+        _ = lseek(STDIN_FILENO, 0, SEEK_SET)
+        wasTaken.store(false, ordering: .relaxed)
+    }
+
     /// Why a path is not opened; nil for a regular file, or a link to one.
     package static func refusal(of path: String, below folder: String? = nil) -> InputFault? {
         guard var information = SystemFile.status(of: path, followingLinks: false) else {

@@ -42,6 +42,19 @@ package enum SystemFile {
         status(of: descriptor).map { $0.st_mode & S_IFMT } == S_IFREG
     }
 
+    /// Whether there is a folder at a path, and no link to one.
+    package static func isFolder(_ path: String) -> Bool {
+        status(of: path, followingLinks: false).map { $0.st_mode & S_IFMT } == S_IFDIR
+    }
+
+    /// The size of the regular file at a path, and no link to one; nil for anything else.
+    package static func fileSize(_ path: String) -> Int? {
+        guard let status = status(of: path, followingLinks: false), status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        return Int(clamping: status.st_size)
+    }
+
     /// Whether a path leads, through links or by another name, to an open file.
     package static func leads(_ path: String, to descriptor: CInt) -> Bool {
         guard let open = status(of: descriptor), let found = status(of: path, followingLinks: true) else {

@@ -73,7 +73,7 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        ("", "contains no value"), ("bplist00", "cut off"), ("{\"a\":1}", "not an XML property list"),
+        ("", "contains no value"), ("bplist00", "cut off"), ("a text", "not an XML property list"),
         ("<plist><dict>", "truncated"), ("<plist><dict><key>a</key></dict></plist>", "has no value"),
         ("<plist><dict><key>a</key><true/></dict><dict/></plist>", "second value"),
         ("<plist><dict>junk<key>a</key><true/></dict></plist>", "found text"),

@@ -18,10 +18,14 @@ package enum FuzzEntry {
         return signed != nil || encoded != nil || profile != nil
     }
 
-    /// Reads bytes as a .NET project file and as one of Xcode: whether either says something.
+    /// Reads bytes as the project file of every kind that is known: whether one says something.
     package static func project(_ bytes: [UInt8]) -> Bool {
         let project = (try? DotNetProject.read(bytes, name: "fuzz.csproj")) ?? nil
-        let generated = XcodeProject.generated(bytes)
-        return project != nil || generated != nil
+        let generated = (try? XcodeProject(bytes)) ?? nil
+        let names = [
+            "config.xml", "ProjectSettings.asset", "app.json", "app.config.js", "fuzz.xcconfig", "fuzz.json", "-",
+        ]
+        let lists = names.compactMap { try? InfoPlistSearch.document(bytes, name: $0) }
+        return project != nil || generated != nil || !lists.isEmpty
     }
 }

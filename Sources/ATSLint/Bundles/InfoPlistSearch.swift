@@ -9,7 +9,7 @@ package import Vocabulary
 /// Finds the Info.plists behind a path: a list, an app, an archive, a project, or a folder of any of these.
 package struct InfoPlistSearch {
     /// Folders that hold what was built or fetched, not what was written.
-    static let skippedFolders: Set<String> = [
+    package static let skippedFolders: Set<String> = [
         ".build", "build", "Build", "DerivedData", "node_modules", "Pods", "Carthage", "bin", "obj", "xcuserdata",
         "vendor",
         "SourcePackages", "__pycache__",
@@ -22,6 +22,18 @@ package struct InfoPlistSearch {
     private var evaluated: [UTF8Key: Int] = [:]
     /// Files from which an Info.plist is made, read if the folder has no list.
     private var projectFiles: [String] = []
+    /// What each Xcode project names: the path of the project, its text, and its lists.
+    private var namedLists: [(project: String, source: [UInt8], list: XcodeProject.NamedList)] = []
+    /// How much a search looks at, and whether it reads nothing but the path that it was given.
+    package struct Scope: Sendable {
+        package var files = ReadingLimits.searchedFiles
+        package var isConfined = false
+
+        package init() {}
+    }
+
+    /// The scope of the searches of this task.
+    @TaskLocal package static var scope = Scope()
     private let configuration: String
     private let budget: ReadingBudget
     /// Whether the search ended because there were too many files.
@@ -67,7 +79,8 @@ package struct InfoPlistSearch {
         case .folder:
             let clean = path.utf8.count > 1 && path.utf8.last == 0x2F ? String(path.dropLast()) : path
             search.folder(clean, inside: BundlePath.isBundle(clean) || clean.hasSuffix(".xcarchive"), depth: 0)
-            if search.found.lists.isEmpty {
+            search.readNamedLists()
+            if search.found.lists.allSatisfy({ $0.origin == .generated }) {
                 for path in search.projectFiles { search.projectFile(path) }
             }
             if search.found.lists.isEmpty, search.found.unreadable.isEmpty {
@@ -76,13 +89,20 @@ package struct InfoPlistSearch {
                     FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files)))
             }
         case .file:
-            if path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
+            if !scope.isConfined, path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
                 let folder = path.parentFolder
                 if let fault = InputFile.refusal(of: path) { throw .file(fault) }
                 return try InfoPlistSearch.search(
                     folder.isEmpty ? "." : folder, budget: budget, configuration: configuration, looked: looked)
             }
             try search.file(path)
+            search.readNamedLists()
+            let says = !search.found.lists.isEmpty || !search.found.unreadable.isEmpty
+            guard says else {
+                throw .plist(
+                    "",
+                    "nothing in it is about App Transport Security; name the folder of the project or its Info.plist")
+            }
         }
         search.assignStacks()
         return search.found
@@ -96,7 +116,7 @@ package struct InfoPlistSearch {
         if ZipArchive.isArchive(bytes) {
             try search.archive(MemoryBytes(bytes), name: name)
         } else {
-            try search.keep(FoundPlist(path: name, document: try PlistReader.read(bytes)))
+            try search.keep(FoundPlist(path: name, document: try document(bytes, name: "-")))
         }
         return search.found
     }
@@ -122,10 +142,13 @@ package struct InfoPlistSearch {
         if let file {
             try search.archive(FileBytes(file), name: name)
         } else {
-            try search.keep(FoundPlist(path: name, document: try PlistReader.read(head)))
+            try search.keep(FoundPlist(path: name, document: try document(head, name: "-")))
         }
         return search.found
     }
+
+    /// Whether a path is a folder, or a link to one.
+    package static func isFolder(_ path: String) -> Bool { FileKind(path) == .folder }
 
     private enum FileKind {
         case file, folder
@@ -171,14 +194,64 @@ package struct InfoPlistSearch {
         }
         let bytes: [UInt8]
         do { bytes = try input.contents(limit: PlistLimits.bytes) } catch { throw .file(error) }
-        if path.hasSuffix(".pbxproj"), let document = XcodeProject.generated(bytes) {
-            try keep(FoundPlist(path: path, document: document, origin: .generated))
-            return
-        }
+        if path.hasSuffix(".pbxproj"), let project = try XcodeProject(bytes) { return try keep(project, path, bytes) }
         let document = try InfoPlistSearch.document(bytes, name: path.lastName)
         let sdk = Self.linkedSDK(of: document, at: path)
         try keep(FoundPlist(path: path, document: document, place: BundlePath(path), sdk: sdk))
-        lookForProjects(above: path)
+        if !InfoPlistSearch.scope.isConfined { lookForProjects(above: path) }
+    }
+
+    /// Takes what an Xcode project generates, and the lists that it names.
+    private mutating func keep(_ project: XcodeProject, _ path: String, _ bytes: [UInt8]) throws(MalformedInput) {
+        if let document = project.generated {
+            try keep(FoundPlist(path: path, document: document, origin: .generated))
+        }
+        for list in project.lists { namedLists.append((path, bytes, list)) }
+    }
+
+    /// Reads the lists that Xcode projects name and the search has not found by their own names.
+    private mutating func readNamedLists() {
+        for (project, source, named) in namedLists {
+            // PROJECT/NAME.xcodeproj/project.pbxproj
+            let folder = project.parentFolder.parentFolder
+            let line = LineIndex(source).location(named.offset).map { ":\($0.line)" } ?? ""
+            let what = "\(named.target.isEmpty ? "" : "of the target \(named.target) ")(\(named.configuration))"
+            var steps = named.path
+            for variable in ["$(SRCROOT)/", "${SRCROOT}/", "$(PROJECT_DIR)/", "$(SOURCE_ROOT)/", "./"]
+            where steps.hasPrefix(variable) {
+                steps = String(steps.dropFirst(variable.count))
+            }
+            for variable in ["$(TARGET_NAME)", "${TARGET_NAME}", "$(PRODUCT_NAME)"] where !named.target.isEmpty {
+                steps = steps.replacing(variable, with: named.target)
+            }
+            let path = join(folder, steps)
+            guard !(InfoPlistSearch.scope.isConfined && root == nil), !steps.contains("$"), !steps.hasPrefix("/"),
+                !steps.split(separator: "/").contains("..")
+            else {
+                refuse(
+                    project + line,
+                    .plist(
+                        "",
+                        "INFOPLIST_FILE \(what) is \(named.path.prefix(bytes: 200)), which is not read here; name that file"
+                    ))
+                continue
+            }
+            guard !found.lists.contains(where: { $0.path.hasSameBytes(as: path) }),
+                !found.unreadable.contains(where: { $0.path.hasSameBytes(as: path) })
+            else { continue }
+            let base = SystemFile.resolved(folder.isEmpty ? "." : folder)
+            do throws(MalformedInput) {
+                let bytes: [UInt8]
+                do throws(InputFault) {
+                    bytes = try InputFile.open(path, below: root ?? base).contents(limit: PlistLimits.bytes)
+                } catch {
+                    throw .plist("", "INFOPLIST_FILE \(what) names \(path.prefix(bytes: 200)): \(error.reason)")
+                }
+                try keep(FoundPlist(path: path, document: try PlistReader.read(bytes)))
+            } catch {
+                refuse(project + line, error)
+            }
+        }
     }
 
     /// The list in a file, which may be the file of a project from which an Info.plist is made.
@@ -186,9 +259,10 @@ package struct InfoPlistSearch {
     /// - Throws: `MalformedInput`, with what the file is if it is known not to be a list.
     package static func document(_ bytes: [UInt8], name: String) throws(MalformedInput) -> PlistDocument {
         if let document = try ProjectFile.document(name, bytes) { return document }
-        let document = try PlistReader.read(bytes)
+        try ProjectFile.refuseOthers(bytes, name: name)
+        let document = try PlistReader.read(bytes, isPrinted: !name.hasSuffix(".plist"))
         try ProjectFile.refuseEntitlements(document, name: name)
-        return document
+        return ProjectFile.completed(document)
     }
 
     /// .NET projects keep the list in the project's folder or in Platforms/iOS below it.
@@ -225,10 +299,10 @@ package struct InfoPlistSearch {
             return refuse(path, .file(InputFault("cannot be searched; check its permissions")))
         }
         for name in names {
-            guard found.files < ReadingLimits.searchedFiles else {
+            guard found.files < InfoPlistSearch.scope.files else {
                 if isFull { return }
                 isFull = true
-                let most = ReadingLimits.searchedFiles
+                let most = InfoPlistSearch.scope.files
                 return refuse(path, .file(InputFault("was not searched completely: \(most) files were examined")))
             }
             guard name.utf8.count <= ReadingLimits.nameBytes, !name.hasMarkRun else { continue }
@@ -290,7 +364,8 @@ package struct InfoPlistSearch {
 
     /// The SDK of an app: what the executable beside its list names, or else the list itself.
     package static func linkedSDK(of document: PlistDocument, at path: String) -> LinkedSDK? {
-        let executable = BundlePath(path) == nil ? nil : openExecutable(of: document, at: path, below: nil)
+        let executable =
+            BundlePath(path) == nil || scope.isConfined ? nil : openExecutable(of: document, at: path, below: nil)
         return executable.flatMap { LinkedSDK(executable: $0.bytes) } ?? LinkedSDK(infoPlist: document.root)
     }
 
@@ -346,8 +421,12 @@ package struct InfoPlistSearch {
             } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
                 project(path, in: folder)
             } else if name == "project.pbxproj" {
+                guard let bytes = try contents(path, limit: PlistLimits.bytes), let project = try XcodeProject(bytes)
+                else { return }
+                try keep(project, path, bytes)
+            } else if name.hasSuffix(".xcconfig") {
                 guard let bytes = try contents(path, limit: PlistLimits.bytes),
-                    let document = XcodeProject.generated(bytes)
+                    let document = try ProjectFile.document(name, bytes)
                 else { return }
                 try keep(FoundPlist(path: path, document: document, origin: .generated))
             } else if ProjectFile.isKnown(name), projectFiles.count < 16 {

@@ -7,46 +7,158 @@ package import Vocabulary
 
 /// Files of projects from which an Info.plist is made, and files that are easily taken for one.
 package enum ProjectFile {
-    /// Whether a search of a folder looks at a file of this name.
-    static func isKnown(_ name: String) -> Bool {
-        names.contains(name) || name.hasPrefix("app.config.")
+    /// A kind of project file.
+    package struct Kind: Sendable {
+        /// What it is called in a report for programs.
+        package let label: String
+        /// The name of the file; one that ends with a point is only its beginning, one that begins with a point its end.
+        package let names: [String]
+        /// Words of which the file must have one to be of this kind; empty if the name is enough.
+        var words: [String] = []
+        /// Where JSON has the members of the Info.plist, or the dictionary itself.
+        var paths: [[String]] = []
+        /// The name of the literal in a script.
+        var literal: StaticString?
+        /// What the file is and how to get an Info.plist that can be read; nil if a file without a list says nothing.
+        let advice: String?
+        /// A file of this kind.
+        package let example: String
     }
 
-    private static let names: Set<String> = ["app.json", "package.json", "config.xml"]
+    /// Every kind that is known. The first that has the name and the words counts.
+    package static let kinds: [Kind] = [
+        Kind(
+            label: "expo-project", names: ["app.json", "app.config.json"], words: ["\"expo\""],
+            paths: [["expo", "ios", "infoPlist"]],
+            advice: expo, example: #"{"expo": {"name": "shop"}}"#),
+        Kind(
+            label: "expo-project", names: ["app.config."], words: ["expo", "infoPlist", "ios"], literal: "infoPlist",
+            advice: expo, example: "export default { expo: { name: makeName() } }"),
+        Kind(
+            label: "electron-project", names: ["package.json"], words: ["extendInfo"],
+            paths: [["build", "mac", "extendInfo"], ["build", "extendInfo"]], advice: nil,
+            example: #"{"build": {"mac": {"extendInfo": {"NSAppTransportSecurity": {}}}}}"#),
+        Kind(
+            label: "electron-project", names: ["electron-builder.json"],
+            paths: [["mac", "extendInfo"], ["build", "mac", "extendInfo"]],
+            advice: electron, example: #"{"appId": "com.example.shop"}"#),
+        Kind(
+            label: "electron-project", names: ["electron-builder.", "forge.config."], literal: "extendInfo",
+            advice: electron, example: "appId: com.example.shop"),
+        Kind(
+            label: "capacitor-project", names: ["capacitor.config."],
+            advice:
+                "this is the configuration of a Capacitor project, whose Info.plist is ios/App/App/Info.plist: name that; if there is none yet, run `npx cap add ios`",
+            example: #"{"appId": "com.example.shop"}"#
+        ),
+        Kind(
+            label: "flutter-project", names: ["pubspec.yaml"], words: ["flutter"],
+            advice:
+                "this is a Flutter project, whose Info.plist is ios/Runner/Info.plist: name that; if there is none yet, run `flutter create --platforms=ios .`",
+            example: "name: shop\ndependencies:\n  flutter:\n    sdk: flutter"
+        ),
+        Kind(
+            label: "xcodegen-project", names: ["project.yml", "project.yaml"], words: ["targets:"],
+            advice:
+                "this is the specification of XcodeGen: run `xcodegen dump --type json --file spec.json` and name spec.json, or run `xcodegen generate` and name the folder",
+            example: "name: Shop\ntargets:\n  Shop:\n    type: application"
+        ),
+        Kind(
+            label: "tuist-project", names: ["Project.swift"], words: ["ProjectDescription"],
+            advice: "this is a manifest of Tuist: run `tuist generate --no-open` and name the folder",
+            example: "import ProjectDescription\nlet project = Project(name: \"Shop\")"),
+        Kind(
+            label: "titanium-project", names: ["tiapp.xml"], words: ["<ti:app"],
+            advice:
+                "this is the tiapp.xml of a Titanium project: run `ti build -p ios --build-only` and name the Info.plist below build/iphone",
+            example: "<ti:app xmlns:ti=\"http://ti.appcelerator.org\"></ti:app>"
+        ),
+        Kind(
+            label: "nativescript-project", names: ["nativescript.config."],
+            advice:
+                "this is the configuration of a NativeScript project, whose Info.plist is App_Resources/iOS/Info.plist: name that, or run `ns prepare ios` and name the one below platforms/ios",
+            example: "export default { id: 'com.example.shop' }"
+        ),
+        Kind(
+            label: "unreal-project", names: [".uproject"],
+            advice:
+                "this is an Unreal project, whose Info.plist is written when the app is packaged: package it for iOS and name the .ipa or Intermediate/IOS/NAME-Info.plist",
+            example: #"{"FileVersion": 3}"#
+        ),
+        Kind(
+            label: "tauri-project", names: ["tauri.conf."],
+            advice:
+                "this is the configuration of a Tauri app, which takes src-tauri/Info.plist into the bundle: name that, or run `npx tauri build` and name the .app",
+            example: #"{"productName": "shop"}"#
+        ),
+        Kind(
+            label: "project-json", names: [".json"], words: ["\"infoPlist\"", "NSAppTransportSecurity", "\"targets\""],
+            paths: [
+                ["ios", "infoPlist"], ["expo", "ios", "infoPlist"], ["mac", "extendInfo"],
+                ["build", "mac", "extendInfo"], ["targets", "*", "info", "properties"],
+            ], advice: nil, example: #"{"name": "shop", "ios": {"infoPlist": {"NSAppTransportSecurity": {}}}}"#),
+    ]
+
+    private static let expo =
+        "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist, or run `npx expo config --json > expo.json` and name expo.json"
+    private static let electron =
+        "this is the configuration of a packager of Electron apps without a literal extendInfo: build the app and name its .app"
+
+    /// What a search of a folder looks for, in words.
+    package static let searched =
+        "an Info.plist, an app, or a project of Xcode, Expo, React Native, Flutter, Capacitor, Cordova, .NET, Unity, Electron, XcodeGen, Tuist, Titanium, NativeScript, Unreal or Tauri"
+
+    /// Whether a search of a folder looks at a file of this name.
+    static func isKnown(_ name: String) -> Bool {
+        name == "config.xml" || name == "ProjectSettings.asset"
+            || kinds.dropLast().contains { $0.has(name) }
+    }
 
     /// The Info.plist that a project file writes out literally; nil if it is no such file.
     ///
     /// - Parameter name: the file's name without its folder.
-    /// - Throws: `malformed.property-list` with what the file is and how to get the Info.plist.
+    /// - Throws: `malformed.plist` with what the file is and how to get the Info.plist; `malformed.json`.
     package static func document(_ name: String, _ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
-        switch name {
-        case "app.json", "app.config.json":
-            guard (try? PlistDocument(json: bytes, below: ["expo"])) != nil else { return nil }
-            guard let list = try PlistDocument(json: bytes, below: ["expo", "ios", "infoPlist"]) else { throw expo }
-            return list
-        case "package.json":
-            return try? PlistDocument(json: bytes, below: ["build", "mac", "extendInfo"])
-        case "config.xml":
-            guard contains(bytes, "<widget") else { return nil }
-            throw .plist(
-                "",
-                "this is the config.xml of a Cordova or Ionic project, which `cordova prepare ios` turns into an Info.plist: run that, and name the Info.plist below platforms/ios"
-            )
-        case _ where name.hasPrefix("app.config."):
-            guard contains(bytes, "expo") || contains(bytes, "infoPlist") || contains(bytes, "ios") else { return nil }
-            throw expo
-        default: return nil
+        if name == "config.xml" { return try CordovaProject.document(bytes) }
+        if name == "ProjectSettings.asset" { return try UnityProject.document(bytes) }
+        if name.hasSuffix(".xcconfig") { return XcodeSettings.document(bytes) }
+        let isObject = bytes.first { $0 > 0x20 && $0 != 0xEF && $0 != 0xBB && $0 != 0xBF } == UInt8(ascii: "{")
+        let isJSON = name.hasSuffix(".json") || !name.contains(".") && isObject
+        guard let kind = kinds.first(where: { ($0.has(name) || $0.has(".json") && isJSON) && $0.isMeant(bytes) }) else {
+            return nil
         }
+        for path in kind.paths {
+            if let found = try PlistDocument(json: bytes, below: path) { return found }
+        }
+        if let literal = kind.literal {
+            // What is computed is no fault of the file.
+            if let found = try? PlistDocument(script: bytes, name: literal) { return found }
+        }
+        if let advice = kind.advice { throw .plist("", advice) }
+        return nil
     }
 
-    private static let expo = MalformedInput.plist(
-        "",
-        "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist"
-    )
+    /// Whether a file of this name may be one of a project.
+    package static func mayBe(_ name: String) -> Bool {
+        isKnown(name) || name.hasSuffix(".pbxproj") || name.hasSuffix(".csproj") || name.hasSuffix(".fsproj")
+    }
+
+    /// What a file is called in a report for programs; nil if it is no project file.
+    package static func label(_ name: String, _ bytes: [UInt8]) -> String? {
+        if name == "config.xml", bytes.prefix(1 << 16).firstRange(of: Array("<widget".utf8)) != nil {
+            return "cordova-project"
+        }
+        if name == "ProjectSettings.asset" { return "unity-project" }
+        if name.hasSuffix(".xcconfig") || name.hasSuffix(".pbxproj") { return "xcode-project" }
+        if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") || name.hasSuffix(".vbproj") {
+            return "dotnet-project"
+        }
+        return kinds.first { $0.has(name) && $0.isMeant(bytes) }?.label
+    }
 
     /// What a list is that is no Info.plist: the entitlements of an app.
     ///
-    /// - Throws: `malformed.property-list` with what it is, and what it lacks for the network.
+    /// - Throws: `malformed.plist` with what it is, and what it lacks for the network.
     package static func refuseEntitlements(_ document: PlistDocument, name: String) throws(MalformedInput) {
         let keys = document.root.members?.map(\.key) ?? []
         guard document.root["CFBundleIdentifier"] == nil, document.root[ATSKey.dictionary] == nil,
@@ -67,7 +179,108 @@ package enum ProjectFile {
                     : ""))
     }
 
-    private static func contains(_ bytes: [UInt8], _ word: String) -> Bool {
-        String(decoding: bytes.prefix(1 << 16), as: UTF8.self).contains(word)
+    /// Names a file that is taken for an Info.plist and is something else.
+    ///
+    /// - Throws: `malformed.plist` with what it is.
+    static func refuseOthers(_ bytes: [UInt8], name: String) throws(MalformedInput) {
+        if name.hasSuffix(".mobileprovision") || name.hasSuffix(".provisionprofile") {
+            let source = "the profile"
+            let grant = ProvisioningProfile.entitlement(bytes, source: source)
+            throw .plist(
+                "",
+                "this is a provisioning profile, not an Info.plist"
+                    + (grant.map {
+                        "; it grants App Attest \($0.environment.map { "in the environment \($0)" } ?? "in no environment")"
+                    } ?? ""))
+        }
+        if name.hasSuffix(".strings") {
+            throw .plist("", "this is a table of texts (.strings), not an Info.plist; ATS is not configured in it")
+        }
+        if bytes.first == 0x30, bytes.count > 64, bytes[1] & 0x80 != 0 {
+            throw .plist(
+                "",
+                "this is DER, for example a certificate, a receipt or a PKCS #7 or #12 file, not an Info.plist: give it to `sealward ats certificate` or `sealward receipt inspect`"
+            )
+        }
+        if bytes.starts(with: "-----BEGIN ".utf8) {
+            throw .plist(
+                "", "this is PEM, not an Info.plist: give certificates to `sealward ats certificate`")
+        }
+    }
+
+    /// Puts what was pasted where it belongs: keys of the dictionary, or hosts of NSExceptionDomains, without what is around them.
+    static func completed(_ document: PlistDocument) -> PlistDocument {
+        let root = document.root
+        guard let members = root.members, !members.isEmpty else { return document }
+        let isFragment =
+            document.format == .text || document.format == .json
+            || document.source.first != nil
+                && root.range.lowerBound < document.source.count
+                && document.source[root.range.lowerBound...].starts(with: "<key>".utf8)
+        guard isFragment else { return document }
+        let start = root.range.lowerBound
+        func inside(_ key: String, _ node: PlistNode) -> PlistNode {
+            PlistNode(.dictionary([PlistMember(key, keyRange: start..<start, node)]), range: root.range)
+        }
+        let keys = ATSDictionary.keys
+        let whole: PlistNode
+        let isWhole = members.contains { $0.key == ATSKey.dictionary || $0.key.hasPrefix("CFBundle") }
+        if !isWhole, members.contains(where: { keys.contains($0.key) }) {
+            whole = inside(ATSKey.dictionary, root)
+        } else if members.allSatisfy({ member in
+            member.node.members?.contains { ExceptionEntry.keys.contains($0.key) } == true
+        }) {
+            whole = inside(ATSKey.dictionary, inside(ATSKey.exceptionDomains, root))
+        } else {
+            return document
+        }
+        return PlistDocument(
+            root: whole, format: document.format, source: document.source, oddities: document.oddities)
+    }
+}
+
+extension ProjectFile.Kind {
+    package func has(_ name: String) -> Bool {
+        names.contains { pattern in
+            pattern.hasPrefix(".")
+                ? name.hasSuffix(pattern) : pattern.hasSuffix(".") ? name.hasPrefix(pattern) : name == pattern
+        }
+    }
+
+    /// Whether the file has one of the words in its first 256 kB.
+    package func isMeant(_ bytes: [UInt8]) -> Bool {
+        if words.isEmpty { return true }
+        let text = bytes.prefix(1 << 18)
+        return words.contains { text.firstRange(of: Array($0.utf8)) != nil }
+    }
+}
+
+/// What Unity writes into the Info.plist, from ProjectSettings/ProjectSettings.asset.
+enum UnityProject {
+    /// - Throws: `malformed.plist` where only some builds have the dictionary. Nil for a file that is none of Unity's.
+    static func document(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
+        guard bytes.firstRange(of: Array("PlayerSettings:".utf8)) != nil else { return nil }
+        func setting(_ name: String) -> (value: String, range: Range<Int>)? {
+            guard let found = bytes.firstRange(of: Array("\n  \(name):".utf8)) else { return nil }
+            let value = bytes[found.upperBound...].prefix { $0 != 0x0A }
+            let text = String(decoding: value.filter { $0 > 0x20 }, as: UTF8.self)
+            return (text, (found.lowerBound + 3)..<value.endIndex)
+        }
+        let option = setting("insecureHttpOption")
+        let old = setting("iOSAllowHTTPDownload")
+        if option?.value == "1" {
+            throw .plist(
+                "",
+                "this is a Unity project that allows downloads over HTTP in development builds only (insecureHttpOption: 1): build it and name the Info.plist of the Xcode project"
+            )
+        }
+        guard let chosen = option ?? old else { return nil }
+        let allows = option.map { $0.value == "2" } ?? (old?.value == "1")
+        let flag = PlistMember(
+            ATSKey.arbitraryLoads, keyRange: chosen.range, PlistNode(.boolean(true), range: chosen.range))
+        let ats = PlistMember(
+            ATSKey.dictionary, keyRange: chosen.range, PlistNode(.dictionary([flag]), range: chosen.range))
+        return PlistDocument(
+            root: PlistNode(.dictionary(allows ? [ats] : []), range: chosen.range), format: .text, source: bytes)
     }
 }

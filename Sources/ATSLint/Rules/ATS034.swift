@@ -20,11 +20,15 @@ extension RuleCatalog {
             // A key that was meant for the dictionary is an error of its own.
             guard facts.ats == nil, facts.subject.role != .framework,
                 !(facts.subject.document.root.members ?? []).contains(where: {
-                    KeyReading($0.key, at: .root) != nil
+                    KeyReading($0.key, at: .root) != nil || $0.key.utf8.starts(with: ATSKey.buildSetting.utf8)
                 }),
                 facts.subject.sdk?.isBeforeTransportSecurity != true
             else { return }
             let place: String
+            var (rest, fix) = (
+                "The default rules of ATS apply.",
+                "Nothing to do if every host of the app meets them; 'sealward ats check' shows whether they do."
+            )
             switch facts.subject.origin {
             case .infoPlist: place = "at the top of \(facts.subject.path)"
             case .generated:
@@ -33,11 +37,12 @@ extension RuleCatalog {
             case .search(let files):
                 place =
                     "in the \(files == 1 ? "one file" : "\(files) files") under \(facts.subject.path), \(files == 1 ? "which is no" : "none of which is an") Info.plist (build and dependency folders are not searched)"
+                rest = "Which rules apply to the app is not known: the default ones, if it has no dictionary."
+                fix = "Name its Info.plist, its .app or .ipa, or the folder of its project."
             }
             hits.report(
                 facts.subject.document.root, PlistFacts.atsPath,
-                "No NSAppTransportSecurity was found \(place). The default rules of ATS apply.",
-                fix: "Nothing to do if every host of the app meets them; 'sealward ats check' shows whether they do.")
+                "No NSAppTransportSecurity was found \(place). \(rest)", fix: fix)
         }
     )
 }

@@ -32,6 +32,8 @@ struct CheckCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The app's Info.plist; its dictionary is one more configuration.", valueName: "PATH"))
     var infoPlist: String?
 
+    @OptionGroup var values: BuildValueOptions
+
     @Option(
         help: ArgumentHelp(
             "Several systems, judged from the same observations, for example ios18,ios26.", valueName: "ID,ID"),
@@ -96,7 +98,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
 
     private func check(_ tracer: (any Tracer)?) async throws -> Outcome {
-        let app = try infoPlist.map(PropertyListFile.app)
+        let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
         let system =
             try purpose == nil ? network.system.os ?? .standard : CheckPurpose.managedSystem(network.system.os)
         let asked = systems?.profiles ?? [system]

@@ -16,6 +16,8 @@ struct DictionaryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The NSAppTransportSecurity dictionary itself, as JSON.", valueName: "PATH"))
     var atsJson: String?
 
+    @OptionGroup var values: BuildValueOptions
+
     @OptionGroup var system: SystemOptions
 
     func validate() throws {
@@ -39,7 +41,8 @@ struct DictionaryOptions: ParsableArguments {
             )
             return AppDictionary(dictionary: dictionary, sdk: nil)
         }
-        return try infoPlist.map(PropertyListFile.app) ?? AppDictionary(dictionary: ATSDictionary(), sdk: nil)
+        return try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
+            ?? AppDictionary(dictionary: ATSDictionary(), sdk: nil)
     }
 
     /// The dictionary on the system that was asked for.
@@ -136,6 +139,36 @@ struct SystemList {
     }
 }
 
+/// Values that a build puts for `$(NAME)` in an Info.plist.
+struct BuildValueOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The value of $(NAME) in the Info.plist; repeatable.", valueName: "NAME=VALUE"))
+    var define: [String] = []
+
+    @Option(help: ArgumentHelp("Take values of $(NAME) from an .xcconfig; repeatable.", valueName: "FILE"))
+    var xcconfig: [String] = []
+
+    func validate() throws {
+        for text in define where !text.utf8.dropFirst().contains(UInt8(ascii: "=")) {
+            throw ValidationError("--define: '\(text.terminalSafe(limit: 80))' is not NAME=VALUE.")
+        }
+    }
+
+    /// The values by name: those of --define win, then those of the last file.
+    func values() throws -> [UTF8Key: String] {
+        var values: [UTF8Key: String] = [:]
+        for path in xcconfig {
+            for setting in XcodeSettings.values(try CommandIO.readText(path, limit: 1 << 20)) {
+                values[UTF8Key(setting.name)] = setting.value
+            }
+        }
+        for text in define {
+            let parts = text.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            values[UTF8Key(String(Substring(parts[0])))] = parts.last.map { String(Substring($0)) }
+        }
+        return values
+    }
+}
+
 /// What an app says about itself.
 struct AppDictionary {
     let dictionary: ATSDictionary
@@ -146,14 +179,19 @@ struct AppDictionary {
 /// Property lists of either form, as values: read by the reader of `ats lint`, so that no two commands disagree about a file.
 enum PropertyListFile {
     /// The NSAppTransportSecurity dictionary of an Info.plist, the empty one if there is none, and the SDK of the app.
-    static func app(infoPlist path: String) throws -> AppDictionary {
+    static func app(infoPlist path: String, _ options: BuildValueOptions) throws -> AppDictionary {
+        let values = try options.values()
+        if path != "-", InfoPlistSearch.isFolder(path) { return try app(folder: path, values) }
         let bytes = try CommandIO.read(path, limit: 16 << 20)
         guard !ZipArchive.isArchive(bytes) else {
             throw CommandFault(
                 "\(CommandIO.name(of: path)): is an archive, not a property list; name the Info.plist inside it, or run `sealward ats lint` "
                     + "on the whole app.")
         }
-        let list = try named(path) { try InfoPlistSearch.document(bytes, name: path.lastName) }
+        if path.hasSuffix(".pbxproj") { return try app(folder: path, values) }
+        let list = try named(path) {
+            try InfoPlistSearch.document(bytes, name: path.lastName).substituting { values[UTF8Key($0)] }
+        }
         let document = list.root.propertyListValue
         guard let members = document.members else {
             throw CommandFault(
@@ -162,6 +200,30 @@ enum PropertyListFile {
         }
         return AppDictionary(
             dictionary: ATSDictionary(members[ATSKey.dictionary]), sdk: InfoPlistSearch.linkedSDK(of: list, at: path))
+    }
+
+    /// The dictionary of the one app in a folder or project.
+    private static func app(folder path: String, _ values: [UTF8Key: String]) throws -> AppDictionary {
+        let found = try named(path) { try InfoPlistSearch.search(path) }
+        let name = CommandIO.name(of: path)
+        let lists = found.lists.filter {
+            if case .nothing = $0.origin { false } else { $0.place?.part != .framework }
+        }
+        guard let first = lists.first(where: { $0.place?.part == .app }) ?? lists.first else {
+            let reason = found.unreadable.first.map { "\($0.path): \($0.fault.description)" }
+            throw CommandFault("\(name): \(reason ?? "there is no \(ProjectFile.searched)").")
+        }
+        let dictionaries = lists.map { list in
+            list.document.substituting { values[UTF8Key($0)] }.root.propertyListValue.members?[ATSKey.dictionary]
+        }
+        guard dictionaries.dropFirst().allSatisfy({ $0 == dictionaries.first }) || first.place?.part == .app else {
+            let names = lists.prefix(5).map(\.path).joined(separator: ", ")
+            throw CommandFault(
+                "\(name): has \(lists.count) Info.plists with different dictionaries; name one: \(names).")
+        }
+        let document = first.document.substituting { values[UTF8Key($0)] }
+        return AppDictionary(
+            dictionary: ATSDictionary(document.root.propertyListValue.members?[ATSKey.dictionary]), sdk: first.sdk)
     }
 
     /// Puts the name of the file before what is wrong with it.

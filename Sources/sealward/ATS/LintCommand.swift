@@ -14,7 +14,8 @@ struct LintCommand: AsyncParsableCommand {
         commandName: "lint",
         abstract: "Read an app's ATS dictionary as Apple does, and report what is wrong.",
         discussion: """
-            PATH is an Info.plist (XML or binary), an .app, .appex, .ipa or .xcarchive, or a folder to search. - is standard input.
+            PATH is an Info.plist in any form (XML, a part of it, binary, the old style, JSON, what plutil, PlistBuddy and defaults print), an \
+            .app, .appex, .ipa or .xcarchive, the file of a project, or a folder to search. - is standard input.
             Only regular files are opened, and /dev/stdin or /dev/fd/N, which a shell writes for <(...). In a folder, links are followed
             only to files of the same folder.
 
@@ -77,9 +78,14 @@ struct LintCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A report of 'ats check --format json', for --justify.", valueName: "FILE"))
     var checkReport: String?
 
+    @OptionGroup var values: BuildValueOptions
+
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
+        if fix, !values.define.isEmpty || !values.xcconfig.isEmpty {
+            throw ValidationError("--fix changes the file as it is: leave out --define and --xcconfig.")
+        }
         if paths.isEmpty { throw ValidationError("Name what to lint, for example: sealward ats lint Info.plist") }
         if let minimumOS, MinimumSystem(id: minimumOS) == nil {
             throw ValidationError(
@@ -97,10 +103,12 @@ struct LintCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let budget = ReadingBudget()
+            let values = try values.values()
             let progress = ProgressLine(counting: "files looked at", quiet: shared.quiet)
             func input() -> LintInput {
                 LintInput(
-                    minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration, progress: progress)
+                    minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration, values: values,
+                    progress: progress)
             }
             defer { progress?.clear() }
             var gathered = input()

@@ -41,9 +41,10 @@ enum LintFixes {
         switch subject.document.format {
         case .binary: return "it is a binary property list; convert it with plutil -convert xml1"
         case .json: return "it is JSON; change it there by hand"
+        case .text: return "it is no XML property list; change it there by hand"
         case .xml: break
         }
-        guard subject.document.isVerbatim else { return "it is UTF-16; save it as UTF-8" }
+        guard subject.document.isVerbatim else { return "it is not UTF-8; save it as UTF-8" }
         let isWritable = FileManager.default.isWritableFile(atPath: subject.path)
         return isWritable ? nil : "it is not writable; check its permissions"
     }

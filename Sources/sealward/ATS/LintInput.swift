@@ -15,6 +15,7 @@ struct LintInput {
     private let sdk: LinkedSDK?
     private let budget: ReadingBudget
     private let configuration: String
+    private let values: [UTF8Key: String]
     /// Lists with the path that they were found through.
     private var found: [(root: String, subject: LintSubject)] = []
     /// Folders that were passed over.
@@ -28,10 +29,13 @@ struct LintInput {
     ///   - sdk: the SDK that the apps are linked on, where it was named.
     ///   - budget: what the run may keep, shared by all that it reads.
     ///   - configuration: the configuration that .NET projects are evaluated for.
+    ///   - values: what a build puts for `$(NAME)`, by name.
     ///   - progress: counts the files that are looked at.
     init(
-        minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget, configuration: String, progress: ProgressLine? = nil
+        minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget, configuration: String,
+        values: [UTF8Key: String] = [:], progress: ProgressLine? = nil
     ) {
+        self.values = values
         self.progress = progress
         self.configuration = configuration
         self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) }
@@ -64,6 +68,10 @@ struct LintInput {
         skipped += lists.skipped
         unreadable += lists.unreadable.map { ($0.path, $0.fault.description) }
         for list in lists.lists {
+            if case .nothing = list.origin {
+                unreadable.append(
+                    (CommandIO.name(of: path), "nothing was found of what is looked for: \(ProjectFile.searched)"))
+            }
             found.append((path, subject(list)))
             if let entitlement = list.attest { attest[list.path] = Self.json(entitlement) }
         }
@@ -71,7 +79,9 @@ struct LintInput {
 
     private func subject(_ list: FoundPlist) -> LintSubject {
         var subject = LintSubject(
-            path: list.path, document: list.document, minimumOS: minimumOS, sdk: sdk ?? list.sdk, role: role(list),
+            path: list.path,
+            document: values.isEmpty ? list.document : list.document.substituting { values[UTF8Key($0)] },
+            minimumOS: minimumOS, sdk: sdk ?? list.sdk, role: role(list),
             app: list.place?.app)
         subject.networkStack = list.stack.map {
             NetworkStack(

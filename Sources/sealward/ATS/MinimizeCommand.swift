@@ -31,6 +31,8 @@ struct MinimizeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The app's Info.plist, to find dead exceptions.", valueName: "PATH"))
     var infoPlist: String?
 
+    @OptionGroup var values: BuildValueOptions
+
     @Option(help: ArgumentHelp("Output format: text, plist or json.", valueName: "FORMAT"))
     var format: Format = .text
 
@@ -40,7 +42,7 @@ struct MinimizeCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let app = try infoPlist.map(PropertyListFile.app)
+            let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
             let profile = try network.system.profile(app)
             let list = try network.targets(targets).all()
             let session = try network.session(profile, app: app)

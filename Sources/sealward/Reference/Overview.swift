@@ -35,6 +35,7 @@ enum Overview {
 
     /// Every command, by what it is for.
     static let groups: [(title: String, commands: [any ParsableCommand.Type])] = [
+        ("what you have", [DoctorCommand.self]),
         ("App Transport Security", [ATSCommand.self]),
         ("App Attest, DeviceCheck", [AttestCommand.self, ReceiptCommand.self, DeviceCheckCommand.self]),
         (

@@ -57,6 +57,7 @@ enum CommandIO {
     }
 
     private static func write(_ lines: String) {
+        if let capture = CommandCapture.current { return capture.add(note: lines) }
         try? FileHandle.standardError.write(contentsOf: Data(lines.utf8))
     }
 
@@ -125,6 +126,7 @@ enum CommandIO {
     ///
     /// - Throws: `ExitCode` without a word where the reader of a pipe went away, as `head` does; ``CommandFault`` for a full disk and the like.
     static func write(_ data: Data, to file: FileHandle, named path: String?) throws {
+        if path == nil, let capture = CommandCapture.current { return capture.add(output: data) }
         do {
             try file.write(contentsOf: data)
         } catch {

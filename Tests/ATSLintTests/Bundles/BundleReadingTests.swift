@@ -173,8 +173,10 @@ import Vocabulary
         #expect(found.lists.map(\.origin) == [.nothing(files: 0)])
         let project = folder.url.appendingPathComponent("A.xcodeproj")
         try FileManager.default.createDirectory(at: project, withIntermediateDirectories: true)
-        try "{\n\tGENERATE_INFOPLIST_FILE = YES;\n}".write(
-            to: project.appendingPathComponent("project.pbxproj"), atomically: true, encoding: .utf8)
+        try
+            "{ objects = { A = { isa = XCBuildConfiguration; buildSettings = {\n\tGENERATE_INFOPLIST_FILE = YES;\n}; }; }; }"
+            .write(
+                to: project.appendingPathComponent("project.pbxproj"), atomically: true, encoding: .utf8)
         let generated = try InfoPlistSearch.search(folder.url.path)
         #expect(generated.lists.map(\.origin) == [.generated])
         #expect(

@@ -139,7 +139,7 @@ enum TinyZip {
         for count in 0..<project.count {
             #expect(throws: MalformedInput.self) { try DotNetProject.read(Array(project[..<count]), name: "a.csproj") }
         }
-        for count in 0...xcode.count { _ = XcodeProject.generated(Array(xcode[..<count])) }
+        for count in 0...xcode.count { _ = try? XcodeProject(Array(xcode[..<count])) }
         #expect((try? DotNetProject.read(project, name: "a.csproj"))??.stack.source == "a.csproj:2")
     }
 }

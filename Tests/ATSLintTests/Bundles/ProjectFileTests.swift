@@ -40,7 +40,10 @@ import Vocabulary
 
     @Test(arguments: [
         ("app.config.js", "export default { expo: { ios: {} } }", "npx expo prebuild"),
-        ("app.config.ts", "const config = { ios: { infoPlist: {} } }", "npx expo prebuild"),
+        ("app.config.ts", "const config = { ios: { infoPlist: make() } }", "npx expo config --json"),
+        ("project.yml", "targets:\n  A:\n", "xcodegen dump --type json"),
+        ("pubspec.yaml", "flutter:\n", "ios/Runner/Info.plist"),
+        ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 1\n", "development builds only"),
         ("app.json", #"{"expo": {"name": "x"}}"#, "npx expo prebuild"),
         ("config.xml", #"<?xml version='1.0'?><widget id="x"></widget>"#, "cordova prepare ios"),
     ])
@@ -51,6 +54,102 @@ import Vocabulary
         #expect(found.lists.isEmpty)
         #expect(found.unreadable.first?.fault.description.contains(advice) == true)
         #expect(throws: MalformedInput.self) { _ = try InfoPlistSearch.search(folder + "/" + name) }
+    }
+
+    /// What each kind of project writes into the dictionary, with the place in the file that people edit.
+    @Test(arguments: [
+        (
+            "app.config.js",
+            "export default ({config}) => ({ ios: { infoPlist: { NSAppTransportSecurity: { NSAllowsArbitraryLoads: true } } } })",
+            1
+        ),
+        (
+            "expo.json",
+            "{\n\"ios\": {\"infoPlist\": {\n\"NSAppTransportSecurity\": {\"NSAllowsArbitraryLoads\": true}}}}", 3
+        ),
+        (
+            "spec.json",
+            #"{"targets": {"A": {"info": {"properties": {"NSAppTransportSecurity": {"NSAllowsArbitraryLoads": true}}}}}}"#,
+            1
+        ),
+        ("config.xml", "<widget>\n<access origin=\"*\"/></widget>", 2),
+        ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n", 2),
+    ])
+    func aLiteralIsReadWhereItIs(_ name: String, _ text: String, _ line: Int) throws {
+        let folder = try folder([name: text])
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let list = try #require(try InfoPlistSearch.search(folder + "/" + name).lists.first)
+        let ats = try #require(list.document.root["NSAppTransportSecurity"])
+        #expect(ats["NSAllowsArbitraryLoads"]?.propertyListValue == .boolean(true))
+        let place = try #require(ats.member("NSAllowsArbitraryLoads")?.keyRange.lowerBound)
+        #expect(LineIndex(list.document.source).location(place)?.line == line)
+        for length in 0..<text.utf8.count {
+            _ = try? InfoPlistSearch.document(Array(text.utf8.prefix(length)), name: name)
+        }
+    }
+
+    /// cordova-ios, lib/prepare.js: writeATSEntries.
+    @Test func cordovaWritesItsAccessElements() throws {
+        let text = """
+            <widget><access origin="http://*.a.example" minimum-tls-version="TLSv1.1" requires-forward-secrecy="false"/>
+            <allow-navigation href="https://b.example"/><access origin="tel:*"/><platform name="ios">
+            <config-file target="*-Info.plist" parent="NSAppTransportSecurity"><dict><key>NSAllowsLocalNetworking</key><true/></dict></config-file>
+            <edit-config file="*-Info.plist" target="NSAppTransportSecurity" mode="merge"><dict><key>NSAllowsArbitraryLoads</key><false/></dict></edit-config>
+            </platform></widget>
+            """
+        let root = try #require(try ProjectFile.document("config.xml", Array(text.utf8))).root
+        let ats = try #require(root["NSAppTransportSecurity"])
+        let host = try #require(ats["NSExceptionDomains"]?["a.example"])
+        #expect(host["NSIncludesSubdomains"] != nil && host["NSExceptionAllowsInsecureHTTPLoads"] != nil)
+        #expect(host["NSExceptionMinimumTLSVersion"]?.string == "TLSv1.1")
+        #expect(host["NSExceptionRequiresForwardSecrecy"]?.propertyListValue == .boolean(false))
+        #expect(ats["NSExceptionDomains"]?["b.example"]?.members?.isEmpty == true)
+        #expect(
+            ats["NSAllowsLocalNetworking"] != nil && ats["NSAllowsArbitraryLoads"]?.propertyListValue == .boolean(false)
+        )
+    }
+
+    /// Several targets: one with a file, one whose list is generated, and tests, which have no dictionary.
+    @Test func anXcodeProjectNamesTheListsOfItsTargets() throws {
+        func target(_ id: String, _ product: String, _ settings: String) -> String {
+            "\(id) = {isa = PBXNativeTarget; name = \(id); productType = \"com.apple.product-type.\(product)\"; buildConfigurationList = \(id)L;};"
+                + "\(id)L = {buildConfigurations = (\(id)C);}; \(id)C = {isa = XCBuildConfiguration; name = Release; buildSettings = {\(settings)};};"
+        }
+        let project =
+            "// !$*UTF8*$!\n{ objects = {"
+            + target("App", "application", "INFOPLIST_FILE = \"$(SRCROOT)/App/App-Info.xml\";")
+            + target(
+                "Widget", "app-extension",
+                "\nGENERATE_INFOPLIST_FILE = YES; INFOPLIST_KEY_NSAllowArbitraryLoads = YES; INFOPLIST_KEY_CFBundleDisplayName = x;"
+            )
+            + target("Tests", "bundle.unit-test", "GENERATE_INFOPLIST_FILE = YES;")
+            + target("Far", "application", "INFOPLIST_FILE = ../../etc/Info.plist;") + "}; }"
+        let folder = try folder([:])
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for name in ["A.xcodeproj", "App"] {
+            try FileManager.default.createDirectory(atPath: folder + "/" + name, withIntermediateDirectories: true)
+        }
+        try Data(project.utf8).write(to: URL(fileURLWithPath: folder + "/A.xcodeproj/project.pbxproj"))
+        try Data("<plist><dict><key>NSAppTransportSecurity</key><dict/></dict></plist>".utf8)
+            .write(to: URL(fileURLWithPath: folder + "/App/App-Info.xml"))
+        for path in [folder, folder + "/A.xcodeproj/project.pbxproj"] {
+            let found = try InfoPlistSearch.search(path)
+            #expect(
+                found.lists.map(\.origin).contains(.generated) && found.lists.count == 2, "\(found.lists.map(\.path))")
+            #expect(found.lists.contains { $0.path.hasSuffix("App/App-Info.xml") })
+            let dead = found.lists.first { $0.origin == .generated }?.document.root.members?.map(\.key)
+            #expect(dead == ["INFOPLIST_KEY_NSAllowArbitraryLoads"])
+            #expect(found.unreadable.count == 1 && found.unreadable.first?.fault.reason.contains("../../etc") == true)
+        }
+        for length in stride(from: 0, to: project.utf8.count, by: 7) {
+            _ = try? XcodeProject(Array(project.utf8.prefix(length)))
+        }
+    }
+
+    /// `//` begins a comment, also in a URL.
+    @Test func theSettingsOfAnXcconfig() {
+        let values = XcodeSettings.values(Array("A = 1 // one\n#include \"x\"\nURL = https://a.example\nB=\n".utf8))
+        #expect(values.map(\.name) == ["A", "URL", "B"] && values.map(\.value) == ["1", "https:", ""])
     }
 
     /// Once the project was built, its Info.plist counts and nothing else.

@@ -1,0 +1,1 @@
+export default { ios: { infoPlist: { A: { "b.c": true, n: -1 } } } }

@@ -1,0 +1,35 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import PropertyLists
+import Vocabulary
+
+extension RuleCatalog {
+    static let ats055 = Rule(
+        "ATS055",
+        .error,
+        "A build setting INFOPLIST_KEY_... cannot set NSAppTransportSecurity.",
+        reason:
+            "With GENERATE_INFOPLIST_FILE Xcode writes a fixed list of keys from INFOPLIST_KEY_ settings, and no dictionary is among them. A setting for any other key is ignored without a word, so the app has no dictionary.",
+        citation: .apple("Build settings reference: INFOPLIST_KEY_, Generate Info.plist File", read: "2026-11-26"),
+        fires: Example(
+            nil, root: "<key>INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads</key>\n<string>YES</string>"),
+        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(nil, root: "<key>INFOPLIST_KEY_CFBundleDisplayName</key>\n<string>Shop</string>"),
+        check: .plist { facts, hits in
+            for member in facts.subject.document.root.members ?? [] {
+                guard member.key.utf8.starts(with: ATSKey.buildSetting.utf8) else { continue }
+                let rest = String(decoding: member.key.utf8.dropFirst(ATSKey.buildSetting.utf8.count), as: UTF8.self)
+                let first = String(rest.prefix { $0 != "_" && $0 != "[" })
+                guard rest.contains("TransportSecurity") || KeyReading(first, at: .root) != nil else { continue }
+                hits.report(
+                    member, [member.key],
+                    "The build setting \(member.key.prefix(bytes: 120)) has no effect: Xcode generates only a fixed list of keys from INFOPLIST_KEY_ settings, and NSAppTransportSecurity is not one of them.",
+                    fix:
+                        "Remove the setting, add an Info.plist that has only NSAppTransportSecurity, and name it in INFOPLIST_FILE; GENERATE_INFOPLIST_FILE = YES can stay, because Xcode merges both."
+                )
+            }
+        }
+    )
+}

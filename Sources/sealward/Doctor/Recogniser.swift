@@ -1,0 +1,216 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ATSLint
+import AppAttest
+import Formats
+import Foundation
+import PropertyLists
+import Vocabulary
+
+/// A form of what people have, and the command that reads it.
+struct Recogniser: Sendable {
+    /// What is given to a recogniser: a name and the beginning of the content.
+    struct Input {
+        /// The name of the file without its folder; `-` for standard input and for words of the command line.
+        let name: String
+        /// At most ``DoctorCommand/headBytes`` of it.
+        let head: [UInt8]
+        /// The bytes that the text stands for, if it is an object in base64 or another form; else the head.
+        let object: [UInt8]
+
+        init(name: String, head: [UInt8]) {
+            self.name = name
+            self.head = head
+            let isText = !head.starts(with: "<".utf8) && !ZipArchive.isArchive(head)
+            let pasted = isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil
+            object = pasted?.bytes ?? head
+        }
+
+        func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
+        func ends(_ suffixes: String...) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0) } }
+
+        /// The text on one line, if it is short.
+        var line: String? {
+            guard head.count <= 300 else { return nil }
+            let text = String(decoding: head, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+            return text.isEmpty || text.contains("\n") ? nil : text
+        }
+    }
+
+    /// What happens with what was recognised.
+    enum Answer: Sendable {
+        /// The words of a command, after which the file comes; it judges.
+        case command([String])
+        /// A command that reads the words themselves.
+        case words([String])
+        /// An attestation, or a receipt: inspected, and then verified as far as it can be with what it says about itself.
+        case attestation, receipt
+        /// A sentence that says what to do: nothing here can judge it.
+        case named(String)
+    }
+
+    /// What it is called in a report for programs.
+    let what: String
+    /// The same in words.
+    let words: String
+    let answer: Answer
+    /// The name of a file of this form and its content; nil where no text is one.
+    let example: (name: String, text: String)?
+    let matches: @Sendable (Input) -> Bool
+
+    init(
+        _ what: String, _ words: String, _ answer: Answer, example: (name: String, text: String)? = nil,
+        _ matches: @escaping @Sendable (Input) -> Bool
+    ) {
+        self.what = what
+        self.words = words
+        self.answer = answer
+        self.example = example
+        self.matches = matches
+    }
+
+    /// The first that matches.
+    static func of(_ input: Input) -> Recogniser? { all.first { $0.matches(input) } }
+
+    private static let lint = Answer.command(["ats", "lint", "--fail-on", "warning"])
+
+    /// Every form, the surest first.
+    static let all: [Recogniser] =
+        [
+            Recogniser(
+                "private-key", "a private key",
+                .named("keep it secret, and give it to no tool that asks for it in a chat: nothing in it was read"),
+                example: ("AuthKey_ABC.p8", "-----BEGIN PRIVATE KEY-----\nMIGT\n-----END PRIVATE KEY-----\n")
+            ) { $0.has("PRIVATE KEY-----") },
+            Recogniser("app-archive", "an app in an archive", lint) { ZipArchive.isArchive($0.head) },
+            Recogniser("attestation", "an attestation of App Attest", .attestation) {
+                $0.object.first == 0xA3 && $0.object.prefix(64).firstRange(of: Array("apple-appattest".utf8)) != nil
+            },
+            Recogniser("assertion", "an assertion of App Attest", .command(["attest", "inspect"])) {
+                (try? AssertionObject(decoding: $0.object)) != nil
+            },
+            Recogniser("attestation", "an object of CBOR, as attestations are", .attestation) { input in
+                input.object.first.map { 0xA1...0xBF ~= $0 } == true
+                    && ["authData", "authenticatorData", "attStmt"].contains {
+                        input.object.prefix(4096).firstRange(of: Array($0.utf8)) != nil
+                    }
+            },
+            Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
+            Recogniser(
+                "entitlements", "the entitlements of an app", lint,
+                example: (
+                    "Shop.entitlements",
+                    "<plist version=\"1.0\"><dict><key>com.apple.security.app-sandbox</key><true/></dict></plist>"
+                )
+            ) { $0.ends(".entitlements") },
+            Recogniser("provisioning-profile", "a provisioning profile", lint) {
+                $0.ends(".mobileprovision", ".provisionprofile")
+            },
+            Recogniser(
+                "strings-table", "a table of texts", lint, example: ("Localizable.strings", "\"title\" = \"Shop\";\n")
+            ) { $0.ends(".strings") },
+            Recogniser(
+                "certificate", "a certificate or a chain", .command(["ats", "certificate"]),
+                example: ("chain.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+            ) {
+                $0.has("-----BEGIN CERTIFICATE-----") || $0.has("-----BEGIN PKCS7-----")
+                    || $0.ends(".cer", ".crt", ".der", ".p7b", ".p7c", ".p12", ".pfx", ".pem")
+                    || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 & 0x80 != 0 } == true
+            },
+            Recogniser(
+                "public-key", "a public key",
+                .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion"),
+                example: ("key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n")
+            ) { input in
+                input.has("-----BEGIN PUBLIC KEY-----")
+                    || input.line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: [65, 91])) != nil } == true
+            },
+            Recogniser(
+                "token", "a signed token (JWT)",
+                .named("ask the service that issued it; the claims of a token of this program are in docs/tokens.md"),
+                example: ("token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln")
+            ) { input in
+                input.line.map { $0.hasPrefix("eyJ") && $0.utf8.count { $0 == UInt8(ascii: ".") } == 2 } == true
+            },
+            Recogniser("property-list", "a binary property list", lint) { $0.head.starts(with: "bplist00".utf8) },
+        ] + projects + [
+            Recogniser(
+                "xcode-project", "the project file of Xcode", lint,
+                example: (
+                    "project.pbxproj",
+                    "// !$*UTF8*$!\n{ objects = { A = { isa = XCBuildConfiguration; name = Release; buildSettings = { GENERATE_INFOPLIST_FILE = YES; INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads = YES; }; }; }; }"
+                )
+            ) { $0.ends(".pbxproj", ".xcconfig") },
+            Recogniser(
+                "cordova-project", "the config.xml of a Cordova or Ionic project", lint,
+                example: ("config.xml", "<widget><access origin=\"http://old.example.com\" /></widget>")
+            ) { $0.name == "config.xml" && $0.has("<widget") },
+            Recogniser(
+                "unity-project", "the settings of a Unity project", lint,
+                example: ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n")
+            ) { $0.name == "ProjectSettings.asset" },
+            Recogniser(
+                "dotnet-project", "a .NET project",
+                .named("name its folder, or the Info.plist below Platforms: `sealward ats lint FOLDER`"),
+                example: ("Shop.csproj", "<Project Sdk=\"Microsoft.NET.Sdk\"></Project>")
+            ) { $0.ends(".csproj", ".fsproj", ".vbproj") },
+            Recogniser(
+                "info-plist", "an Info.plist, or a part of one", lint,
+                example: (
+                    "Info.plist",
+                    "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><string>YES</string></dict></dict></plist>"
+                )
+            ) { input in
+                if input.ends(".plist") { return true }
+                if input.ends(".log") { return false }
+                // Keys of an Info.plist begin with these letters; other texts with braces are none.
+                let list = try? InfoPlistSearch.document(input.head, name: input.name)
+                return list?.root.members?.contains { member in
+                    ["NS", "CF", "UI", "LS"].contains { member.key.hasPrefix($0) }
+                }
+                    == true
+            },
+            Recogniser(
+                "log", "a log", .command(["ats", "log"]),
+                example: (
+                    "console.txt",
+                    "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLStringKey=http://old.example.com/}"
+                )
+            ) { input in
+                let marks = [
+                    "Error Domain=", "ErrorDomain", "NSURLError", "boringssl", "kCFStream", "nscurl", "Diagnostics",
+                    "HandshakeException", "devicecheck", "DCError", "HTTP load failed", "App Transport Security has",
+                    "TIC ", "Connection ", "Exception",
+                ]
+                return input.ends(".log") || marks.contains(where: input.has)
+            },
+            Recogniser(
+                "hash", "32 bytes: a key identifier or a hash",
+                .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation"),
+                example: ("keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+            ) { input in
+                input.line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: [32])) != nil } == true
+            },
+            Recogniser(
+                "explained", "a code, a number or a name", .words(["explain"]), example: ("words.txt", "-1022")
+            ) { input in
+                input.line.map {
+                    CodeCatalog.explanation(of: $0) != nil || ExplainedSubject($0) != nil
+                } == true
+            },
+        ]
+
+    /// Project files of each kind.
+    private static let projects: [Recogniser] = ProjectFile.kinds.map { kind in
+        let name = kind.names.first ?? ""
+        let example = name.hasPrefix(".") ? "shop" + name : name.hasSuffix(".") ? name + "js" : name
+        return Recogniser(
+            kind.label, "the file of a project (\(kind.label))", lint, example: (example, kind.example)
+        ) { kind.has($0.name) && kind.isMeant($0.head) }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func ends(with text: String) -> Bool { reversed().starts(with: text.utf8.reversed()) }
+}

@@ -1,0 +1,104 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Formats
+import Vocabulary
+
+/// Takes what looks like a secret out of what is shown: passwords, tokens, keys of services, and what stands before `@` in a URL.
+enum SecretText {
+    private static let hidden = "(hidden)"
+
+    /// Names after which a value is a secret, in lower case without `-` and `_`.
+    private static let names = [
+        "authorization", "password", "passwd", "pwd", "passphrase", "secret", "token", "apikey", "accesskey",
+        "privatekey",
+        "credential", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
+    ]
+    private static let beginnings = [
+        "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
+    ]
+
+    /// - Parameter hidesUnnamed: whether long words of letters and digits are taken for secrets too; not in what shows keys and hashes.
+    static func redacted(_ text: String, hidesUnnamed: Bool) -> String {
+        var result: [UInt8] = []
+        var rest = text.utf8[...]
+        // Whether the next word is the value of a secret, and what must come before it.
+        var (isNamed, isArmed, afterScheme) = (false, false, false)
+        while let first = rest.first {
+            let isPart = isWordByte(first)
+            let run = rest.prefix { isWordByte($0) == isPart }
+            rest = rest[run.endIndex...]
+            guard isPart else {
+                if isNamed, run.contains(UInt8(ascii: "=")) || run.contains(UInt8(ascii: ":")) { isArmed = true }
+                if run.contains(0x0A) { isArmed = false }
+                isNamed = false
+                result += run
+                afterScheme = run.suffix(3).elementsEqual("://".utf8)
+                continue
+            }
+            let word = Array(run)
+            if afterScheme, let end = userEnd(rest) {
+                result += hidden.utf8
+                rest = rest[end...]
+                afterScheme = false
+                continue
+            }
+            let letters = word.asciiLowercased.filter(\.isASCIIAlphanumeric)
+            if letters.elementsEqual("bearer".utf8) || letters.elementsEqual("basic".utf8) {
+                result += word
+                // A blank is enough after a scheme of HTTP.
+                isArmed = isArmed || rest.first == 0x20
+                continue
+            }
+            if isArmed || isSecret(word, hidesUnnamed: hidesUnnamed) {
+                result += hidden.utf8
+                isArmed = false
+                continue
+            }
+            isNamed = word.count <= 64 && names.contains { letters.ends(with: $0.utf8) }
+            result += word
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    static func redacted(_ value: JSONValue, hidesUnnamed: Bool) -> JSONValue {
+        switch value {
+        case .string(let text): .string(redacted(text, hidesUnnamed: hidesUnnamed))
+        case .array(let elements): .array(elements.map { redacted($0, hidesUnnamed: hidesUnnamed) })
+        case .object(let members):
+            .object(members.map { .init($0.name, redacted($0.value, hidesUnnamed: hidesUnnamed)) })
+        default: value
+        }
+    }
+
+    private static func isWordByte(_ byte: UInt8) -> Bool {
+        byte.isASCIIAlphanumeric || byte >= 0x80 || "-_.+%~$!".utf8.contains(byte)
+    }
+
+    /// Where the part of a URL before its host ends, with the `@` left; nil if it has none.
+    private static func userEnd(_ rest: Substring.UTF8View.SubSequence) -> String.Index? {
+        let place = rest.prefix(256).prefix { $0 > 0x20 && !"/?#\"'<>".utf8.contains($0) }
+        return place.firstIndex(of: UInt8(ascii: "@"))
+    }
+
+    private static func isSecret(_ word: [UInt8], hidesUnnamed: Bool) -> Bool {
+        guard word.count >= 16 else { return false }
+        if beginnings.contains(where: { word.starts(with: $0.utf8) }) { return true }
+        guard hidesUnnamed, word.count >= 24, !word.contains(UInt8(ascii: ".")) else { return false }
+        let hasDigit = word.contains { 0x30...0x39 ~= $0 }
+        let hasUpper = word.contains { 0x41...0x5A ~= $0 }
+        let hasLower = word.contains { 0x61...0x7A ~= $0 }
+        let isHex =
+            word.count >= 32
+            && word.allSatisfy { byte in
+                0x30...0x39 ~= byte || 0x41...0x46 ~= byte || 0x61...0x66 ~= byte
+            }
+        return hasDigit && (hasUpper && hasLower || isHex)
+    }
+}
+
+extension Sequence<UInt8> {
+    fileprivate func ends(with other: some BidirectionalCollection<UInt8>) -> Bool {
+        reversed().starts(with: other.reversed())
+    }
+}
