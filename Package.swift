@@ -242,10 +242,7 @@ let package = Package(
                 "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel", .jwt,
                 .lifecycle, .logging, .crypto, .cryptoExtras, .httpTypes, .tracing,
             ],
-            resources: [
-                .embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css"),
-                .embedInCode("Console/console.js"),
-            ]
+            resources: [.embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css")]
         ),
         library("DeviceSimulator", ["AttestTrait", .asn1, .crypto]),
         library(

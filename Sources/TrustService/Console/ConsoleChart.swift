@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Foundation
 import Reporting
 import Vocabulary
@@ -21,6 +22,14 @@ enum ConsoleText {
 
     /// A count of the metrics, which are floating.
     static func count(_ number: Double) -> String { count(Int(exactly: number.rounded()) ?? .max) }
+
+    /// A code with its meaning from the catalogue.
+    static func code(_ name: String) -> HTML {
+        let known = (ProblemTable.explanations + RefusalExplanations.attestations + RefusalExplanations.assertions)
+            .first { $0.code.description.hasSameBytes(as: name) }
+        let meaning: HTML = known.map { " <span class=\"dim\">\($0.meaning)</span>" } ?? ""
+        return "<code>\(name)</code>\(meaning)"
+    }
 
     /// `12.3 %`, of a share of 1.
     static func percent(_ share: Double) -> String {

@@ -22,6 +22,13 @@ struct ConsoleAppFacts: Sendable {
         let count: Int
     }
 
+    /// What all nodes counted in an hour.
+    struct Hour: Sendable {
+        let start: Date
+        let attested: Int
+        let refused: Int
+    }
+
     /// Attestations that were planned for an hour of the ramp, and those that came.
     struct RampHour: Sendable {
         let start: Date
@@ -45,6 +52,8 @@ struct ConsoleAppFacts: Sendable {
     let id: String
     let mode: String
     var keys: [Keys] = []
+    /// The last 24 hours, oldest first.
+    var hours: [Hour] = []
     /// By all nodes, the most frequent first.
     var refusals: [Refusals] = []
     /// Clients that said they are not supported, hour by hour for 24 hours.
@@ -55,52 +64,21 @@ struct ConsoleAppFacts: Sendable {
     var ramp: RampPosition?
 }
 
-/// What the overview shows of this node.
+/// What the overview shows of the node's readiness.
 struct ConsoleNodeFacts: Sendable {
-    /// One counter or gauge.
-    struct Figure: Sendable {
-        let label: String
-        let value: Double
-    }
-
-    /// One configured quota.
-    struct Quota: Sendable {
-        let name: String
-        let per: String
-        let limit: Int
-        let window: Duration
-        let drawn: Double
-        let refused: Double
-    }
-
-    /// The code of what keeps the node from being ready; nil if it is ready.
+    /// What keeps the node from being ready; nil if it is ready.
     var fault: Problem?
     /// nil for a store that has no clock of its own.
     var clockOffset: Duration?
     var horizonLead: Duration?
-    /// Whether receipts are refreshed by this node.
-    var refreshesReceipts = false
-    /// Receipts that were due in the last round.
-    var receiptsDue = 0.0
-    /// Whether more were due than one round takes.
-    var moreReceiptsDue = false
-    var receiptOutcomes: [Figure] = []
-    var quotas: [Quota] = []
-    var connections: [Figure] = []
-    /// Counters that alert rules watch, and that are not zero.
-    var watched: [Figure] = []
 }
 
 /// Gathers what the overview shows.
 struct ConsoleReader: Sendable {
-    let configuration: Configuration
     let store: any TrustStore
-    let apps: AppDirectory
     let signals: SignalBook
     let risk: RiskWatch
     let readiness: Readiness
-    let observer: RequestObserver
-    let live: LiveBook
 
     /// How far back the store's counts are shown, hours.
     static let hours = 24
@@ -117,17 +95,19 @@ struct ConsoleReader: Sendable {
         let edge = now.addingTimeInterval(-Double(ConsoleReader.hours) * 3600)
         let tallies = try await store.tallies(app: id, from: edge, to: now)
         var refusals: [String: Int] = [:]
-        var attested: [Date: Int] = [:]
+        var (attested, refused) = ([Date: Int](), [Date: Int]())
         var support: [Date: SupportCount] = [:]
         for tally in tallies {
             switch tally.kind {
-            case "refused": refusals[tally.code] = (refusals[tally.code] ?? 0).clampedSum(tally.count)
-            case "attested": attested[tally.hour] = (attested[tally.hour] ?? 0).clampedSum(tally.count)
-            case "unsupported", "attestedAddress":
+            case EventKind.refused:
+                refusals[tally.code] = (refusals[tally.code] ?? 0).clampedSum(tally.count)
+                refused[tally.hour] = (refused[tally.hour] ?? 0).clampedSum(tally.count)
+            case EventKind.attested: attested[tally.hour] = (attested[tally.hour] ?? 0).clampedSum(tally.count)
+            case EventKind.unsupported, EventKind.attestedAddress:
                 let known = support[tally.hour] ?? SupportCount(hour: tally.hour, unsupported: 0, total: 0)
                 support[tally.hour] = SupportCount(
                     hour: tally.hour,
-                    unsupported: known.unsupported.clampedSum(tally.kind == "unsupported" ? tally.count : 0),
+                    unsupported: known.unsupported.clampedSum(tally.kind == EventKind.unsupported ? tally.count : 0),
                     total: known.total.clampedSum(tally.count))
             default: break
             }
@@ -135,6 +115,7 @@ struct ConsoleReader: Sendable {
         facts.refusals = refusals.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             .map { .init(code: $0.key, count: $0.value) }
         let hours = ConsoleReader.lastHours(now)
+        facts.hours = hours.map { .init(start: $0, attested: attested[$0] ?? 0, refused: refused[$0] ?? 0) }
         facts.support = hours.map { support[$0] ?? SupportCount(hour: $0, unsupported: 0, total: 0) }
         facts.ramp = app.settings.ramp.map {
             ConsoleReader.position(of: $0.policy, hours.map { ($0, attested[$0] ?? 0) }, at: now)
@@ -173,30 +154,14 @@ struct ConsoleReader: Sendable {
         } catch {
             facts.fault = Problem(error)
         }
-        func figures(_ name: String) -> [ConsoleNodeFacts.Figure] {
-            observer.registry.values(of: name).map { .init(label: $0.labels, value: $0.value) }
-        }
-        func sum(_ name: String) -> Double { figures(name).reduce(0) { $0 + $1.value } }
-        facts.refreshesReceipts = configuration.receipts.refresh && live.current.apple != nil
-        facts.receiptsDue = sum("sealward_receipts_batch")
-        facts.moreReceiptsDue = sum("sealward_receipts_batch_full") > 0
-        facts.receiptOutcomes = figures("sealward_receipts_outcome_total")
-        let drawn = figures("sealward_quotas_drawn_total")
-        let refused = figures("sealward_quotas_exhausted_total")
-        facts.quotas = configuration.quotas.map { quota in
-            let label = "quota=\"\(quota.name)\""
-            return .init(
-                name: quota.name, per: quota.per.rawValue, limit: quota.limit, window: quota.window,
-                drawn: drawn.first { $0.label == label }?.value ?? 0,
-                refused: refused.first { $0.label == label }?.value ?? 0)
-        }
-        facts.connections = figures("sealward_http_connections_open")
-        facts.watched = RequestObserver.watchedCounters.compactMap { counter in
-            let name = "sealward_" + counter.label.replacing(".", with: "_") + "_total"
-            let labels = PrometheusRegistry.labels(counter.dimensions)
-            guard let figure = figures(name).first(where: { $0.label == labels && $0.value > 0 }) else { return nil }
-            return .init(label: labels.isEmpty ? name : "\(name){\(labels)}", value: figure.value)
-        }
         return facts
+    }
+}
+
+extension Int {
+    /// The sum, or the largest number if it is larger.
+    func clampedSum(_ other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
     }
 }

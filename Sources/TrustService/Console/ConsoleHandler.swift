@@ -15,11 +15,9 @@ struct ConsoleHandler: Handler {
     let live: LiveBook
     let apps: AppDirectory
     let reader: ConsoleReader
-    let snapshots: ConsoleSnapshots
     let operators: OperatorRoutes
     let record: AuditRecord
     let observer: RequestObserver
-    let activity: ActivityHistory
     let sources: SystemSources
     let sessions: ConsoleSessions
     /// Sign-ins of one address: ten at once, then one in six seconds.
@@ -28,11 +26,8 @@ struct ConsoleHandler: Handler {
     /// - Parameter operators: the routes of operators, audited.
     init(_ parts: ServiceParts, operators: RouteTable) {
         (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
-        activity = parts.activity
         reader = ConsoleReader(
-            configuration: parts.configuration, store: parts.store, apps: parts.apps, signals: parts.signals,
-            risk: parts.risk, readiness: parts.readiness, observer: parts.observer, live: parts.live)
-        snapshots = ConsoleSnapshots(reader: reader, uptime: parts.sources.uptime)
+            store: parts.store, signals: parts.signals, risk: parts.risk, readiness: parts.readiness)
         self.operators = OperatorRoutes(table: operators)
         record = AuditRecord(store: parts.store, observer: parts.observer, log: parts.log)
         sessions = ConsoleSessions(observer: parts.observer)
@@ -48,7 +43,6 @@ struct ConsoleHandler: Handler {
         return [
             route("console", "GET", "/console") { _ in .redirect(to: "/console/") },
             page("consoleOverview", "/console/", overview),
-            route("consoleLive", "GET", "/console/live", renew),
             route("consoleSignInPage", "GET", "/console/sign-in") { signInPage($0) },
             route("consoleSignIn", "POST", "/console/sign-in", signIn),
             form("consoleSignOut", "/console/sign-out", signOut),
@@ -62,7 +56,6 @@ struct ConsoleHandler: Handler {
             },
             page("consoleAudit", "/console/audit", audit.page),
             route("consoleStyle", "GET", "/console/console.css") { _ in .text(ConsoleFiles.style, "text/css") },
-            route("consoleScript", "GET", "/console/console.js") { _ in .text(ConsoleFiles.script, "text/javascript") },
         ]
     }
 
@@ -119,9 +112,9 @@ struct ConsoleHandler: Handler {
     }
 
     /// Who sent a request; nil if nobody is signed in, or the credential opens nothing any more.
-    private func visitor(_ call: Call, extends: Bool = true) -> ConsoleVisitor? {
+    private func visitor(_ call: Call) -> ConsoleVisitor? {
         for secret in ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
-            guard let digest = sessions.credential(of: secret, extends: extends, at: call.now) else { continue }
+            guard let digest = sessions.credential(of: secret, at: call.now) else { continue }
             let caller = live.current.credentials.caller(digest: digest, at: call.now)
             if ConsoleHandler.opens(caller) { return ConsoleVisitor(caller: caller, secret: secret) }
             sessions.end(secret, because: .credential)
@@ -232,32 +225,23 @@ struct ConsoleHandler: Handler {
         let view = try await view(call, visitor)
         await record.record(call, by: visitor.caller, about: .app(view.app))
         let title = view.app.map { "\($0)" } ?? "Overview"
-        return ConsolePage(title: title, place: .overview, visitor: visitor, isLive: true, body: view.html()).answer()
-    }
-
-    /// What the script of the overview asks for: the sections alone. It goes on with a page that was recorded when it was opened.
-    @Sendable private func renew(_ call: Call) async throws -> ConsoleReply {
-        guard let visitor = visitor(call, extends: false), visitor.seesApps else {
-            throw Problem(.callerUnauthorized, evidence: "nobody is signed in")
-        }
-        return .answer(ConsolePage.answer(try await view(call, visitor).sections()))
+        return ConsolePage(title: title, place: .overview, visitor: visitor, body: view.html()).answer()
     }
 
     private func view(_ call: Call, _ visitor: ConsoleVisitor) async throws -> ConsoleOverview {
-        let query = try StrictQuery(call.query, known: ["app", "range"], blank: .absent)
-        let range = query["range"].map { ConsoleOverview.Range(rawValue: $0) } ?? .hour
-        guard let range else { throw Problem(.requestMalformed, evidence: "range must be hour or day") }
+        let query = try StrictQuery(call.query, known: ["app"], blank: .absent)
         let all = apps.all
-        let open = all.keys.filter { visitor.caller.permits(.admin, app: $0) }.sorted()
+        let alerting = reader.risk.baselines.appsWithAlerts
+        // An app with an alert comes first.
+        let open = all.keys.filter { visitor.caller.permits(.admin, app: $0) }
+            .sorted { (alerting.contains($0) ? 0 : 1, $0) < (alerting.contains($1) ? 0 : 1, $1) }
         let id = query["app"] ?? open.first
         var view = ConsoleOverview(
-            now: call.now, range: range, apps: open, app: id, node: await reader.node(at: call.now))
+            now: call.now, apps: open, app: id, node: await reader.node(at: call.now))
         guard let id else { return view }
         guard open.contains(where: { $0.hasSameBytes(as: id) }), let app = all[id] else { throw Problem(.appUnknown) }
-        view.spans = activity.spans(of: id, count: range.spans, minutes: range.minutes, at: call.now)
-        view.versions = activity.versions(of: id, at: call.now)
         do {
-            view.facts = try await snapshots.app(app, at: call.now).facts
+            view.facts = try await reader.app(app, at: call.now)
         } catch {
             // The page says so, and shows what this node knows without its store.
             view.node.fault = view.node.fault ?? Problem(error)
@@ -273,8 +257,7 @@ enum ConsoleReply: Sendable {
     case redirect(to: String)
 }
 
-/// The style and the script, which the build puts into the program.
+/// The style, which the build puts into the program.
 enum ConsoleFiles {
     static let style = ReportStyle.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self)
-    static let script = String(decoding: PackageResources.console_js, as: UTF8.self)
 }

@@ -58,7 +58,7 @@ struct ConsoleKeys: Sendable {
         let answer = try await ask("GET", "/v1/keys", parameters, call, visitor)
         let keys = answer.member("keys")?.elements ?? []
         let table = ConsoleTable(
-            label: "Keys", head: ["Key", "App", "User", "Environment", "Counter", "Attested", "State"],
+            label: "Keys", head: ["Key", "App", "User", "Environment", "Counter", "Risk metric", "Attested", "State"],
             rows: keys.map(ConsoleKeys.row), empty: "No key matches.", stacks: true
         ).html()
         var next: HTML = ""
@@ -103,7 +103,7 @@ struct ConsoleKeys: Sendable {
         return [
             "<a href=\"/console/keys/\(path)\"><code>\(id)</code></a>", text(key, "app"),
             "<span class=\"name\">\(text(key, "user"))</span>", text(key, "environment"), text(key, "counter"),
-            instant(key, "attestedAt"), state(key),
+            text(key, "riskMetric"), instant(key, "attestedAt"), state(key),
         ]
     }
 
@@ -149,7 +149,7 @@ struct ConsoleKeys: Sendable {
             rows: history.reversed().map {
                 [
                     ConsoleKeys.instant($0, "at"), ConsoleKeys.text($0, "kind"),
-                    "<code>\(ConsoleKeys.text($0, "code"))</code>",
+                    ($0.member("code")?.text).map(ConsoleText.code) ?? "–",
                 ]
             },
             stacks: true

@@ -9,25 +9,12 @@ import Vocabulary
 
 /// The overview as a page: plain facts in, markup out.
 struct ConsoleOverview {
-    /// How far back the activity is shown.
-    enum Range: String, CaseIterable {
-        case hour
-        case day
-
-        var spans: Int { self == .hour ? 60 : 96 }
-        var minutes: Int { self == .hour ? 1 : 15 }
-        var name: String { self == .hour ? "Last hour" : "Last 24 hours" }
-    }
-
     let now: Date
-    let range: Range
     /// The apps that the visitor may see.
     let apps: [String]
     /// The one that is shown.
     let app: String?
     var node: ConsoleNodeFacts
-    var spans: [ActivityHistory.Span] = []
-    var versions: (systems: [ActivityHistory.Version], bundles: [ActivityHistory.Version]) = ([], [])
     /// nil if there is no app, or the store does not answer.
     var facts: ConsoleAppFacts?
 
@@ -36,44 +23,29 @@ struct ConsoleOverview {
         if apps.count > 1 {
             let links: [HTML] = apps.map { id in
                 let current: HTML = id == app ? " aria-current=\"page\"" : ""
-                return "<a href=\"\(path(id, range))\"\(current)>\(id)</a>"
+                return "<a href=\"/console/?app=\(id.utf8.percentEncoded())\"\(current)>\(id)</a>"
             }
             tabs = "<nav class=\"tabs\" aria-label=\"Apps\">\(links)</nav>\n"
         }
-        let ranges: [HTML] = Range.allCases.map { other in
-            let current: HTML = other == range ? " aria-current=\"true\"" : ""
-            return "<a href=\"\(path(app, other))\"\(current)>\(other.name)</a>"
-        }
         let mode: HTML = facts.map { "<span class=\"tag note\">\($0.mode)</span>" } ?? ""
         return """
-            \(tabs)<div class="title"><h1>\(app ?? "No app") \(mode)</h1>
-            <nav class="tabs" aria-label="Time">\(ranges)</nav></div>
+            \(tabs)<div class="title"><h1>\(app ?? "No app") \(mode)</h1></div>
             \(sections())
             """
     }
 
-    private func path(_ app: String?, _ range: Range) -> String {
-        let id = app.map { "app=" + $0.utf8.percentEncoded() + "&" } ?? ""
-        return "/console/?\(id)range=\(range.rawValue)"
-    }
-
-    /// What the script replaces: each has an id of its own.
-    func sections() -> HTML {
+    private func sections() -> HTML {
         """
-        <p id="fresh" class="dim" data-live>As of \(ConsoleText.instant(now)).</p>
-        <div id="alerts" data-live role="status">\(alerts())</div>
-        <div id="tiles" class="tiles" data-live>\(tiles())</div>
+        <p id="fresh" class="dim">As of \(ConsoleText.instant(now)).</p>
+        <div id="alerts">\(alerts())</div>
+        <div id="tiles" class="tiles">\(tiles())</div>
         <div class="cards">
-        <section id="activity" class="whole" data-live><h2>Activity on this node</h2>\(activity())</section>
-        <section id="refusals" data-live><h2>Refusals by code</h2><p class="dim">Last 24 hours, all nodes.</p>\(refusals())</section>
-        <section id="unsupported" data-live><h2>Clients without support</h2>\(unsupported())</section>
-        <section id="risk" data-live><h2>Keys per device within 30 days</h2>\(risk())</section>
-        <section id="ramp" data-live><h2>Ramp</h2>\(ramp())</section>
-        <section id="systems" data-live><h2>Systems</h2><p class="dim">Of accepted proofs, last 24 hours, this node.</p>\(list(versions.systems, "Systems", "System"))</section>
-        <section id="bundles" data-live><h2>App versions</h2><p class="dim">Of accepted proofs, last 24 hours, this node.</p>\(list(versions.bundles, "App versions", "Version"))</section>
-        <section id="health" data-live><h2>Store and clock</h2>\(health())</section>
-        <section id="receipts" data-live><h2>Receipts</h2>\(receipts())</section>
-        <section id="quotas" data-live><h2>Quotas</h2>\(quotas())</section>
+        <section id="activity" class="whole"><h2>Last 24 hours, all nodes</h2>\(activity())</section>
+        <section id="refusals"><h2>Refusals by code</h2>\(refusals())</section>
+        <section id="unsupported"><h2>Clients without support</h2>\(unsupported())</section>
+        <section id="risk"><h2>Keys per device within 30 days</h2>\(risk())</section>
+        <section id="ramp"><h2>Ramp</h2>\(ramp())</section>
+        <section id="health"><h2>Store and clock</h2>\(health())</section>
         </div>
 
         """
@@ -87,28 +59,26 @@ struct ConsoleOverview {
             list.append("<li class=\"bad\"><code>\(fault.code.description)</code> \(fault.title)</li>")
         }
         for alert in facts?.risk.alerts ?? [] {
-            list.append("<li class=\"warn\"><code>\(alert.code.description)</code> \(alert.message)</li>")
-        }
-        for figure in node.watched {
             list.append(
-                "<li class=\"warn\"><code>\(figure.label)</code> \(ConsoleText.count(figure.value)) since this node started.</li>"
-            )
+                "<li class=\"warn\"><code>\(alert.code.description)</code> \(alert.message)\(keys(of: alert))</li>")
         }
         return list.isEmpty ? "<p class=\"calm\">No alerts.</p>" : "<ul class=\"alerts\">\(list)</ul>"
     }
 
+    /// A link to the keys among which an alert found some.
+    private func keys(of alert: RiskStanding.Alert) -> HTML {
+        guard let environment = alert.environment, let app else { return "" }
+        return
+            " <a href=\"/console/keys?app=\(app.utf8.percentEncoded())&amp;environment=\(environment)\">Show the \(environment) keys</a>"
+    }
+
     private func tiles() -> HTML {
-        var total = ActivityHistory.Counts()
-        for span in spans { total.add(span.counts) }
-        let judged = Double(total.attestations) + Double(total.assertions) + Double(total.refusals)
-        var tiles = [
-            tile("Attestations", ConsoleText.count(total.attestations), range.name),
-            tile("Assertions", ConsoleText.count(total.assertions), range.name),
-            tile(
-                "Refused", ConsoleText.count(total.refusals),
-                judged > 0 ? "\(ConsoleText.percent(Double(total.refusals) / judged)) of all proofs" : range.name),
-        ]
+        var tiles: [HTML] = []
         if let facts {
+            let attested = facts.hours.reduce(0) { $0.clampedSum($1.attested) }
+            let refused = facts.hours.reduce(0) { $0.clampedSum($1.refused) }
+            tiles.append(tile("Attestations", ConsoleText.count(attested), "last 24 hours"))
+            tiles.append(tile("Refused", ConsoleText.count(refused), "last 24 hours"))
             let keys = facts.keys.reduce(0) { $0.clampedSum($1.keys) }
             let simulated = facts.keys.filter(\.simulated).reduce(0) { $0.clampedSum($1.keys) }
             tiles.append(
@@ -138,28 +108,28 @@ struct ConsoleOverview {
     // MARK: - Charts
 
     private func activity() -> HTML {
-        let charts: [HTML] = [
-            chart("attestations", "Attestations", .attestation, "accent"),
-            chart("assertions", "Assertions", .assertion, "accent"), chart("refused", "Refused", .refusal, "bad"),
+        guard facts != nil else { return silent }
+        let charts = [
+            chart("attestations", "Attestations", \.attested, "accent"), chart("refused", "Refused", \.refused, "bad"),
         ]
         return "<div class=\"charts\">\(charts)</div>"
     }
 
-    private func chart(_ id: HTML, _ name: String, _ kind: ActivityHistory.Kind, _ style: HTML) -> HTML {
-        let values = spans.map { $0.counts[kind] }
-        let highest = values.max() ?? 0
-        let unit = range == .hour ? "a minute" : "in 15 minutes"
+    private func chart(
+        _ id: HTML, _ name: String, _ kind: KeyPath<ConsoleAppFacts.Hour, Int>, _ style: HTML
+    ) -> HTML {
+        let hours = facts?.hours ?? []
+        let highest = ConsoleText.count(hours.map { $0[keyPath: kind] }.max() ?? 0)
+        let total = ConsoleText.count(hours.reduce(0) { $0.clampedSum($1[keyPath: kind]) })
         return ConsoleColumns(
-            id: id,
-            title: name,
-            description:
-                "\(name) \(unit), \(range.name.lowercased()): \(ConsoleText.count(values.reduce(0) { $0.clampedSum($1) })) in all, at most \(ConsoleText.count(highest)).",
-            head: (range == .hour ? "Minute" : "From", name),
-            columns: zip(spans, values).map { span, value in
-                .init(label: ConsoleText.clock(span.start), value: Double(value), text: ConsoleText.count(value))
+            id: id, title: name, description: "\(name) by hour: \(total) in all, at most \(highest).",
+            head: ("Hour", name),
+            columns: hours.map { hour in
+                let value = hour[keyPath: kind]
+                return .init(
+                    label: ConsoleText.clock(hour.start), value: Double(value), text: ConsoleText.count(value))
             },
-            aside: "at most \(ConsoleText.count(highest)) \(unit)",
-            style: style
+            aside: "at most \(highest) an hour", style: style
         ).html()
     }
 
@@ -171,7 +141,7 @@ struct ConsoleOverview {
         guard let facts else { return silent }
         return ConsoleTable.bars(
             label: "Refusals by code", head: ("Code", "Count"),
-            rows: facts.refusals.prefix(20).map { ("<code>\($0.code)</code>", $0.count, "bad") },
+            rows: facts.refusals.prefix(20).map { ("\(ConsoleText.code($0.code))", $0.count, "bad") },
             empty: "Nothing was refused.")
     }
 
@@ -246,13 +216,6 @@ struct ConsoleOverview {
         return "\(paused)\(curve)\(now ?? "")\(hours)"
     }
 
-    private func list(_ versions: [ActivityHistory.Version], _ label: String, _ head: HTML) -> HTML {
-        let rest = versions.dropFirst(12).reduce(0) { $0.clampedSum($1.count) }
-        let rows = versions.prefix(12).map { (name: "\($0.name)" as HTML, count: $0.count, style: "accent" as HTML) }
-        return ConsoleTable.bars(
-            label: label, head: (head, "Proofs"), rows: rows + (rest > 0 ? [("all others", rest, "accent")] : []))
-    }
-
     // MARK: - The node
 
     private func health() -> HTML {
@@ -262,49 +225,13 @@ struct ConsoleOverview {
         let state: HTML =
             node.fault.map { "<span class=\"tag fail\">\($0.code.description)</span>" }
             ?? "<span class=\"tag pass\">ready</span>"
-        var rows: [(String, HTML)] = [
+        let rows: [(String, HTML)] = [
             ("State", state),
             ("Clock offset from the store's", "\(seconds(node.clockOffset))"),
             ("Store's horizon ahead of the clock", "\(seconds(node.horizonLead.map { max($0, .zero) }))"),
         ]
-        for figure in node.connections {
-            rows.append(
-                ("Open connections, \(ConsoleOverview.value(of: figure.label))", "\(ConsoleText.count(figure.value))"))
-        }
         let list: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
         return "<dl class=\"facts\">\(list)</dl>\n"
-    }
-
-    /// The value of a single label: `public` of `listener="public"`.
-    private static func value(of label: String) -> String {
-        let parts = label.utf8.split(separator: UInt8(ascii: "\""))
-        return parts.count == 2 ? parts.last.map { String(Substring($0)) } ?? label : label
-    }
-
-    private func receipts() -> HTML {
-        guard node.refreshesReceipts else { return "<p class=\"dim\">This node does not refresh receipts.</p>\n" }
-        let more: HTML = node.moreReceiptsDue ? " <span class=\"tag warning\">more are waiting</span>" : ""
-        let rows: [[HTML]] = node.receiptOutcomes.map {
-            ["\(ConsoleOverview.value(of: $0.label))", "\(ConsoleText.count($0.value))"]
-        }
-        return """
-            <p>Due in the last round: \(ConsoleText.count(node.receiptsDue))\(more)</p>
-            \(ConsoleTable(label: "Refreshed receipts", head: ["Outcome", "Since the start"], rows: rows).html())
-            """
-    }
-
-    private func quotas() -> HTML {
-        let rows: [[HTML]] = node.quotas.map { quota in
-            [
-                "\(quota.name)", "\(ConsoleText.count(quota.limit)) per \(quota.per)",
-                "\(ConsoleText.count(quota.window.inSeconds)) s", "\(ConsoleText.count(quota.drawn))",
-                "\(ConsoleText.count(quota.refused))",
-            ]
-        }
-        return ConsoleTable(
-            label: "Quotas", head: ["Quota", "Limit", "Window", "Used", "Refused"], rows: rows,
-            empty: "No quota is configured.", stacks: true
-        ).html()
     }
 }
 

@@ -46,8 +46,6 @@ struct ConsolePage {
     var place: Place?
     /// nil for whoever is not signed in.
     var visitor: ConsoleVisitor?
-    /// Whether the page renews itself if scripts run.
-    var isLive = false
     var body: HTML
 
     func answer(status: Int = 200) -> Answer { ConsolePage.answer(html(), status: status) }
@@ -81,7 +79,6 @@ struct ConsolePage {
 
                 """
         }
-        let script: HTML = isLive ? "<script src=\"/console/console.js\" defer></script>\n" : ""
         return """
             <!doctype html>
             <html lang="en">
@@ -92,7 +89,7 @@ struct ConsolePage {
             <title>\(title) · Sealward</title>
             <link rel="icon" href="data:,">
             <link rel="stylesheet" href="/console/console.css">
-            \(script)</head>
+            </head>
             <body>
             \(head)<main id="main">
             \(body)</main>
@@ -105,9 +102,9 @@ struct ConsolePage {
 }
 
 extension Answer {
-    /// What a browser may do with an answer of the console: load its own style and script from here, send forms here, and nothing else.
+    /// What a browser may do with an answer of the console: load its own style from here, send forms here, and nothing else.
     static let consolePolicy =
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; "
+        "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
         + "frame-ancestors 'none'; base-uri 'none'"
 
     /// This answer with the headers of the console.

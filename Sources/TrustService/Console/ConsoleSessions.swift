@@ -84,20 +84,16 @@ final class ConsoleSessions: Sendable {
         }
     }
 
-    /// The digest of the credential behind a session; nil if it is over or unknown.
-    ///
-    /// - Parameter extends: whether a person asked; what a page asks for by itself does not keep a session alive.
-    func credential(of secret: ConsoleSecret, extends: Bool, at now: Date) -> [UInt8]? {
+    /// The digest of the credential of a session, which is used now; nil if it is over or unknown.
+    func credential(of secret: ConsoleSecret, at now: Date) -> [UInt8]? {
         let (digest, hasEnded, count) = sessions.withLock { sessions -> ([UInt8]?, Bool, Int) in
             guard var session = sessions[secret.digest] else { return (nil, false, sessions.count) }
             if session.isOver(at: now) {
                 sessions[secret.digest] = nil
                 return (nil, true, sessions.count)
             }
-            if extends {
-                session.usedAt = now
-                sessions[secret.digest] = session
-            }
+            session.usedAt = now
+            sessions[secret.digest] = session
             return (session.credential, false, sessions.count)
         }
         if hasEnded { ended(.expired, 1, left: count) }

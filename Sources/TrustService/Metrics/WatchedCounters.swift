@@ -24,7 +24,7 @@ extension RequestObserver {
             ("files.reread", [("outcome", "kept")]),
             ("risk.alerts", [("code", "risk.metric.above-baseline")]),
             ("traces.dropped", [("reason", "queue")]), ("traces.dropped", [("reason", "receiver")]),
-            ("activity.versions.folded", []), ("console.signins", [("outcome", "limited")]),
+            ("console.signins", [("outcome", "limited")]),
             ("console.sessions.ended", [("reason", ConsoleSessions.End.replaced.rawValue)]),
         ]
         for listener in ["public", "internal"] {

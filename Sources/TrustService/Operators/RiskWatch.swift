@@ -13,10 +13,20 @@ import Vocabulary
 /// The usual metric of each app, learned again every minute, so that a request need not ask for it.
 final class MetricBaselines: Sendable {
     private let box = Mutex<[String: MetricBaseline]>([:])
+    private let alerting = Mutex<Set<String>>([])
 
     subscript(app: String) -> MetricBaseline? {
         get { box.withLock { $0[app] } }
         set { box.withLock { $0[app] = newValue } }
+    }
+
+    /// The apps that had an alert when they were judged last.
+    var appsWithAlerts: Set<String> { alerting.withLock { $0 } }
+
+    func note(hasAlert: Bool, app: String) {
+        alerting.withLock { apps in
+            if hasAlert { apps.insert(app) } else { apps.remove(app) }
+        }
     }
 }
 
@@ -28,11 +38,19 @@ struct RiskStanding: Sendable {
         let keys: Int
     }
 
+    /// What is out of the ordinary.
+    struct Alert: Sendable {
+        let code: Code
+        let message: String
+        /// The environment of the keys concerned; nil if the alert is about no keys.
+        var environment: String?
+    }
+
     var metrics: [Metric] = []
     var support: UnsupportedReport
     var unsupportedAddresses = 0
     var attestedAddresses = 0
-    var alerts: [(code: Code, message: String)] = []
+    var alerts: [Alert] = []
 }
 
 /// How far a key is trusted at this moment, and why not further.
@@ -88,7 +106,7 @@ struct RiskWatch: Sendable {
             "A device has attested many more keys than usual.",
             metadata: ["app": "\(lease.key.app)", "key": "\(lease.key.id.logPrefix)", "metric": "\(metric)"])
         let event = StoreEvent(
-            at: sources.now(), app: lease.key.app, keyId: lease.key.id, kind: "alert",
+            at: sources.now(), app: lease.key.app, keyId: lease.key.id, kind: EventKind.alert,
             code: Code.metricAboveBaseline.rawValue, detail: "metric \(metric), threshold \(baseline.threshold)")
         try? await store.record(event)
     }
@@ -112,8 +130,8 @@ struct RiskWatch: Sendable {
         let tallies = try await store.tallies(app: app, from: now.addingTimeInterval(-8 * 86_400), to: now)
         var hours: [Date: SupportCount] = [:]
         var standing = RiskStanding(support: UnsupportedMonitor().report([], at: now))
-        for tally in tallies where tally.kind == "unsupported" || tally.kind == "attestedAddress" {
-            let isUnsupported = tally.kind == "unsupported"
+        for tally in tallies where [EventKind.unsupported, EventKind.attestedAddress].contains(tally.kind) {
+            let isUnsupported = tally.kind == EventKind.unsupported
             var hour = hours[tally.hour] ?? SupportCount(hour: tally.hour, unsupported: 0, total: 0)
             hour.total += tally.count
             if isUnsupported { hour.unsupported += tally.count }
@@ -128,7 +146,9 @@ struct RiskWatch: Sendable {
         standing.support = UnsupportedMonitor().report(Array(hours.values), at: now)
         if let since = standing.support.risingSince {
             standing.alerts.append(
-                (.unsupportedRising, "Since \(Timestamps.text(since)) more clients than usual report no support."))
+                .init(
+                    code: .unsupportedRising,
+                    message: "Since \(Timestamps.text(since)) more clients than usual report no support."))
         }
         for environment in ["production", "development"] {
             let counts = try await store.riskMetrics(app: app, environment: environment).map { ($0.metric, $0.keys) }
@@ -137,11 +157,13 @@ struct RiskWatch: Sendable {
             if environment == "production" || baselines[app] == nil { baselines[app] = baseline }
             guard let alert = baseline.alert(counts: counts) else { continue }
             standing.alerts.append(
-                (
-                    .brokerDevice,
-                    "\(alert.keys) \(environment) keys are on devices above the threshold \(alert.threshold); the highest metric is \(alert.highestMetric)."
-                ))
+                .init(
+                    code: .brokerDevice,
+                    message:
+                        "\(alert.keys) \(environment) keys are on devices above the threshold \(alert.threshold); the highest metric is \(alert.highestMetric).",
+                    environment: environment))
         }
+        baselines.note(hasAlert: !standing.alerts.isEmpty, app: app)
         return standing
     }
 }

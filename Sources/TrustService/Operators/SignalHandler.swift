@@ -3,6 +3,7 @@
 
 import Foundation
 import HTTPService
+import TrustStores
 import Vocabulary
 
 /// Counts what clients report that could not prove themselves.
@@ -24,10 +25,11 @@ struct SignalHandler: Handler {
         let app = try apps.app(call)
         let body = try RequestBody(call.body)
         let kind = try body.string("kind", limit: 32)
-        guard kind == "unsupported" || kind == "clientError" else {
+        guard kind == EventKind.unsupported || kind == EventKind.clientError else {
             throw Problem(.requestMalformed, evidence: "kind must be unsupported or clientError")
         }
-        let code = try body.optionalString("code", limit: 64) ?? (kind == "unsupported" ? "unsupported" : "other")
+        let code =
+            try body.optionalString("code", limit: 64) ?? (kind == EventKind.unsupported ? "unsupported" : "other")
         guard SignalHandler.signalCodes.contains(code) else {
             throw Problem(.requestMalformed, evidence: "code is not in the list")
         }

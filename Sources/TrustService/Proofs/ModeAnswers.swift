@@ -12,7 +12,6 @@ import Vocabulary
 struct ModeAnswers: Sendable {
     let store: any TrustStore
     let signals: SignalBook
-    let activity: ActivityHistory
     let observer: RequestObserver
     let uptime: @Sendable () -> Double
     /// Bounds how many refusals of one key are written to its history.
@@ -48,8 +47,7 @@ struct ModeAnswers: Sendable {
             refusal = ProofRefusal(malformed)
         }
         let code = refusal.problem.code
-        activity.note(.refusal, app: app.settings.id, at: call.now)
-        await signals.count(app.settings.id, kind: "refused", code: code.description, at: call.now)
+        await signals.count(app.settings.id, kind: EventKind.refused, code: code.description, at: call.now)
         await remember(refusal.problem, app, keyId, call)
         throw refusal
     }
@@ -64,7 +62,8 @@ struct ModeAnswers: Sendable {
             guard limits.take(keyId.base64, at: uptime()) == nil else { return unwritten("limit") }
             try await store.record(
                 StoreEvent(
-                    at: call.now, app: app.settings.id, keyId: keyId, kind: "refused", code: problem.code.description,
+                    at: call.now, app: app.settings.id, keyId: keyId, kind: EventKind.refused,
+                    code: problem.code.description,
                     detail: problem.evidence))
         } catch {
             unwritten("store")

@@ -68,9 +68,9 @@ extension ProofIntake {
         case .inserted(let key):
             if key.simulated { app.vouchers.keep(true, for: key.id) }
             observer.count("attestations.accepted")
-            activity.accepted(.attestation, by: key, at: call.now, observer)
-            await signals.count(app.settings.id, kind: "attested", at: call.now)
-            await signals.countOnce(app.settings.id, kind: "attestedAddress", address: call.address, at: call.now)
+            await signals.count(app.settings.id, kind: EventKind.attested, at: call.now)
+            await signals.countOnce(
+                app.settings.id, kind: EventKind.attestedAddress, address: call.address, at: call.now)
             return RegisteredKey(key: key, isNew: true)
         case .existing(let key): return RegisteredKey(key: try await trusted.trusted(key).get(), isNew: false)
         case .refused(let refusal): throw ProofRefusal(refusal.code).needingNewKey

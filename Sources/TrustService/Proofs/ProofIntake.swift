@@ -15,7 +15,6 @@ struct ProofIntake: Sendable {
     let risk: RiskWatch
     let receiptPlan: ReceiptPlan
     let signals: SignalBook
-    let activity: ActivityHistory
     let newKeys: NewKeyLimits
     let observer: RequestObserver
 
@@ -65,7 +64,6 @@ struct ProofIntake: Sendable {
         case .refused(let refusal): throw ProofRefusal(refusal.code)
         case .advanced(let previous):
             observer.count("assertions.accepted")
-            activity.accepted(.assertion, by: judged.key, at: call.now, observer)
             if judged.advance.counter <= previous { observer.count("assertions.late") }
         }
     }

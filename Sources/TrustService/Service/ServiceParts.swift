@@ -23,7 +23,6 @@ package struct ServiceParts: Sendable {
     let signals: SignalBook
     let trusted: TrustedKeys
     let risk: RiskWatch
-    let activity = ActivityHistory()
     let modes: ModeAnswers
     let receiptPlan: ReceiptPlan
     let proofs: ProofIntake
@@ -49,12 +48,12 @@ package struct ServiceParts: Sendable {
         trusted = TrustedKeys(apps: apps, store: store, observer: observer)
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
         modes = ModeAnswers(
-            store: store, signals: signals, activity: activity, observer: observer, uptime: sources.uptime)
+            store: store, signals: signals, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
         readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,
-            signals: signals, activity: activity,
+            signals: signals,
             newKeys: NewKeyLimits(settings: configuration.limits, trustedProxies: configuration.trustedProxies),
             observer: observer)
     }
