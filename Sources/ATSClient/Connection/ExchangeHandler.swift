@@ -197,7 +197,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         // A head without its end: hand it over, the body follows as a stream.
-        if head != nil, body == nil, exchange?.continuation != nil { handOver(complete: false) }
+        if head != nil, body == nil, exchange?.continuation != nil { handOver() }
         context.fireChannelReadComplete()
     }
 
@@ -216,11 +216,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     private func complete(_ trailers: HTTPHeaders?) {
         guard let exchange else { return }
-        if let body {
-            body.finish(.success(()))
-        } else {
-            handOver(complete: true)
-        }
+        let (stream, answer) = (body, head.map { WireResponse(head: $0, body: ResponseBody(.buffered(early))) })
         let endIsCertain =
             isStream
             || head.map(ExchangeHandler.endIsCertain) == true && exchange.request.head.isKeepAlive
@@ -235,7 +231,14 @@ final class ExchangeHandler: ChannelDuplexHandler {
         endReason = .closedBeforeAnswer
         upload?.cancel()
         upload = nil
+        // First the connection rests: the caller's next request finds it.
         becomeIdle(after: exchange, canBeReused: canBeReused)
+        if let stream {
+            stream.finish(.success(()))
+        } else if let answer {
+            exchange.continuation?.resume(returning: answer)
+            exchange.continuation = nil
+        }
     }
 
     /// Whether both sides agree where the answer ended. A transfer coding from a server that speaks HTTP/1.0 is a fault (RFC 9112 section 6.1).
@@ -249,13 +252,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
         return ["transfer-encoding", "content-length", "connection"].contains { trailers.contains(name: $0) }
     }
 
-    /// Gives the head to the waiting task, with the body as far as it is there.
-    private func handOver(complete: Bool) {
+    /// Gives the head to the waiting task before the body is complete.
+    private func handOver() {
         guard let exchange, let head, let continuation = exchange.continuation else { return }
         exchange.continuation = nil
-        if complete {
-            return continuation.resume(returning: WireResponse(head: head, body: ResponseBody(.buffered(early))))
-        }
         let loop = loop
         let handler = NIOLoopBound(self, eventLoop: loop)
         let buffer = BodyBuffer(
