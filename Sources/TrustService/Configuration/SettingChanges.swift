@@ -88,6 +88,11 @@ package enum SettingChanges {
         ),
         Change(
             schema: 4,
+            sentence:
+                "limits.inFlight: requests of one operation beyond 64 for each core are answered with 503; a higher number lets longer bursts wait"
+        ),
+        Change(
+            schema: 4,
             sentence: "apps: a member that is given twice in a request or in client data is refused, at any depth"),
     ]
 
