@@ -18,8 +18,20 @@ enum LoadFaults {
             let sentence = "The redirect leads to \(decision.url.text), which the policy blocks."
             causes.insert(Cause(.httpRedirectBlocked, sentence), at: 0)
         }
+        if let dispute = dispute(decision) {
+            return ATSLoadError(.noAnswer, error: error, causes: [dispute] + causes, url: decision.url.text)
+        }
         return ATSLoadError(
             .refused, error: error, causes: causes, remedies: Remedy.forBlocked(decision), url: decision.url.text)
+    }
+
+    /// Why nobody knows how the load ends, where sources contradict each other about keys of the dictionary.
+    private static func dispute(_ decision: URLDecision) -> Cause? {
+        guard !decision.legacyDoubts.isEmpty else { return nil }
+        let profile = decision.requirements.profile
+        return Cause(
+            decision.failures.first?.code ?? .tlsHandshakeFailed, profile.legacyKeyDispute,
+            situation: Remediation.Situation.disputed.rawValue)
     }
 
     static func badURL(_ malformed: MalformedInput, url: String) -> ATSLoadError {
@@ -90,9 +102,9 @@ enum LoadFaults {
                 .refused, error: URLLoadError(-999),
                 causes: [Cause(.trustRefusedByDelegate, reason)], url: url.text)
         }
-        let causes = judgement.verdict.causes
+        let causes = (dispute(decision).map { [$0] } ?? []) + judgement.verdict.causes
         return ATSLoadError(
-            judgement.verdict.isDisputed ? .noAnswer : .refused,
+            causes.first?.isDisputed == true ? .noAnswer : .refused,
             error: judgement.verdict.error ?? .secureConnectionFailed(-9802), causes: causes,
             remedies: Remedy.forRefused(decision, judgement.facts, at: instant, logs: logs), url: url.text)
     }

@@ -10,7 +10,7 @@ enum ExceptionKeys {
     static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
     /// Keys of the time before the first release and of its technical note.
-    static let legacy = suffixes.flatMap { ["NSThirdPartyException" + $0, "NSTemporaryException" + $0] }
+    static let legacy = LegacyKeys.names
     /// Keys that never existed and are copied from project to project.
     static let neverExisted = ["NSException", "NSThirdPartyException", "NSTemporaryException"].map {
         $0 + "AllowsInsecureHTTPSLoads"

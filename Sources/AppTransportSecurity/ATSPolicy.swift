@@ -20,17 +20,33 @@ public struct ATSPolicy: Sendable {
     public let profile: OSProfile
     private let lookup: ExceptionLookup
     private let pinIndex: PinIndex
+    /// The policy if the other of two sources that contradict each other is right; none where none do.
+    private let otherReading: [ATSPolicy]
 
     /// The policy of an app with this dictionary on this system.
     public init(dictionary: ATSDictionary, profile: OSProfile) {
         self.dictionary = dictionary
         self.profile = profile
-        lookup = ExceptionLookup(dictionary, profile)
+        let readings = dictionary.readings(on: profile)
+        lookup = ExceptionLookup(readings.first ?? dictionary, profile)
         pinIndex = PinIndex(dictionary.pinnedDomains)
+        otherReading = readings.dropFirst().map { ATSPolicy(dictionary: $0, profile: profile) }
     }
 
     /// Decides about one URL. No network, no clock: whether a server is good enough is for ``evaluate(_:_:host:at:logs:)``.
     public func decide(_ url: LoadURL, loader: Loader = .urlsession) -> URLDecision {
+        var decision = decideByOneReading(url, loader: loader)
+        if let other = otherReading.first, LoadEffect(other.decide(url, loader: loader)) != LoadEffect(decision) {
+            decision.legacyDoubts = profile.legacyKeySources
+            decision.notes.append(
+                Cause(
+                    .dictionaryUnknownKey, profile.legacyKeyDispute,
+                    citation: profile.facts.readsLegacyKeys.citation, kind: .note))
+        }
+        return decision
+    }
+
+    private func decideByOneReading(_ url: LoadURL, loader: Loader) -> URLDecision {
         let isLocal = LocalHosts.contains(url, profile.localHosts)
         let local = isLocal || LocalHosts.contains(url, .namesAndDirectAddresses)
         guard loader.isCovered, profile.hasTransportSecurity else { return uncovered(url, loader, isLocal: local) }
@@ -183,7 +199,11 @@ public struct ATSPolicy: Sendable {
                 notes.append(Cause(.noteTLS13Minimum, profile.disputedMinimum, citation: works.citation, kind: .note))
             }
         }
-        notes += dictionary.remarks.filter { isRelevant($0.subject, to: url, match) }.map(\.cause)
+        let obeysLegacyKeys = profile.facts.readsLegacyKeys
+        let maySayUnread = !obeysLegacyKeys.value && obeysLegacyKeys.basis != .unknown
+        notes += dictionary.remarks.filter {
+            isRelevant($0.subject, to: url, match) && (maySayUnread || !$0.isAboutLegacyKey)
+        }.map(\.cause)
         return notes
     }
 

@@ -61,6 +61,7 @@ extension ATSDictionary {
         switch setting.components.last {
         case ATSKey.minimumTLSVersion: entry.minimumTLSVersion = nil
         case ATSKey.exceptionNIAP: entry.hardening = nil
+        case let name? where LegacyKeys.names.contains(name): entry.legacy = entry.legacy?.removing(name)
         default:
             for (key, path) in ExceptionEntry.flags where key == setting.components.last {
                 entry[keyPath: path] = defaults[keyPath: path]
@@ -80,6 +81,7 @@ extension ATSDictionary {
         case ATSKey.minimumTLSVersion: return entry.minimumTLSVersion != .tls13
         case ATSKey.insecureHTTPLoads: return entry.allowsInsecureHTTPLoads
         case ATSKey.includesSubdomains: return entry.includesSubdomains
+        case let name? where LegacyKeys.names.contains(name): return entry.legacy?.weakens(name) ?? false
         // An empty entry switches ATS on for its host.
         default: return false
         }

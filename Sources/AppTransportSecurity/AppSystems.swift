@@ -80,7 +80,8 @@ package struct AppSystems: Sendable {
         init(_ profile: OSProfile) {
             let facts = profile.facts
             flags = [
-                facts.obeysOnlyArbitraryLoads.value, profile.readsAddressKeys.value, facts.readsPins.value,
+                facts.obeysOnlyArbitraryLoads.value, facts.readsLegacyKeys.value,
+                facts.readsLegacyKeys.basis == .unknown, profile.readsAddressKeys.value, facts.readsPins.value,
                 facts.readsHardening.value, facts.readsTransparencyKey.value, facts.supportsTLS13Minimum.value,
                 facts.forwardSecrecyOffDropsKeySize.value, facts.builtInExceptions.value.isEmpty,
                 profile.hasTransportSecurity,

@@ -62,27 +62,32 @@ extension CertificateRules {
     /// Systems from iOS 13 and macOS 10.15 on, outside ATS. Source: SecPolicy.c, SecPolicyCreateSSL; HT210176, HT211025.
     static let plainSince2019 = CertificateRules(
         minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1],
-        requiresAlternativeName: true, purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        requiresAlternativeName: true, purposeRules: modernPurposes,
         limitsAuthorities: [.system], ceilings: modernCeilings)
 
     /// ATS on those systems: SHA-224 is refused too.
     static let transportSecuritySince2019 = CertificateRules(
         minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
-        requiresAlternativeName: true, purposeRules: [PurposeRule(anchors: [.system], issuedFrom: .distantPast)],
+        requiresAlternativeName: true, purposeRules: modernPurposes,
         limitsAuthorities: [.system], ceilings: modernCeilings)
 
     /// The rules as the documents state them today, for every anchor.
     static let documented = CertificateRules(
         minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
         requiresAlternativeName: true,
-        purposeRules: [PurposeRule(anchors: [.system, .installed], issuedFrom: july2019)],
-        limitsAuthorities: [.system, .installed], ceilings: modernCeilings)
+        purposeRules: [PurposeRule(anchors: [.system, .installed, .app], issuedFrom: july2019)],
+        limitsAuthorities: [.system, .installed, .app], ceilings: modernCeilings)
+
+    /// Roots that a user or an administrator installed are exempt, anchors of the app are not. Source: SecPolicyServer.c; SSLPolicyTests.
+    private static let modernPurposes = [
+        PurposeRule(anchors: [.system], issuedFrom: .distantPast), PurposeRule(anchors: [.app], issuedFrom: july2019),
+    ]
 
     /// 825 days for all, 398 for the roots that come with the system. Source: HT210176, HT211025, SecPolicyServer.c.
     private static let modernCeilings = [
         Ceiling(anchors: [.system], issuedFrom: september2020, days: 398, slack: 0),
         Ceiling(anchors: [.system], issuedFrom: march2018, days: 825, slack: 3600),
-        Ceiling(anchors: [.installed], issuedFrom: july2019, days: 825, slack: 3600),
+        Ceiling(anchors: [.installed, .app], issuedFrom: july2019, days: 825, slack: 3600),
     ]
 
     /// 2018-03-01, 2019-07-01 and 2020-09-01 at 00:00 UTC.

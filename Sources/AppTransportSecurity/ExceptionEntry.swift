@@ -20,6 +20,9 @@ public struct ExceptionEntry: Sendable, Hashable {
     /// The entry's own hardening level; nil leaves the dictionary's.
     public var hardening: HardeningLevel?
 
+    /// The keys that had other names in 2015; nil if there are none. Only ``ATSDictionary/readings(on:)`` gives them an effect.
+    package var legacy: LegacyKeys?
+
     /// An entry whose keys are at their defaults, except those given.
     public init(
         includesSubdomains: Bool = false, allowsInsecureHTTPLoads: Bool = false,
@@ -42,12 +45,13 @@ public struct ExceptionEntry: Sendable, Hashable {
         }
         minimumTLSVersion = remarks.version(members, ATSKey.minimumTLSVersion, prefix)
         hardening = remarks.hardening(members, ATSKey.exceptionNIAP, prefix)
+        legacy = LegacyKeys(members)
         remarks.unknownKeys(members, known: ExceptionEntry.keys, prefix)
     }
 
     /// The entry for an Info.plist: what is at its default is left out.
     package var propertyListValue: PropertyListValue {
-        var members: [String: PropertyListValue] = [:]
+        var members: [String: PropertyListValue] = legacy?.members ?? [:]
         let defaults = ExceptionEntry()
         for (key, path) in ExceptionEntry.flags where self[keyPath: path] != defaults[keyPath: path] {
             members[key] = .boolean(self[keyPath: path])

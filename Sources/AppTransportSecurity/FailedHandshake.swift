@@ -31,7 +31,7 @@ package func evaluate(
     switch outcome {
     case .connection(let failure):
         if let smaller, let cause = LargeHello.cause(requirements, failure, smaller, host: host) {
-            return FailedHandshakeVerdict(isDetermined: true, causes: [cause], error: .connection(failure))
+            return FailedHandshakeVerdict(isDetermined: true, causes: [cause], error: .connection(.closed))
         }
         return FailedHandshakeVerdict(
             isDetermined: false,

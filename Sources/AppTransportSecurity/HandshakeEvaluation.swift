@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TLSModel
-import Vocabulary
+package import Vocabulary
 
 /// Version, suite, key exchange and proof of possession.
 enum HandshakeEvaluation {
@@ -23,6 +23,16 @@ enum HandshakeEvaluation {
         if case .refuted = handshake.keyPossession {
             causes.append(
                 Cause(.tlsHandshakeFailed, "The server's signature over the handshake does not match its certificate."))
+        }
+        if let timestamps = handshake.timestamps, !SignedTimestamp.isList(timestamps) {
+            causes.append(
+                Cause(
+                    .tlsHandshakeFailed,
+                    "The list of certificate timestamps that the server sends in the handshake is "
+                        + (timestamps.count <= 2 ? "empty" : "malformed")
+                        + ": CFNetwork and Safari end such a handshake, and other clients go on without timestamps.",
+                    citation: .report("grahamedgecombe/nginx-ct 11; ssllabs/ssllabs-scan 378; RFC 6962 section 3.3"),
+                    situation: Remediation.Situation.timestampList.rawValue))
         }
         if requirements.isHardened, handshake.version == .tls12 {
             causes += hardenedCauses(requirements, handshake, leaf)
@@ -175,6 +185,14 @@ enum HandshakeEvaluation {
         if case .unproven(let reason) = handshake.keyPossession {
             notes.append(Cause(.noteKeyPossessionUnproven, reason, kind: .note))
         }
+        if handshake.requestsClientCertificate {
+            notes.append(
+                Cause(
+                    .noteClientCertificateRequested,
+                    "The server asks for a client certificate and goes on without one. Several apps then ask their user for one or fail, and an "
+                        + "answer with status 403 becomes NSURLErrorDomain -1206.",
+                    citation: .certificateRequest, kind: .note))
+        }
         return notes
     }
 }
@@ -206,4 +224,17 @@ extension SignatureFacts {
         default: nil
         }
     }
+}
+
+extension Cause {
+    /// A server that only asks for a client certificate, and answers with status 403 if there is none.
+    package static let refusedWithoutCertificate = Cause(
+        .tlsClientCertificateRequired,
+        "The server asks for a client certificate in the handshake, goes on without one, and answers with status 403, which CFNetwork turns "
+            + "into NSURLErrorDomain -1206.", citation: .certificateRequest,
+        situation: Remediation.Situation.certificateWanted.rawValue)
+}
+
+extension Citation {
+    fileprivate static let certificateRequest = Citation.report("radar 41009229; Alamofire 2714")
 }

@@ -78,6 +78,8 @@ package final class SystemFacts: Sendable {
         package var plainRules: Cited<CertificateRules>
         /// Whether switching forward secrecy off also drops the key-size check.
         package var forwardSecrecyOffDropsKeySize: Cited<Bool>
+        /// Whether the keys of 2015 (`NSThirdPartyException...`, `NSTemporaryException...`) are obeyed.
+        package var readsLegacyKeys: Cited<Bool>
         /// Whether `NSPinnedDomains` has an effect.
         package var readsPins: Cited<Bool>
         /// Whether the hardening key has an effect.

@@ -60,6 +60,12 @@ enum ProfileTable {
         plainRules: Cited(
             .plainUntil2019, .apple("HT210176: what iOS 13 and macOS 10.15 began to ask", read: "2026-11-21")),
         forwardSecrecyOffDropsKeySize: Cited(true, .apple(ATSKey.forwardSecrecy, read: "2026-11-21")),
+        readsLegacyKeys: Cited(
+            true,
+            .report(
+                "Cocoa Keys until 2016-09-13 (NSThirdPartyException); facebook/react-native 8340 and 8358 on iOS 9 (NSTemporaryException)"
+            )
+        ),
         readsPins: Cited(false, .apple(ATSKey.pinnedDomains, read: "2026-11-21")),
         readsHardening: Cited(false, .apple(ATSKey.requiresNIAP, read: "2026-11-21")),
         hardensOwnProcesses: Cited(false, .ownProcesses),
@@ -72,6 +78,9 @@ enum ProfileTable {
     private static let changes2016: @Sendable (inout SystemFacts.Table) -> Void = { facts in
         facts.unrestrictedSuites = Cited(SuiteLists.offered2016, .capture("iOS 10 and macOS 10.12"), .inferred)
         facts.hello = Cited(SystemHellos.of2016, .capture("iOS 10 and macOS 10.12"), .inferred)
+        facts.readsLegacyKeys = Cited(
+            false, .report("Cocoa Keys until 2016-09-13 describes NSThirdPartyException keys without a last system"),
+            .unknown)
         facts.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
         facts.releaseLocalRule = Cited(.namesAndAddresses, .apple(ATSKey.localNetworking, read: "2026-11-21"))
         facts.readsTransparencyKey = Cited(
@@ -99,6 +108,7 @@ enum ProfileTable {
             .transportSecuritySince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.plainRules = Cited(.plainSince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.forwardSecrecyOffDropsKeySize = Cited(false, .security("SecPolicy.c, SecPolicyCreateSSL_internal"))
+        facts.readsLegacyKeys = Cited(false, .security("SecProtocolConfiguration.m"))
         facts.requiresTransparency = Cited(true, .security("CertificateTransparency.m"))
         // Measured on macOS 11, where the key still counts; Apple's published evaluator does not read it.
         facts.readsTransparencyKey = Cited(

@@ -18,6 +18,8 @@ package struct Remark: Sendable, Equatable {
 
     package let subject: Subject
     package let cause: Cause
+    /// Whether it says that a key of 2015 has no effect, which systems of that time contradict.
+    package var isAboutLegacyKey = false
 }
 
 /// Collects remarks while a dictionary is read.
@@ -30,7 +32,7 @@ struct Remarks {
     /// What is being read.
     var subject = Remark.Subject.dictionary
 
-    mutating func add(_ code: Code, _ message: @autoclosure () -> String) {
+    mutating func add(_ code: Code, isAboutLegacyKey: Bool = false, _ message: @autoclosure () -> String) {
         guard all.count < Self.limit else {
             if !isFull {
                 subject = .dictionary
@@ -39,14 +41,15 @@ struct Remarks {
             isFull = true
             return
         }
-        append(code, message())
+        append(code, message(), isAboutLegacyKey)
     }
 
-    private mutating func append(_ code: Code, _ message: String) {
+    private mutating func append(_ code: Code, _ message: String, _ isAboutLegacyKey: Bool = false) {
         all.append(
             Remark(
                 subject: subject,
-                cause: Cause(code, message, citation: .security("SecProtocolConfiguration.m"), kind: .note)))
+                cause: Cause(code, message, citation: .security("SecProtocolConfiguration.m"), kind: .note),
+                isAboutLegacyKey: isAboutLegacyKey))
     }
 
     mutating func unknownKeys(_ members: [String: PropertyListValue], known: [String], _ prefix: String = "") {
@@ -57,7 +60,7 @@ struct Remarks {
                 ? " \(ATSKey.arbitraryLoadsForMedia) had this name until \(ATSKey.arbitraryLoadsInMediaEnd); Apple's document of that time says that on iOS 10 "
                     + "\(ATSKey.arbitraryLoads) does not count beside it, which no published evaluator does." : ""
             add(
-                .dictionaryUnknownKey,
+                .dictionaryUnknownKey, isAboutLegacyKey: !prefix.isEmpty && LegacyKeys.names.contains(key),
                 "The key \(prefix)\(key) is not one that the system reads; it has no effect.\(claim)")
         }
     }

@@ -69,6 +69,10 @@ package struct Remediation: Sendable {
         case signatureSetting = "signature-setting"
         /// Sources contradict each other about whether the rule is applied.
         case disputed
+        /// The list of timestamps in the handshake is empty or malformed.
+        case timestampList = "timestamp-list"
+        /// The server asks for a client certificate, and answers 403 without one.
+        case certificateWanted = "certificate-wanted"
         /// An intermediate or the root is out of its dates.
         case issuerDates = "issuer-dates"
     }
@@ -110,6 +114,12 @@ package struct Remediation: Sendable {
         .signatureSetting: .init(
             "let the server sign the handshake with SHA-256 or SHA-384, as its key can: its signature-algorithm setting excludes both",
             setting: .signatureAlgorithms),
+        .timestampList: .init(
+            "turn the server's list of timestamps off (nginx: ssl_ct off), or fill it with those that the CA's logs gave for this certificate"
+        ),
+        .certificateWanted: .init(
+            "give the app a client certificate, or do not ask for one at all where the app loads: the server asks, and answers 403 without it",
+            setting: .clientCertificate),
         .issuerDates: .init(
             "send the CA's current intermediate; the leaf needs no renewal if the key of the intermediate is unchanged",
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),

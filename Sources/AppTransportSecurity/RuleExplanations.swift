@@ -68,6 +68,20 @@ package enum RuleExplanations {
         .init(
             .noteStapleUnusable, "the stapled OCSP response cannot be trusted, and why", .server,
             "let the server fetch a new response, or turn stapling off"),
+        .init(
+            .noteClientCertificateRequested, "the server asks for a client certificate and goes on without one",
+            .server,
+            "do not ask for one where apps load that have none; a 403 becomes -1206"),
+        .init(
+            .notePurposeExempt,
+            "the certificate has no extended key usage, which passes only because its root is one that a user installed",
+            .server,
+            "reissue the certificate with serverAuth: anchors that the app brings are not exempt"),
+        .init(
+            .noteWildcardBelowTop,
+            "the certificate has a wildcard directly below a top-level name; one report says that it was refused whole",
+            .server,
+            "name the hosts, without such a wildcard"),
         note(.noteKeyPossessionUnproven, "nothing in the handshake proves that the server has its private key"),
         .init(
             .noteLifetime,

@@ -22,6 +22,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
     case transportSecurityRules
     case plainRules
     case keySizeWithoutForwardSecrecy
+    case legacyKeys
     case pins
     case hardening
     case ownProcesses
@@ -47,6 +48,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .transportSecurityRules: "Certificates under ATS"
         case .plainRules: "Certificates outside ATS"
         case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
+        case .legacyKeys: "Keys of 2015 (NSThirdPartyException..., NSTemporaryException...)"
         case .pins: ATSKey.pinnedDomains
         case .hardening: ATSKey.requiresNIAP
         case .ownProcesses:
@@ -88,6 +90,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .transportSecurityRules: say(profile.facts.transportSecurityRules, \.words)
         case .plainRules: say(profile.facts.plainRules, \.words)
         case .keySizeWithoutForwardSecrecy: say(profile.facts.forwardSecrecyOffDropsKeySize) { yes(!$0) }
+        case .legacyKeys: say(profile.facts.readsLegacyKeys, obeyed)
         case .pins: say(profile.facts.readsPins, obeyed)
         case .hardening: say(profile.facts.readsHardening, obeyed)
         case .ownProcesses: say(profile.facts.hardensOwnProcesses) { $0 ? "required" : "not required" }
@@ -125,8 +128,10 @@ extension CertificateRules {
 
     /// For which roots a rule holds, and from which day of issue.
     private static func words(_ anchors: Set<AnchorKind>, _ issuedFrom: Date) -> String {
-        let names = [(AnchorKind.system, "roots of the system"), (.installed, "installed roots")]
-            .filter { anchors.contains($0.0) }.map(\.1).joined(separator: " and ")
+        let names = [
+            (AnchorKind.system, "roots of the system"), (.installed, "installed roots"), (.app, "anchors of the app"),
+        ]
+        .filter { anchors.contains($0.0) }.map(\.1).joined(separator: " and ")
         return issuedFrom == .distantPast ? names : "\(names), issued since \(CivilDate.text(of: issuedFrom))"
     }
 }

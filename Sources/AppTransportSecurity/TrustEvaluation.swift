@@ -65,7 +65,41 @@ struct TrustEvaluation {
                 .noteIntermediateFetched,
                 "The server omitted the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
                     + "trust evaluation does. Clients that do not fetch it fail: send it after the leaf.", kind: .note)
-        } + stapleNotes() + lifetimeNotes()
+        } + stapleNotes() + lifetimeNotes() + purposeNotes() + wildcardNotes()
+    }
+
+    /// Where the exemption of installed roots decides.
+    private func purposeNotes() -> [Cause] {
+        guard case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .installed, let leaf = judged.first,
+            leaf.extendedKeyUsages == nil, purposeCauses(leaf).isEmpty,
+            rules.purposeRules.contains(where: { $0.anchors.contains(.app) && leaf.notBefore >= $0.issuedFrom })
+        else { return [] }
+        return [
+            Cause(
+                .notePurposeExempt,
+                "The certificate has no extended key usage. Apple asks for serverAuth; its published source exempts roots that a user installed, "
+                    + "and no anchor that the app itself brings.",
+                citation: .report(
+                    "HT210176; SecPolicyServer.c; lightningnetwork/lnd 4201, gravitational/teleport 32698"),
+                kind: .note)
+        ]
+    }
+
+    /// One report alone.
+    private func wildcardNotes() -> [Cause] {
+        let names = judged.first?.alternativeNames?.dnsNames ?? []
+        guard
+            let wildcard = names.first(where: {
+                $0.utf8.starts(with: [0x2A, 0x2E]) && $0.utf8.count > 2 && !$0.utf8.dropFirst(2).contains(0x2E)
+            })
+        else { return [] }
+        return [
+            Cause(
+                .noteWildcardBelowTop,
+                "The certificate also names \(wildcard.terminalSafe(limit: 128)), a wildcard below a top-level name. One report says that Apple's systems "
+                    + "refused such a certificate whole, also for its other names.",
+                citation: .report("vercel-labs/portless 416"), kind: .note)
+        ]
     }
 
     /// Authorities of one's own issue for as long as they like.

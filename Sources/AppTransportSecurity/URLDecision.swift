@@ -87,6 +87,12 @@ public struct URLDecision: Sendable {
     let policy: ATSPolicy
     /// What loads.
     let loader: Loader
+    /// The sources that contradict each other about keys of the dictionary that would change the decision; empty if none do.
+    package internal(set) var legacyDoubts: [String] = []
+    /// Every pair of sources that leaves the end of the load open; empty if none does.
+    package var disputedSources: [String] {
+        legacyDoubts + (verdict == .dependsOnServer ? requirements.disputedSources : [])
+    }
     /// What blocks the load; empty if nothing does.
     package let failures: [Cause]
     /// What is worth knowing and decides nothing.

@@ -74,6 +74,13 @@ struct DecisionTableTests {
         Row(
             "http://x.com/", #"{"NSExceptionDomains":{"x.com":{"NSThirdPartyExceptionAllowsInsecureHTTPLoads":true}}}"#,
             required: true, .exception, "NSExceptionDomains.x.com"),
+        // The first systems obeyed them.
+        Row(
+            "http://x.com/", #"{"NSExceptionDomains":{"x.com":{"NSTemporaryExceptionAllowsInsecureHTTPLoads":true}}}"#,
+            "ios9", required: false, .exception, "NSExceptionDomains.x.com"),
+        Row(
+            "http://x.com/", #"{"NSExceptionDomains":{"x.com":{"NSThirdPartyExceptionAllowsInsecureHTTPLoads":true}}}"#,
+            "macos10.11", required: false, .exception, "NSExceptionDomains.x.com"),
         // What CFNetwork does not load.
         Row("http://x.com/", "{}", required: false, .notCovered, loader: .lowLevel),
         Row("http://x.com/", "{}", required: false, .notCovered, loader: .dotnetManaged),

@@ -73,7 +73,7 @@ public struct CertificateJudge: Sendable {
             breaches.map { Cause(.trustIssuance, $0, citation: CertificateJudge.citation, kind: kind) }
         }
         let names = IssuanceRules.names(chain, host: question.host)
-        let isPrivate = chain.anchor?.kind == .installed
+        let isPrivate = chain.anchor.map { $0.kind != .system } ?? false
         return CertificateReport(
             facts: facts, hasResponse: question.response != nil,
             because: verdict.causes + causes(IssuanceRules.breaches(chain), .failure)

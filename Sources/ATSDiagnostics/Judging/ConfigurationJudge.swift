@@ -64,6 +64,21 @@ package struct ConfigurationJudge: Sendable {
     /// - Parameter other: the system and SDK, if not those of nscurl's rows.
     package func judge(dictionary: ATSDictionary, on other: OSProfile? = nil) -> Judgement {
         let profile = other ?? profile
+        let readings = dictionary.readings(on: profile).map { judge(reading: $0, on: profile) }
+        guard let last = readings.last, readings.count == 2, let first = readings.first, first.result != last.result
+        else { return readings.first ?? .passed }
+        return Judgement(
+            result: .undetermined, error: nil,
+            because: [
+                Cause(
+                    (first.because + last.because).first?.code ?? .cleartextBlocked, profile.legacyKeyDispute,
+                    citation: profile.facts.readsLegacyKeys.citation,
+                    situation: Remediation.Situation.disputed.rawValue)
+            ] + first.because, notes: first.notes)
+    }
+
+    /// The verdict if a dictionary is read in one way.
+    private func judge(reading dictionary: ATSDictionary, on profile: OSProfile) -> Judgement {
         let first = judge(place: target, dictionary: dictionary, isRedirect: false, on: profile)
         guard first.result == .pass, let trace else { return first }
         var notes = first.notes + trace.notes
@@ -74,6 +89,10 @@ package struct ConfigurationJudge: Sendable {
             if judgement.result != .pass { return judgement }
         }
         switch trace.end {
+        case .loaded where trace.status == 403 && requestsCertificate(trace.places.last ?? target, dictionary, profile):
+            return Judgement(
+                result: .fail, error: .clientCertificateRequired(host: (trace.places.last ?? target).host),
+                because: [.refusedWithoutCertificate], notes: notes)
         case .loaded: return Judgement(result: .pass, error: nil, because: [], notes: notes)
         case .refused(let error, let causes):
             return Judgement(result: .fail, error: error, because: causes, notes: notes)
@@ -93,6 +112,11 @@ package struct ConfigurationJudge: Sendable {
             }
             return Judgement(result: .fail, error: error, because: causes, notes: notes)
         }
+    }
+
+    /// Whether a server asked for a client certificate in the handshake of a policy.
+    private func requestsCertificate(_ place: LoadURL, _ dictionary: ATSDictionary, _ profile: OSProfile) -> Bool {
+        place.isSecure && handshake(at: place, dictionary: dictionary, profile)?.requestsClientCertificate == true
     }
 
     /// What the hello of a policy negotiated at one place.

@@ -30,9 +30,11 @@ extension Offer {
     package static func distinct(_ dictionaries: [(ATSDictionary, OSProfile)], _ place: LoadURL) -> [Offer] {
         var offers: [Offer] = []
         for (dictionary, profile) in dictionaries {
-            let policy = ATSPolicy(dictionary: dictionary, profile: profile)
-            let offer = Offer(policy.requirements(for: place))
-            if !offers.contains(offer) { offers.append(offer) }
+            for reading in dictionary.readings(on: profile) {
+                let policy = ATSPolicy(dictionary: reading, profile: profile)
+                let offer = Offer(policy.requirements(for: place))
+                if !offers.contains(offer) { offers.append(offer) }
+            }
         }
         return offers
     }

@@ -33,6 +33,8 @@ public struct CheckSession: Sendable {
         public var fetchesIntermediates = true
         /// PEM files of roots as if a user had installed them.
         public var installedRoots: [String] = []
+        /// Files of anchors that the app itself brings.
+        public var appAnchors: [String] = []
         /// A PEM file instead of the system's roots.
         public var systemRoots: String?
         /// Places that are not looked up, as curl's `--resolve`.
@@ -81,10 +83,11 @@ public struct CheckSession: Sendable {
                 anchors = try .system()
             } catch {
                 // A machine without roots can still judge chains to the roots that were named.
-                guard !configuration.installedRoots.isEmpty else { throw error }
+                guard !configuration.installedRoots.isEmpty || !configuration.appAnchors.isEmpty else { throw error }
                 anchors = TrustAnchors()
             }
         }
+        for path in configuration.appAnchors { try anchors.add(input: path, kind: .app) }
         for path in configuration.installedRoots { try anchors.add(input: path, kind: .installed) }
         let instant = configuration.instant ?? Date()
         let network = NetworkProbing(configuration, anchors: anchors, resolver: resolver, instant: instant)

@@ -86,12 +86,16 @@ public struct TargetReport: Sendable {
     }
 
     /// What every form says whatever else it shows: intermediates that were fetched, because other clients do not fetch them, and what
-    /// the verdict or the proposal rests on that was inferred and not measured; and certificates that expire soon, which somebody asked for.
+    /// the verdict or the proposal rests on that was inferred and not measured; certificates that expire soon, which
+    /// somebody asked for; and what apps may trip over though the load passes.
     public var warnings: [Cause] {
         let noted = notes + (decisive?.notes ?? []) + (secure?.notes ?? [])
         var seen: Set<UTF8Key> = []
         return noted.filter {
-            [.noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon].contains($0.code)
+            [
+                .noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon, .noteClientCertificateRequested,
+                .notePurposeExempt, .noteWildcardBelowTop,
+            ].contains($0.code)
                 && seen.insert(UTF8Key($0.message)).inserted
         }
     }

@@ -11,9 +11,8 @@ extension RuleCatalog {
         .error,
         "A legacy key of 2015 is used.",
         reason: """
-            NSTemporaryException... was in the beta of iOS 9 alone and never documented for a release; NSThirdPartyException... comes from a technical note \
-            and left the documentation in 2016. \
-            Apple's published evaluator does not read them; whether its closed networking layer still does is not known.
+            iOS 9 and OS X 10.11 obeyed them: NSThirdPartyException... was documented until 2016-09-13, and templates of 2016 worked with \
+            NSTemporaryException... alone. From iOS 10 to 12 sources contradict each other; since iOS 13 and macOS 10.15 nothing reads them.
             """,
         citation: .security("protocol/SecProtocolInternal.h"),
         fixDescription: "removes a legacy key that only states the default",
@@ -38,7 +37,8 @@ extension RuleCatalog {
                             ? "Remove it."
                             : "Rename it to \(modern) if the exception is still needed; otherwise remove it.",
                         severity: isMild ? .warning : nil, edits: loosens ? [] : [.remove(member)],
-                        advice: [Advice([.remove(member)], .sameLoads)]
+                        advice: (loosens && !isThere && facts.subject.minimumOS?.isBefore(.builtInExceptions) == true
+                            ? [] : [Advice([.remove(member)], .sameLoads)])
                             + (isThere ? [] : [Advice([.rename(member, to: modern)], .goes)]),
                         trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil)
                 }

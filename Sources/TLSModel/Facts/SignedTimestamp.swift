@@ -45,6 +45,19 @@ package struct SignedTimestamp: Sendable, Hashable {
         self.signature = signature
     }
 
+    /// Whether bytes are a SignedCertificateTimestampList by its lengths, with at least one entry, whatever is in it (RFC 6962 section 3.3).
+    package static func isList(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count > 2, Int(bytes[0]) << 8 | Int(bytes[1]) == bytes.count - 2 else { return false }
+        var rest = bytes.dropFirst(2)
+        while let high = rest.first, let low = rest.dropFirst().first {
+            let length = Int(high) << 8 | Int(low)
+            rest = rest.dropFirst(2)
+            guard length > 0, rest.count >= length else { return false }
+            rest = rest.dropFirst(length)
+        }
+        return rest.isEmpty
+    }
+
     /// Reads a SignedCertificateTimestampList in its TLS encoding; nil if its lengths do not add up.
     /// Entries of an unknown version are left out, as RFC 6962 section 3.3 wants.
     package static func list(decoding bytes: [UInt8]) -> [SignedTimestamp]? {

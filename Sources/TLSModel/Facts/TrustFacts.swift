@@ -7,6 +7,8 @@ public enum AnchorKind: String, Sendable {
     case system
     /// A root that a user or an administrator installed (`--ca-file`).
     case installed
+    /// An anchor that the app itself brings (`--app-anchor`, SecTrustSetAnchorCertificates).
+    case app
 }
 
 /// The trust anchor at the end of a path.

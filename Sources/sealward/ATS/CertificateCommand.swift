@@ -149,9 +149,11 @@ struct CertificateOptions: ParsableArguments {
     }
 
     func job(file: String) -> CertificateJob {
-        CertificateJob(
+        var job = CertificateJob(
             file: file, path: file, host: host, profile: system.anyProfile(), instant: at?.date,
             authorities: trust.caFile, roots: trust.roots.map { [$0] } ?? [], logs: transparency.ctLogList,
             response: ocspResponse, serverTrust: serverTrust == .ats ? .ats : .default)
+        job.appAnchors = trust.appAnchor
+        return job
     }
 }

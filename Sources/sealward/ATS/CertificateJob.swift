@@ -18,6 +18,8 @@ struct CertificateJob {
     var profile: OSProfile
     var instant: Date?
     var authorities: [String]
+    /// Files of anchors that the app itself brings.
+    var appAnchors: [String] = []
     /// What replaces the system's roots; empty for those.
     var roots: [String]
     var logs: String?
@@ -99,6 +101,7 @@ struct CertificateJob {
             instant = parsed.date
         }
         if let given = try paths("ca-file") { authorities = given }
+        if let given = try paths("app-anchor") { appAnchors = given }
         if let given = try paths("roots") {
             guard !given.isEmpty else { throw fault("the member roots names no file") }
             roots = given
@@ -219,9 +222,9 @@ struct CertificateBench {
 
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
     private mutating func anchors(_ job: CertificateJob) throws -> TrustAnchors {
-        let key = StoreKey(roots: job.roots, authorities: job.authorities)
+        let key = StoreKey(roots: job.roots, authorities: job.authorities, appAnchors: job.appAnchors)
         if let known = stores[key] { return known }
-        let base = StoreKey(roots: job.roots, authorities: [])
+        let base = StoreKey(roots: job.roots, authorities: [], appAnchors: [])
         var anchors: TrustAnchors
         if let known = stores[base] {
             anchors = known
@@ -232,10 +235,11 @@ struct CertificateBench {
                 if job.roots.isEmpty { anchors = try .system() }
             } catch {
                 // A machine without roots can still judge chains to the roots that were named.
-                guard job.roots.isEmpty, !job.authorities.isEmpty else { throw error }
+                guard job.roots.isEmpty, !job.authorities.isEmpty || !job.appAnchors.isEmpty else { throw error }
             }
             keep(anchors, base)
         }
+        for path in job.appAnchors { try anchors.add(input: path, kind: .app) }
         for path in job.authorities { try anchors.add(input: path, kind: .installed) }
         keep(anchors, key)
         return anchors
@@ -245,17 +249,19 @@ struct CertificateBench {
     private struct StoreKey: Hashable {
         let roots: [UTF8Key]
         let authorities: [UTF8Key]
+        let appAnchors: [UTF8Key]
 
-        init(roots: [String], authorities: [String]) {
+        init(roots: [String], authorities: [String], appAnchors: [String]) {
             self.roots = roots.map { UTF8Key($0) }
             self.authorities = authorities.map { UTF8Key($0) }
+            self.appAnchors = appAnchors.map { UTF8Key($0) }
         }
     }
 
     /// A list of jobs may name a store of its own in every line; those of a few lines are kept.
     private mutating func keep(_ anchors: TrustAnchors, _ key: StoreKey) {
         if stores.count >= CertificateBench.maximumStores {
-            stores = stores.filter { $0.key.roots.isEmpty && $0.key.authorities.isEmpty }
+            stores = stores.filter { $0.key.roots.isEmpty && $0.key.authorities.isEmpty && $0.key.appAnchors.isEmpty }
         }
         stores[key] = anchors
     }

@@ -41,6 +41,7 @@ struct ConnectionOptions: ParsableArguments {
         settings.loadsHTTP = !noHTTP
         settings.fetchesIntermediates = !noAIA
         settings.installedRoots = trust.caFile
+        settings.appAnchors = trust.appAnchor
         settings.systemRoots = trust.roots
         settings.overrides = try places.overrides()
         settings.connectTimeout = .seconds(connectTimeout)

@@ -66,7 +66,10 @@ struct ExplainCommand: AsyncParsableCommand {
                     ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose).fitted, to: shared.output
                 )
             }
-            if rows.contains(where: { (try? $0.decision.get())?.verdict == .blocked }) { return .findings }
+            let decisions = rows.compactMap { try? $0.decision.get() }
+            if decisions.contains(where: { $0.verdict == .blocked && ExplainReport.doubts($0).isEmpty }) {
+                return .findings
+            }
             let isKnown = rows.allSatisfy { row in
                 (try? row.decision.get()).map { ExplainReport.doubts($0).isEmpty } == true
             }

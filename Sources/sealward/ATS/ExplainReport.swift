@@ -50,7 +50,10 @@ enum ExplainReport {
             .init("verdict", .string(doubts(decision).isEmpty ? decision.verdict.rawValue : "undetermined")),
             .init(
                 "error",
-                decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because) ?? .null),
+                doubts(decision).isEmpty
+                    ? decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because)
+                        ?? .null
+                    : .null),
             .init("because", .array(decision.because.map(\.json))),
         ]
         let sources = doubts(decision)
@@ -89,9 +92,10 @@ enum ExplainReport {
     ) -> [String] {
         let (word, number) =
             switch decision.verdict {
+            case _ where !doubts(decision).isEmpty: ("UNDETERMINED", 33)
             case .blocked: ("BLOCKED", 31)
             case .allowed: ("ALLOWED", 32)
-            case .dependsOnServer: (doubts(decision).isEmpty ? "DEPENDS ON SERVER" : "UNDETERMINED", 33)
+            case .dependsOnServer: ("DEPENDS ON SERVER", 33)
             }
         var lines = [
             "\(painted(word, number, color))  \(decision.url.text.terminalSafe)  (\(policy.profile.shownName), \(loader.rawValue))"
@@ -103,7 +107,7 @@ enum ExplainReport {
         func because(_ causes: some Sequence<Cause>) {
             for cause in causes { lines.append("    because   \(cause.message) [\(cause.code)]") }
         }
-        if let error = decision.error {
+        if sources.isEmpty, let error = decision.error {
             lines.append("    error     \(error.summary)")
             let console = ConsoleLine.lines(
                 for: error, causes: decision.because, host: decision.url.host, on: policy.profile)
@@ -123,9 +127,9 @@ enum ExplainReport {
         return lines
     }
 
-    /// The sources that contradict each other about what the dictionary asks of the server; empty if none do.
+    /// The sources that contradict each other about how the load ends; empty if none do.
     static func doubts(_ decision: URLDecision) -> [String] {
-        decision.verdict == .dependsOnServer ? decision.requirements.disputedSources : []
+        decision.disputedSources
     }
 
     /// What would change a block: on the server, or in the dictionary.

@@ -14,6 +14,12 @@ struct TrustOptions: ParsableArguments {
         ))
     var caFile: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Trust these anchors as the app's own code would (SecTrustSetAnchorCertificates); may be repeated.",
+            valueName: "FILE"))
+    var appAnchor: [String] = []
+
     @Option(help: ArgumentHelp("Trust these roots instead of the system's; - is standard input.", valueName: "PEM"))
     var roots: String?
 
@@ -26,11 +32,12 @@ struct TrustOptions: ParsableArguments {
             do {
                 anchors = try .system()
             } catch {
-                if caFile.isEmpty {
+                if caFile.isEmpty, appAnchor.isEmpty {
                     CommandIO.say("sealward: no system roots were found; every certificate is untrusted.")
                 }
             }
         }
+        for path in appAnchor { try TrustOptions.add(path, .app, "--app-anchor", to: &anchors) }
         for path in caFile { try TrustOptions.add(path, .installed, "--ca-file", to: &anchors) }
         return anchors
     }
