@@ -211,7 +211,8 @@ enum PropertyListFile {
         }
         guard let first = lists.first(where: { $0.place?.part == .app }) ?? lists.first else {
             let reason = found.unreadable.first.map { "\($0.path): \($0.fault.description)" }
-            throw CommandFault("\(name): \(reason ?? "nothing was found; looked for \(ProjectFile.searched)").")
+            throw CommandFault(
+                "\(name): \(reason ?? "nothing was found of what is looked for: \(ProjectFile.searched)").")
         }
         let dictionaries = lists.map { list in
             list.document.substituting { values[UTF8Key($0)] }.root.propertyListValue.members?[ATSKey.dictionary]

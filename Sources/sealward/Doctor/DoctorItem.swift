@@ -119,7 +119,11 @@ struct DoctorItem {
         guard let key = data?.member("credentialId")?.text else { return item }
         let aaguid = data?.member("aaguidText")?.text ?? ""
         let environment = aaguid == "appattestdevelop" ? "development" : "production"
-        let known = ["attest", "verify", path, "--environment", environment, "--key-id", key]
+        // The leaf is valid for some days only: it is judged at the time at which it began.
+        let start = item.result?.member("x5c")?.elements?.first?.member("notBefore")?.text
+        let known =
+            ["attest", "verify", path, "--environment", environment, "--key-id", key]
+            + (start.map { ["--at", $0] } ?? [])
         // Nobody knows the app and the challenge: what fails before they matter is a cause.
         let zeros = Base64.encode([UInt8](repeating: 0, count: 32))
         let tried = await hand(
