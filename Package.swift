@@ -213,7 +213,7 @@ let package = Package(
         library(
             "TrustStoresPostgres",
             [
-                "TrustStores", "Vocabulary", "TLSModel",
+                "TrustStores", "AppAttest", "Vocabulary", "TLSModel",
                 .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
             ]
         ),
@@ -281,7 +281,7 @@ let package = Package(
                 .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
                 "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
                 "ConnectionAdmission", "HTTPService", "SimulatedFleet",
-                "CSQLite", .argumentParser, .asn1, .crypto, .cryptoExtras, .httpTypes, .hummingbird, .logging,
+                "CSQLite", .argumentParser, .asn1, .crypto, .cryptoExtras, .httpTypes, .logging,
                 .lifecycle, .metrics, .nioCore, .nioHTTP1,
                 .nioPosix, .nioSSL, .tracing, .unixSignals, .x509,
             ],

@@ -67,6 +67,7 @@ done
 document ats fetch http://a.example/
 mapfile -t chains < <(grep -l 'BEGIN CERTIFICATE' "$(member folder < "$SERVERS")"/*.pem | awk 'NR % 3 == 1')
 for chain in "${chains[@]}"; do document ats certificate "$chain" --host api.example.com --ca-file "$CA"; done
+document doctor Info.plist net
 document ats lint Info.plist Exceptions.plist net
 document ats lint Info.plist --against Exceptions.plist --minimum-os ios9
 document ats lint Info.plist broken.plist --justify

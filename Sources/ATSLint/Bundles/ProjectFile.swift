@@ -92,7 +92,7 @@ package enum ProjectFile {
             example: #"{"productName": "shop"}"#
         ),
         Kind(
-            label: "project-json", names: [".json"], words: ["\"infoPlist\"", "NSAppTransportSecurity", "\"targets\""],
+            label: "project-json", names: [".json"], words: ["\"infoPlist\"", ATSKey.dictionary, "\"targets\""],
             paths: [
                 ["ios", "infoPlist"], ["expo", "ios", "infoPlist"], ["mac", "extendInfo"],
                 ["build", "mac", "extendInfo"], ["targets", "*", "info", "properties"],

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Formats
 import Foundation
 import Vocabulary
@@ -133,7 +134,7 @@ struct DoctorItem {
             "sealward "
                 + (known + ["--app-id", "PREFIX.BUNDLE", "--challenge", "CHALLENGE"]).map(quoted).joined(separator: " ")
         ]
-        if code.isEmpty || ["attest.nonce.mismatch", "attest.app-id.mismatch"].contains(code) {
+        if code.isEmpty || [Code.attestNonceMismatch, .attestAppIdMismatch].map(\.description).contains(code) {
             item.because = [
                 (
                     nil,
