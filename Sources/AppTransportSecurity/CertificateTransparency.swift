@@ -131,16 +131,6 @@ enum TransparencyEvaluation {
             requirements.entryRequiresTransparency
             ? key.citation : requirements.profile.facts.requiresTransparency.citation
         // Without a single timestamp there is nothing that a list of logs could change.
-        if !requirements.entryRequiresTransparency, logs == nil, lists.allSatisfy({ $0.1.isEmpty }) {
-            return (
-                [
-                    Cause(
-                        .ctMissing,
-                        "Certificate Transparency is required here: \(counted), which no list of logs can make enough.",
-                        citation: .apple("HT205280", read: "2026-11-26"))
-                ], []
-            )
-        }
         if requirements.entryRequiresTransparency, lists.allSatisfy({ $0.1.isEmpty }) {
             let isDisputed = !requirements.disputedSources.isEmpty
             let dispute =

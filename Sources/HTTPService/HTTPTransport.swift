@@ -41,7 +41,17 @@ package struct HTTPTransport: Sendable {
     /// The most bytes of an answer's body.
     package static let bodyLimit = 65_536
 
-    private let client: HTTPClient
+    /// Closes a client that nobody has closed: the library ends the process otherwise.
+    private final class Owner: Sendable {
+        let client: HTTPClient
+
+        init(_ client: HTTPClient) { self.client = client }
+
+        deinit { client.shutdown { _ in } }
+    }
+
+    private let owner: Owner
+    private var client: HTTPClient { owner.client }
     private let timeout: Duration
 
     /// - Parameters:
@@ -61,7 +71,7 @@ package struct HTTPTransport: Sendable {
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .http1Only
         configuration.dnsOverride = addresses
-        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        owner = Owner(HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration))
     }
 
     /// Sends a request and reads the whole answer, whatever its status.

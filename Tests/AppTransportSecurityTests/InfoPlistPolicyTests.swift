@@ -24,7 +24,6 @@ import Vocabulary
 
     @Test(arguments: [
         ("<plist><dict><key>a</key>\n<foo/></dict></plist>", "line 2, column 1"),
-        ("{ NSAppTransportSecurity = { NSAllowsArbitraryLoads = 1; }; }", "line 1, column 1"),
         ("<!DOCTYPE plist [<!ENTITY a \"b\">]><plist><string>&a;</string></plist>", "line 1, column 17"),
         ("<plist><dict><key>a</key>", "line 1, column 26"), ("bplist00", ""), ("", "line 1, column 1"),
     ])

@@ -27,10 +27,11 @@ import TrustStores
     private static let ordinary: Set<String> = [
         "assertions.accepted", "assertions.late", "attestations.accepted", "challengekeys.rotated", "challenges.issued",
         "console.sessions", "http.load.inflight", "http.load.limit", "keys.deleted", "keys.revoked",
-        "promotions.granted", "quotas.drawn",
+        "observed", "promotions.granted", "quotas.drawn",
         "receipts.batch",
         "receipts.outcome", "refusals.monitored", "refusals.unwritten", "signals",
         "signals.unsupported.ratio.highest", "sweep.rows", "sweep.seconds", "tokens.issued",
+        "tokens.untrusted",
         "traces.exported",
     ]
 

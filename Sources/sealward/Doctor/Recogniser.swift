@@ -30,6 +30,8 @@ struct Recogniser: Sendable {
         func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
         func ends(_ suffixes: String...) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0) } }
 
+        var isJSON: Bool { head.first { $0 > 0x20 } == UInt8(ascii: "{") }
+
         /// The text on one line, if it is short.
         var line: String? {
             guard head.count <= 300 else { return nil }
@@ -128,7 +130,7 @@ struct Recogniser: Sendable {
             },
             Recogniser(
                 "token", "a signed token (JWT)",
-                .named("ask the service that issued it; the claims of a token of this program are in docs/tokens.md"),
+                .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize"),
                 example: ("token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln")
             ) { input in
                 input.line.map { $0.hasPrefix("eyJ") && $0.utf8.count { $0 == UInt8(ascii: ".") } == 2 } == true
@@ -172,6 +174,15 @@ struct Recogniser: Sendable {
                     == true
             },
             Recogniser(
+                "proof-in-json", "a JSON document with proofs in it",
+                .named(
+                    "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`"
+                ),
+                example: ("body.json", #"{"keyId": "a", "attestation": "b", "challenge": "c"}"#)
+            ) { input in
+                input.isJSON && ["attestation", "assertion", "receipt"].contains { input.has("\"\($0)\"") }
+            },
+            Recogniser(
                 "log", "a log", .command(["ats", "log"]),
                 example: (
                     "console.txt",
@@ -183,6 +194,8 @@ struct Recogniser: Sendable {
                     "HandshakeException", "devicecheck", "DCError", "HTTP load failed", "App Transport Security has",
                     "TIC ", "Connection ", "Exception",
                 ]
+                // Of documents only the lines of `log show --style ndjson` are logs.
+                guard !input.isJSON || input.has("eventMessage") else { return false }
                 return input.ends(".log") || marks.contains(where: input.has)
             },
             Recogniser(

@@ -85,8 +85,13 @@ extension TLSMisbehaviour {
             ) {
                 [$0.leaf]
             },
-            chain("timestamps of garbage", items: Bytes.item(18, [UInt8](repeating: 0xFF, count: 5000))) { [$0.leaf] },
-            chain("timestamps that are empty", items: Bytes.item(18, [])) { [$0.leaf] },
+            chain(
+                "timestamps of garbage", code: "ats.tls.handshake-failed",
+                items: Bytes.item(18, [UInt8](repeating: 0xFF, count: 5000))
+            ) { [$0.leaf] },
+            chain("timestamps that are empty", code: "ats.tls.handshake-failed", items: Bytes.item(18, [])) {
+                [$0.leaf]
+            },
             chain("20,000 timestamps", items: Bytes.item(18, Bytes.vector(2, (0..<20_000).flatMap { _ in [0, 1, 9] })))
             { [$0.leaf] },
             leaf("a name for another host", code: "ats.trust.wrong-host", names: ["other.example"]),
