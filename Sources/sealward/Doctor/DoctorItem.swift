@@ -41,7 +41,7 @@ struct DoctorItem {
         if command.first == "explain", verdict == .fine { verdict = .cause }
         // Inspecting judges nothing.
         if command.contains("inspect"), verdict == .fine { verdict = .unknown }
-        next = [(["sealward"] + command).map(Self.quoted).joined(separator: " ")]
+        next = [(["sealward"] + command).map(ShellWord.quoted).joined(separator: " ")]
         let text = String(decoding: result.output, as: UTF8.self)
         var limits = JSONReader.Limits()
         limits.depth = 64
@@ -58,12 +58,6 @@ struct DoctorItem {
                 because.append((nil, words))
             }
         }
-    }
-
-    /// A word of a command, as a shell takes it.
-    private static func quoted(_ word: String) -> String {
-        let isPlain = word.utf8.allSatisfy { $0.isASCIIAlphanumeric || "-_./:=,@%+[]".utf8.contains($0) }
-        return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
     }
 
     // MARK: - The documents of the commands
@@ -113,7 +107,7 @@ struct DoctorItem {
 
     typealias Hand = (_ words: [String], _ what: String, _ name: String, _ from: String) async -> DoctorItem
 
-    /// Inspects an attestation, and verifies what needs nothing but the object: its form, its chain and its key.
+    /// Inspects an attestation, and verifies what needs nothing but the object: its form and its chain.
     static func attestation(_ form: Recogniser, path: String, from: String, hand: Hand) async -> DoctorItem {
         var item = await hand(["attest", "inspect", path], form.what, form.words, from)
         let data = item.result?.member("authData")
@@ -125,25 +119,24 @@ struct DoctorItem {
         let known =
             ["attest", "verify", path, "--environment", environment, "--key-id", key]
             + (start.map { ["--at", $0] } ?? [])
-        // Nobody knows the app and the challenge: what fails before they matter is a cause.
+        // The challenge is not known here. The verifier compares it after the chain and before all else.
         let zeros = Base64.encode([UInt8](repeating: 0, count: 32))
         let tried = await hand(
             known + ["--app-id", "AAAAAAAAAA.unknown", "--client-data-hash", zeros], form.what, form.words, from)
         let code = tried.result?.member("code")?.text ?? ""
         item.next = [
             "sealward "
-                + (known + ["--app-id", "PREFIX.BUNDLE", "--challenge", "CHALLENGE"]).map(quoted).joined(separator: " ")
+                + (known + ["--app-id", "PREFIX.BUNDLE", "--challenge", "CHALLENGE"]).map(ShellWord.quoted).joined(
+                    separator: " ")
         ]
-        if code.isEmpty || [Code.attestNonceMismatch, .attestAppIdMismatch].map(\.description).contains(code) {
+        if code == Code.attestNonceMismatch.description {
             item.because = [
-                (
-                    nil,
-                    "the form, the chain and the key are right; the app ID and the challenge are needed to judge the rest"
-                )
+                (nil, "the form and the chain are right; the challenge, the key ID and the app ID decide the rest")
             ]
             return item
         }
-        item.verdict = .cause
+        // Without a code the verifier came to no end.
+        item.verdict = code.isEmpty ? .unknown : .cause
         item.because = tried.because
         item.fix = tried.fix
         return item
