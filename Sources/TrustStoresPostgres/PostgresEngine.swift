@@ -7,8 +7,9 @@
 
     /// A pool of connections, each driven by a thread of its own, because libpq waits.
     ///
-    /// Each connection does one statement at a time. Two writers do nothing but accept assertions of many callers together. Long reads, of operators and timers, have a connection of their own, so that no request
-    /// of an app waits for them. A connection that breaks is opened again for the next caller.
+    /// Each connection does one statement at a time. Two writers do nothing but accept assertions of many callers together. Long reads,
+    /// of operators and timers, have a connection of their own, so that no request of an app waits for them. A connection that breaks is
+    /// opened again for the next caller.
     ///
     /// Nothing here waits without an end: a caller waits at most `queueTimeout` for a connection and `answerTimeout` for the answer.
     final class PostgresEngine: SQLEngine {
@@ -68,22 +69,26 @@
         func transact<Outcome: Sendable>(
             _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
         ) async throws -> Outcome {
-            let limit = facts.configuration.answerTimeout
-            return try await writing.call { link in try link.run(within: limit) { try $0.transaction(body) } }
+            try await run(on: writing) { try $0.transaction(body) }
         }
 
         func read<Outcome: Sendable>(
             _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
         ) async throws -> Outcome {
-            let limit = facts.configuration.answerTimeout
-            return try await reading.call { link in try link.run(within: limit) { try $0.read(body) } }
+            try await run(on: reading) { try $0.read(body) }
         }
 
         func look<Outcome: Sendable>(
             _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
         ) async throws -> Outcome {
+            try await run(on: looking) { try $0.read(body) }
+        }
+
+        private func run<Outcome: Sendable>(
+            on queue: WorkQueue<PostgresLink>, _ body: @escaping @Sendable (PostgresConnection) throws -> Outcome
+        ) async throws -> Outcome {
             let limit = facts.configuration.answerTimeout
-            return try await looking.call { link in try link.run(within: limit) { try $0.read(body) } }
+            return try await queue.call { link in try link.run(within: limit, body) }
         }
 
         func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome? {

@@ -39,6 +39,8 @@ struct TokenBearer: Sendable, Equatable {
     let simulated: Bool
     /// Whether a debug token of App Check is all that was proved.
     let isDebug: Bool
+    /// The version of the app that attested the key; nil if it is not known.
+    let bundleVersion: String?
 
     /// The holder of a device key.
     init(_ key: StoredKey, tier: String) {
@@ -51,6 +53,7 @@ struct TokenBearer: Sendable, Equatable {
         environment = key.environment
         simulated = key.simulated
         isDebug = false
+        bundleVersion = key.bundleVersion
     }
 
     /// A device that Apple knows by a device token alone.
@@ -64,6 +67,7 @@ struct TokenBearer: Sendable, Equatable {
         environment = app.deviceTokenEnvironment
         simulated = false
         isDebug = false
+        bundleVersion = nil
     }
 
     /// A caller that cannot attest: nothing is known of it but its address.
@@ -79,6 +83,7 @@ struct TokenBearer: Sendable, Equatable {
         environment = app.deviceTokenEnvironment
         simulated = false
         isDebug = false
+        bundleVersion = nil
     }
 
     /// The holder of a debug token.
@@ -92,5 +97,6 @@ struct TokenBearer: Sendable, Equatable {
         environment = "debug"
         simulated = false
         isDebug = true
+        bundleVersion = nil
     }
 }

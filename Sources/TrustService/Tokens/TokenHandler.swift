@@ -88,7 +88,7 @@ struct TokenHandler: Handler {
             {
                 return (.reused, bearer.app)
             }
-            return (await isOutdated(bearer) ? .outdated : .verified, bearer.app)
+            return (isOutdated(bearer) ? .outdated : .verified, bearer.app)
         } catch let problem as Problem {
             switch problem.code {
             case .tokenMissing: return (.none, nil)
@@ -108,10 +108,9 @@ struct TokenHandler: Handler {
     }
 
     /// Whether the app that attested the key is older than every version that the configuration accepts.
-    private func isOutdated(_ bearer: TokenBearer) async -> Bool {
+    private func isOutdated(_ bearer: TokenBearer) -> Bool {
         guard let allowed = live.current.apps[bearer.app]?.settings.allowedBundleVersions, !allowed.isEmpty,
-            let id = KeyIdentifier(strictBase64: bearer.key),
-            let version = try? await store.key(id)?.bundleVersion
+            let version = bearer.bundleVersion
         else { return false }
         return allowed.allSatisfy { version.compare($0, options: .numeric) == .orderedAscending }
     }

@@ -28,7 +28,7 @@ struct Recogniser: Sendable {
         }
 
         func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
-        func ends(_ suffixes: String...) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0) } }
+        func ends(_ suffixes: String...) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0.utf8) } }
 
         var isJSON: Bool { head.first { $0 > 0x20 } == UInt8(ascii: "{") }
 
@@ -222,8 +222,4 @@ struct Recogniser: Sendable {
             kind.label, "the file of a project (\(kind.label))", lint, example: (example, kind.example)
         ) { kind.has($0.name) && kind.isMeant($0.head) }
     }
-}
-
-extension [UInt8] {
-    fileprivate func ends(with text: String) -> Bool { reversed().starts(with: text.utf8.reversed()) }
 }

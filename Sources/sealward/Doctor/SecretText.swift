@@ -98,7 +98,7 @@ enum SecretText {
 }
 
 extension Sequence<UInt8> {
-    fileprivate func ends(with other: some BidirectionalCollection<UInt8>) -> Bool {
+    func ends(with other: some BidirectionalCollection<UInt8>) -> Bool {
         reversed().starts(with: other.reversed())
     }
 }
