@@ -15,6 +15,8 @@ package struct Answer: Sendable {
     package var code: Code?
     /// Whom or what a call of a server or an operator was about, for the audit.
     package var target: AuditTarget?
+    /// Whether the audit has an entry for the call; not where it showed nothing.
+    package var isAudited = true
 
     package init(
         status: Int, contentType: String?, body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = [],

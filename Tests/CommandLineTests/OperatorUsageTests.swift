@@ -19,7 +19,8 @@ import Testing
     @Test(arguments: [
         (["keys", "list", "--limit", "0"], "--limit"), (["keys", "list", "--limit", "1001"], "--limit"),
         (["keys", "list", "--environment", "x"], "--environment"), (["audit", "--limit", "0"], "--limit"),
-        (["audit", "--after=-1"], "--after"), (["keys", "revoke", "abc"], "'abc'"),
+        (["audit", "--after=-1"], "--after"),
+        (["audit", "--follow", "--output", "x"], "--follow"), (["keys", "revoke", "abc"], "'abc'"),
         (["keys", "delete", "YWJj"], "'YWJj'"),
         (["keys", "revoke", "--app", "shop", "--attested-before", "yesterday"], "--attested-before"),
         (["keys", "list", "--connect-timeout", "0"], "--connect-timeout"),

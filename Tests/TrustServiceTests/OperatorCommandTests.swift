@@ -61,6 +61,44 @@ import Vocabulary
         )
     }
 
+    @Test func theAuditIsFollowed() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let phone = await Phone(process.service)
+        let target = ["--url", process.base, "--token-file", folder.path + "/admin"]
+        let ids = [try await phone.attested(user: "anna"), try await phone.attested(user: "anna")]
+        _ = try run(["keys", "revoke", ids[0]] + target)
+        let output = folder.appendingPathComponent("followed")
+        try Data().write(to: output)
+        let follower = Process()
+        follower.executableURL = ServeProcess.program
+        follower.arguments = ["audit", "--follow", "--format", "json", "--limit", "1"] + target
+        follower.standardOutput = try FileHandle(forWritingTo: output)
+        try follower.run()
+        defer { follower.terminate() }
+        func operations() throws -> [String] {
+            try Data(contentsOf: output).split(separator: 10).compactMap {
+                (try? JSONSerialization.jsonObject(with: Data($0)) as? [String: Any])?["operation"] as? String
+            }
+        }
+        try await waited { try operations().contains("revokeKey") }
+        _ = try run(["keys", "delete", ids[1]] + target)
+        try await waited { try operations().contains("deleteKey") }
+        #expect(follower.isRunning)
+        #expect(process.stop().status == 0)
+        follower.waitUntilExit()
+        #expect(follower.terminationStatus == 2)
+        // Its own reading does not feed it.
+        #expect(try operations().count { $0 == "readAudit" } < 10)
+    }
+
+    /// Waits until something is so, at most a minute.
+    private func waited(_ isSo: () throws -> Bool) async throws {
+        for _ in 0..<600 where try !isSo() { try await Task.sleep(for: .milliseconds(100)) }
+        #expect(try isSo())
+    }
+
     /// Something else listens at the address, and answers `{}`.
     @Test func anAnswerThatIsNoListIsSaid() throws {
         let other = try TraceCollector()

@@ -22,7 +22,9 @@ struct AuditHandler: Handler {
     /// For so many seconds the entries of an app are looked for among those of others.
     private static let patience = 5.0
 
-    var routes: [Route] { [Route("readAudit", "GET", "/v1/audit", .audit, readAudit)] }
+    private static let operation = "readAudit"
+
+    var routes: [Route] { [Route(AuditHandler.operation, "GET", "/v1/audit", .audit, readAudit)] }
 
     /// `GET /v1/audit?after=&limit=`: what servers and operators did, one JSON object per line, oldest first.
     @Sendable private func readAudit(_ call: Call) async throws -> Answer {
@@ -37,7 +39,10 @@ struct AuditHandler: Handler {
         }
         let entries = try await entries(behind: after, limit: limit, for: call.caller)
         let text = entries.map { AuditHandler.line($0) + "\n" }.joined()
-        return .text(text, contentType: "application/jsonl").about(.app(nil))
+        var answer = Answer.text(text, contentType: "application/jsonl").about(.app(nil))
+        // Readers that follow the audit would otherwise read their own reading for ever.
+        answer.isAudited = !entries.allSatisfy { $0.entry.operation == AuditHandler.operation }
+        return answer
     }
 
     /// The entries that a credential may see, oldest first; none only if there is none.

@@ -41,7 +41,7 @@ struct AuditRecord: Sendable {
     /// Records one accepted call of a server or an operator. The call has happened: a store that fails now makes it no failure, but the
     /// log says what is missing from the audit.
     private func record(_ call: Call, _ answer: Answer) async {
-        guard answer.code == nil else { return }
+        guard answer.code == nil, answer.isAudited else { return }
         await record(call, by: call.caller, about: answer.target ?? .app(call.parameters["app"]))
     }
 

@@ -12,7 +12,8 @@ struct AuditCommand: AsyncParsableCommand {
         commandName: "audit",
         abstract: "What backends and operators did: each accepted call that changed or read something, oldest first.",
         discussion: """
-            Prints a page at a time: continue with --after and the number of the last entry.
+            Prints a page at a time: continue with --after and the number of the last entry. With --follow it prints every page and then new \
+            entries as they happen, in JSON one object a line, until it is interrupted or the service cannot be asked.
 
             Example: sealward audit --url https://trust.example.com --token-file audit.token --after 1200
             """
@@ -26,6 +27,9 @@ struct AuditCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The maximum number of entries, up to 1000.", valueName: "N"))
     var limit = 100
 
+    @Flag(help: "Go on with new entries as they happen, until interrupted.")
+    var follow = false
+
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
@@ -34,18 +38,15 @@ struct AuditCommand: AsyncParsableCommand {
     func validate() throws {
         try OperatorTarget.validate(limit: limit, upTo: AuditPage.largest)
         guard after ?? 0 >= 0 else { throw ValidationError("--after must be 0 or more.") }
+        guard !follow || shared.output == nil else {
+            throw ValidationError("--follow never ends: redirect standard output instead of --output.")
+        }
     }
 
     func run() async throws {
         try await CommandIO.run {
-            let query = [("limit", String(limit))] + (after.map { [("after", String($0))] } ?? [])
-            guard let bytes = try await target.call("GET", "/v1/audit", query: query) else { return .findings }
-            let entries = try bytes.split(separator: UInt8(ascii: "\n")).map { line throws(CommandFault) in
-                guard let entry = try? JSONReader.read(Array(line)) else {
-                    throw CommandFault("The answer is not JSON.")
-                }
-                return entry
-            }
+            if follow { return try await followed() }
+            guard let entries = try await page(after: after) else { return .findings }
             let text =
                 switch format {
                 case .json:
@@ -56,6 +57,35 @@ struct AuditCommand: AsyncParsableCommand {
                 }
             try CommandIO.write(text, to: shared.output)
             return .clean
+        }
+    }
+
+    /// Entries after a number, oldest first; nil after the refusal has been said.
+    private func page(after number: Int?) async throws -> [JSONValue]? {
+        let query = [("limit", String(limit))] + (number.map { [("after", String($0))] } ?? [])
+        return try await target.call("GET", "/v1/audit", query: query)?
+            .split(separator: UInt8(ascii: "\n")).map { line throws(CommandFault) in
+                guard let entry = try? JSONReader.read(Array(line)) else {
+                    throw CommandFault("The answer is not JSON.")
+                }
+                return entry
+            }
+    }
+
+    /// Prints each page, and asks once a second where there is no more.
+    private func followed() async throws -> Outcome {
+        var last = after
+        while true {
+            guard let entries = try await page(after: last) else { return .findings }
+            for entry in entries {
+                guard case .integer(let number)? = entry.member("number"), number > last ?? -1 else {
+                    throw CommandFault("The answer is not a page of the audit.")
+                }
+                last = number
+                let text = format == .json ? entry.rendered(pretty: false) : AuditCommand.line(entry)
+                try CommandIO.write(text + "\n", to: nil)
+            }
+            if entries.count < limit { try await Task.sleep(for: .seconds(1)) }
         }
     }
 
