@@ -24,10 +24,8 @@ package enum ReadingLimits {
     package static let claimBytes = 64 << 20
     /// The most bytes of executables that the archives of one run unfold to.
     package static let executableBytes = 4 << 30
-    /// Bytes of .NET projects, with what each imports, that a run reads: a thousand projects with 30 kB each.
+    /// Bytes of .NET projects that a run reads: a thousand projects with 30 kB each.
     package static let projectBytes = 32 << 20
-    /// Bytes of texts with references that the projects of a run put together: a thousand projects with some hundred conditions each.
-    package static let expandedBytes = 16 << 20
     /// The projects of one folder that are looked at.
     static let folderProjects = 64
     /// The most files that are named as unreadable.

@@ -562,8 +562,8 @@ package struct InfoPlistSearch {
                 throw .plist("", "is larger than \(DotNetProject.fileBytes >> 20) MiB, which no project is")
             }
             projects[folder] = try DotNetProject.read(
-                bytes, name: path, configuration: configuration, fileAccess: .tree(of: path, root: root), budget: budget
-            )
+                bytes, name: path, configuration: configuration, shared: DotNetProject.sharedFiles(above: path),
+                budget: budget)
         } catch {
             refuse(path, error)
         }

@@ -16,22 +16,19 @@ package final class ReadingBudget {
     /// Bytes of executables that archives unfold to.
     private var executables: Int
 
-    /// Bytes of .NET projects and of what they import, each time that they are read.
+    /// Bytes of .NET projects.
     private var projects: Int
-    /// Bytes of texts and properties that projects put together.
-    private var expansions: Int
 
     package init(
         kept: Int = ReadingLimits.keptBytes, unfolded: Int = ReadingLimits.unfoldedBytes,
         claims: Int = ReadingLimits.claimBytes, executables: Int = ReadingLimits.executableBytes,
-        projects: Int = ReadingLimits.projectBytes, expansions: Int = ReadingLimits.expandedBytes
+        projects: Int = ReadingLimits.projectBytes
     ) {
         self.kept = kept
         self.unfolded = unfolded
         self.claims = claims
         self.executables = executables
         self.projects = projects
-        self.expansions = expansions
     }
 
     /// Takes a list into what is kept.
@@ -58,29 +55,17 @@ package final class ReadingBudget {
     /// The same for an executable in an archive.
     func execute(_ count: Int) -> Bool { take(count, from: &executables) }
 
-    /// Reads a project, or a file that one imports.
+    /// Reads a project.
     ///
-    /// - Throws: as `ProjectMarkup`, and if that is more than the projects of a run may read or put together.
+    /// - Throws: as `ProjectMarkup`, and if that is more than the projects of a run may have.
     func markup(_ bytes: [UInt8]) throws(MalformedInput) -> ProjectMarkup.Element {
-        guard take(bytes.count, from: &projects), hasExpansions else { throw projectsEnd }
+        guard take(bytes.count, from: &projects) else {
+            throw .plist(
+                "",
+                "is not evaluated: the .NET projects of this run have more than \(ReadingLimits.projectBytes >> 20) MiB; lint its folder alone"
+            )
+        }
         return try ProjectMarkup.read(bytes)
-    }
-
-    /// Whether projects may put more together.
-    var hasExpansions: Bool { expansions > 0 }
-
-    /// Takes what a project has put together; a single text may go beyond the limit.
-    func expand(_ count: Int) {
-        // Safe: at most what is left is taken.
-        expansions -= min(expansions, max(0, count))
-    }
-
-    /// What is said of a project that is left out.
-    var projectsEnd: MalformedInput {
-        .plist(
-            "",
-            "is not evaluated: the .NET projects of this run have more than \(ReadingLimits.projectBytes >> 20) MiB, or expand to more than \(ReadingLimits.expandedBytes >> 20) MiB; lint its folder alone"
-        )
     }
 
     private func take(_ count: Int, from rest: inout Int) -> Bool {

@@ -133,7 +133,7 @@ enum TinyZip {
             _ = EncodedEntitlements.read(Array(TinyMachO.encoded.prefix(count)))
         }
         let project = Array(
-            "<Project>\n<MtouchHttpClientHandler Condition=\"'$(A)' == ''\">HttpClientHandler</MtouchHttpClientHandler>\n</Project>"
+            "<Project>\n<MtouchHttpClientHandler Condition=\"'$(Configuration)' != ''\">HttpClientHandler</MtouchHttpClientHandler>\n</Project>"
                 .utf8)
         let xcode = Array("{ GENERATE_INFOPLIST_FILE = YES; }".utf8)
         for count in 0..<project.count {
