@@ -146,10 +146,24 @@ extension StoreContract {
                 case .attestedBefore: index < 30
                 }
             }.map(\.element.id)
-            let counts = try await race(6) { index in
-                try await nodes[index % 2].revokeKeys(of: "a", matching: rule, code: "operator", at: Sample.now + 99)
+            // A dry run, and a bound that does not admit the number, change nothing.
+            for bound in [RevocationBound.dryRun, .exactly(wanted.count + 1), .exactly(0), .atMost(wanted.count - 1)] {
+                let result = try await nodes[0].revokeKeys(
+                    of: "a", matching: rule, bound: bound, code: nil, at: Sample.now + 98)
+                guard case .unchanged(let count) = result else { throw ContractViolation("\(bound): \(result)") }
+                if bound == .dryRun { try expect(count, is: wanted.count) }
             }
-            try expect(counts.reduce(0, +) == wanted.count && !wanted.isEmpty)
+            try expect(try await walk(KeyFilter(), nodes[1]).allSatisfy { $0.revokedAt == nil })
+            // Of callers that expect all of them exactly one revokes them, and no one revokes a part.
+            let bounds = [RevocationBound.exactly(wanted.count), .atMost(wanted.count)]
+            let results = try await race(6) { index in
+                try await nodes[index % 2].revokeKeys(
+                    of: "a", matching: rule, bound: bounds[index / 2 % 2], code: "operator", at: Sample.now + 99)
+            }
+            try expect(results.count { $0 == .revoked(wanted.count) } == 1 && !wanted.isEmpty)
+            for result in results {
+                if case .revoked(let count) = result { try expect(count == wanted.count || count == 0) }
+            }
             let revoked = try await walk(KeyFilter(), nodes[1]).filter { $0.revokedAt == Sample.now + 99 }
             try expect(Set(revoked.map(\.id)), is: Set(wanted))
             let history = try await nodes[1].history(of: try require(wanted.first), limit: 9)
@@ -239,13 +253,21 @@ extension StoreContract {
     static func batches(_ backend: Backend) async throws {
         let fixture = try await backend.make()
         let store = fixture.store
-        _ = try await race(600) { index in
-            try await store.insert(Sample.registration(user: "ann"), spending: Sample.challenge(), at: Sample.now)
+        for _ in 0..<2 {
+            _ = try await race(550) { index in
+                try await store.insert(Sample.registration(user: "ann"), spending: Sample.challenge(), at: Sample.now)
+            }
         }
-        let rule = RevocationRule.environment("production")
-        try expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now), is: 600)
-        try expect(try await store.revokeKeys(of: "app", matching: rule, code: nil, at: Sample.now), is: 0)
-        try expect(try await store.deleteKeys(ofUser: "ann", app: nil), is: 600)
+        let results: [(RevocationBound, RevocationResult)] = [
+            (.dryRun, .unchanged(1100)), (.exactly(1101), .unchanged(1100)), (.exactly(1100), .revoked(1100)),
+            (.exactly(1100), .unchanged(0)), (.atMost(100), .revoked(0)), (.exactly(0), .revoked(0)),
+        ]
+        for (bound, result) in results {
+            let made = try await store.revokeKeys(
+                of: "app", matching: .environment("production"), bound: bound, code: nil, at: Sample.now)
+            try expect(made, is: result, "\(bound)")
+        }
+        try expect(try await store.deleteKeys(ofUser: "ann", app: nil), is: 1100)
         try expect(try await store.keys(matching: KeyFilter(), after: nil, limit: 9).keys.isEmpty)
     }
 

@@ -111,9 +111,13 @@ public protocol TrustStore: Sendable {
     /// goes whole; no transaction is long. Promotion records stay; they contain no name.
     func deleteKeys(ofUser user: String, app: String?) async throws -> Int
 
-    /// Revokes all keys of an app that match and were stored when the call began, and says how many this caller revoked. Each key is
-    /// revoked once over all callers; no transaction is long.
-    func revokeKeys(of app: String, matching rule: RevocationRule, code: String?, at instant: Date) async throws -> Int
+    /// Revokes all keys of an app that match and were stored when the call began, if the bound admits their number, and says how many
+    /// this caller revoked. Each key is revoked once over all callers; no transaction is long.
+    ///
+    /// Up to 1,000 keys are revoked in one transaction, which also decides whether the bound admits their number. More are counted first.
+    func revokeKeys(
+        of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
+    ) async throws -> RevocationResult
 
     // MARK: Audit
 

@@ -96,12 +96,10 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
         try await wrapper.run("deleteKeys") { try await base.deleteKeys(ofUser: user, app: app) }
     }
     package func revokeKeys(
-        of app: String, matching rule: RevocationRule, code: String?, at instant: Date
-    ) async throws
-        -> Int
-    {
+        of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
+    ) async throws -> RevocationResult {
         try await wrapper.run("revokeKeys") {
-            try await base.revokeKeys(of: app, matching: rule, code: code, at: instant)
+            try await base.revokeKeys(of: app, matching: rule, bound: bound, code: code, at: instant)
         }
     }
 

@@ -35,7 +35,15 @@ import Vocabulary
             let revoked = try run(["keys", "revoke", first, "--format", "json"] + target)
             #expect(revoked.status == 0 && revoked.json["keys"] as? Int == 1, "\(revoked.errors)")
             let rule = ["--app", "shop", "--user", overHTTP ? "anna" : "bert"]
-            #expect(try run(["keys", "revoke", "--format", "json"] + rule + target).json["keys"] as? Int == 1)
+            let dry = try run(["keys", "revoke", "--dry-run", "--format", "json"] + rule + target)
+            #expect(dry.status == 0 && dry.json["keys"] as? Int == 1, "\(dry.errors)")
+            #expect(dry.string("operation") == "would-revoke")
+            let other = try run(["keys", "revoke", "--expect", "2"] + rule + target)
+            #expect(other.status == 1 && other.errors.contains("revocation.count"), "\(other.errors)")
+            #expect(try run(["keys", "revoke", "--dry-run"] + rule + target).output == "would-revoke: 1 key\n")
+            #expect(
+                try run(["keys", "revoke", "--expect", "1", "--format", "json"] + rule + target).json["keys"] as? Int
+                    == 1)
             #expect(try run(["keys", "delete", first] + target).output == "delete: 1 key\n")
             let again = try run(["keys", "delete", first] + target)
             #expect(again.status == 1 && again.errors.contains("key.unknown"))
@@ -111,6 +119,8 @@ import Vocabulary
     @Test(arguments: [
         ["keys", "list"], ["keys", "list", "--url", "http://127.0.0.1:1"], ["keys", "revoke", "--store", "x"],
         ["keys", "revoke", "--store", "x", "--app", "a", "--user", "u", "--simulated"],
+        ["keys", "revoke", "--store", "x", "--app", "a", "--simulated", "--dry-run", "--expect", "1"],
+        ["keys", "revoke", "--store", "x", "--app", "a", "--simulated", "--expect", "-1"],
         ["keys", "delete", "--store", "x"],
         ["store", "check", "--url", "http://127.0.0.1:1", "--token-file", "x", "--confirm-clock"], ["tokens", "new"],
     ])

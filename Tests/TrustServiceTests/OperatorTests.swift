@@ -145,15 +145,33 @@ import Vocabulary
             #expect(try await service.get("/v1/keys?app=shop", token: ops).status == 200)
             #expect(try await service.get("/v1/apps/bank/risk", token: ops).verdict == "401 caller.unauthorized")
 
+            // A dry run and a wrong expectation revoke nothing.
+            let revocations = "/v1/apps/shop/revocations"
+            let dry = try await service.post(revocations, ["user": "bert", "dryRun": true], token: admin)
+            #expect(dry.status == 200 && dry["wouldRevoke"] == .integer(2))
+            for number in [0, 1, 3] {
+                let body: JSONValue = ["user": "bert", "expect": .integer(number)]
+                let other = try await service.post(revocations, body, token: admin)
+                #expect(other.verdict == "409 revocation.count")
+            }
+            let log = try await service.get("/v1/audit", token: Self.token("audit"))
+            let audit = String(decoding: log.body, as: UTF8.self)
+            #expect(audit.contains("app=shop dryRun user") && !audit.contains("\"app=shop user\""))
+
             let rules: [(JSONValue, Int)] = [
-                (["user": "bert"], 2), (["user": "bert"], 0), (["environment": "development"], 0),
+                (["user": "bert", "dryRun": false, "expect": 2], 2), (["user": "bert"], 0),
+                (["environment": "development"], 0),
                 (["attestedBefore": "2020-01-01"], 0), (["simulated": true], 3), (["attestedBefore": "2099-01-01"], 0),
             ]
             for (rule, count) in rules {
                 let reply = try await service.post("/v1/apps/shop/revocations", rule, token: admin)
                 #expect(reply["revoked"] == .integer(count), "\(rule)")
             }
-            for body in [[:], ["user": "a", "simulated": true], ["simulated": false], ["environment": "x"]]
+            for body in [
+                [:], ["user": "a", "simulated": true], ["simulated": false], ["environment": "x"],
+                ["user": "a", "expect": -1], ["user": "a", "expect": "2"],
+                ["user": "a", "dryRun": 1],
+            ]
                 as [JSONValue]
             {
                 let reply = try await service.post("/v1/apps/shop/revocations", body, token: admin)
@@ -171,6 +189,39 @@ import Vocabulary
             // Who was deleted is an unknown key to apps.
             let gone = try await phone.assert(try await phone.assertion(ids[0]))
             #expect(gone.verdict == "404 key.unknown")
+        }
+    }
+
+    @Test func moreThanAHundredKeysAreRevokedOnlyIfTheirNumberIsExpected() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let now = service.clock.now
+            for index in 0..<101 {
+                let bytes = [UInt8](repeating: UInt8(index), count: 32)
+                let record = KeyRecord(
+                    id: try #require(KeyIdentifier(bytes: bytes)), publicKeyBytes: [4] + bytes + bytes, app: "shop",
+                    identity: "TEAM123456.com.example.shop", environment: "production", simulated: true,
+                    user: index == 0 ? "anna" : nil, attestationDigest: bytes, validationCategory: nil,
+                    bundleVersion: nil, osVersion: nil)
+                let receipt = ReceiptRecord(
+                    bytes: [1], createdAt: now, notBefore: nil, expiresAt: nil, riskMetric: nil)
+                let challenge = SpendableChallenge(id: Array(bytes.prefix(16)), expiresAt: now + 60)
+                _ = try await service.store.insert(
+                    KeyRegistration(record, receipt: receipt, refreshAt: nil), spending: challenge, at: now)
+            }
+            let replies: [(JSONValue, String, JSONValue?)] = [
+                (["simulated": true], "409 revocation.count", nil),
+                (["simulated": true, "expect": 100], "409 revocation.count", nil),
+                (["simulated": true, "dryRun": true], "200", ["wouldRevoke": 101]),
+                (["user": "anna"], "200", ["revoked": 1]),
+                (["simulated": true, "expect": 101], "409 revocation.count", nil),
+                (["simulated": true], "200", ["revoked": 100]),
+            ]
+            for (body, verdict, document) in replies {
+                let reply = try await service.post(
+                    "/v1/apps/shop/revocations", body, token: RunningService.adminToken)
+                #expect(reply.verdict == verdict, "\(body)")
+                if let document { #expect(try JSONReader.read(reply.body) == document, "\(body)") }
+            }
         }
     }
 

@@ -25,6 +25,7 @@ extension Code {
     package static let policyUser: Code = "policy.user"
     package static let promotionPending: Code = "promotion.pending"
     package static let promotionUnknown: Code = "promotion.unknown"
+    package static let revocationCount: Code = "revocation.count"
     package static let requestOtherHost: Code = "request.other-host"
     package static let requestOtherOrigin: Code = "request.other-origin"
     package static let storeClockOff: Code = "store.clock-off"

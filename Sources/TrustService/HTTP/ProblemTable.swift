@@ -78,6 +78,12 @@ package enum ProblemTable {
         .tokenNotSingleUse: Entry(
             status: 400, title: "The token is not a single-use token.", retry: .never,
             .init(.app, "ask for the token with singleUse: true")),
+        .revocationCount: Entry(
+            status: 409, title: "Another number of keys would be revoked, so none was.", retry: .never,
+            .init(
+                .operator,
+                "ask with dryRun (keys revoke --dry-run) how many would be, look at them, and send that number as expect (--expect); more than 100 keys always need it"
+            )),
         .tokenSpent: Entry(status: 409, title: "The token has already been spent.", retry: .newChallenge),
         .requestOtherHost: Entry(
             status: 421, title: "The console does not answer to this host name.", retry: nil,

@@ -30,7 +30,8 @@ extension AuditTarget {
         AuditTarget(app: app, subject: "promotion:\(name)")
     }
 
-    static func revocation(_ rule: RevocationRule, app: String) -> AuditTarget {
+    /// - Parameter isDryRun: a dry run must not read as if keys had been revoked.
+    static func revocation(_ rule: RevocationRule, app: String, isDryRun: Bool) -> AuditTarget {
         let subject =
             switch rule {
             case .user: "user"
@@ -38,7 +39,7 @@ extension AuditTarget {
             case .simulated: "simulated"
             case .attestedBefore(let instant): "attestedBefore:\(Timestamps.text(instant))"
             }
-        return AuditTarget(app: app, subject: subject)
+        return AuditTarget(app: app, subject: isDryRun ? "dryRun \(subject)" : subject)
     }
 
     /// What a call asked for, as far as its path, its query and its body say it.

@@ -122,9 +122,30 @@ struct KeyHandler: Handler {
             throw Problem(.requestMalformed, evidence: "exactly one of user, environment, simulated, attestedBefore")
         }
         let code = try KeyHandler.revocationCode(body) ?? "operator"
-        let count = try await store.revokeKeys(of: app, matching: rule, code: code, at: call.now)
-        observer.count("keys.revoked", by: count)
-        return .json(["revoked": .integer(count)]).about(.revocation(rule, app: app))
+        let bound = try KeyHandler.revocationBound(body)
+        let target = AuditTarget.revocation(rule, app: app, isDryRun: bound == .dryRun)
+        switch try await store.revokeKeys(of: app, matching: rule, bound: bound, code: code, at: call.now) {
+        case .revoked(let count):
+            observer.count("keys.revoked", by: count)
+            return .json(["revoked": .integer(count)]).about(target)
+        case .unchanged(let count) where bound == .dryRun:
+            return .json(["wouldRevoke": .integer(count)]).about(target)
+        case .unchanged(let count):
+            throw Problem(
+                .revocationCount, evidence: "at least \(count) keys would be revoked, the call admits \(bound)")
+        }
+    }
+
+    /// How many keys may be revoked together: as many as the caller expects, and few if it does not say.
+    private static func revocationBound(_ body: RequestBody) throws(Problem) -> RevocationBound {
+        var bound = RevocationBound.atMost(100)
+        if let value = body.value("expect") {
+            guard case .integer(let number) = value, number >= 0 else {
+                throw Problem(.requestMalformed, evidence: "expect must be a whole number, 0 or more")
+            }
+            bound = .exactly(number)
+        }
+        return try body.optionalFlag("dryRun") == true ? .dryRun : bound
     }
 
     /// The app of a path: a configured one, or one that was and has keys still.

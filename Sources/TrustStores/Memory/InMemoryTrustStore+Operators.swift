@@ -76,12 +76,14 @@ extension InMemoryTrustStore {
     }
 
     package func revokeKeys(
-        of app: String, matching rule: RevocationRule, code: String?, at instant: Date
-    ) async throws -> Int {
+        of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
+    ) async throws -> RevocationResult {
         let filter = rule.filter(app: app)
         return try locked { state in
-            let ids = state.keys.values.map(\.key).filter { filter.includes($0) && rule.includes($0) }.map(\.id)
-            return ids.count { state.revoke($0, code: code, at: instant) == .revoked }
+            let ids = state.keys.values.map(\.key)
+                .filter { $0.revokedAt == nil && filter.includes($0) && rule.includes($0) }.map(\.id)
+            guard bound.admits(ids.count) else { return .unchanged(ids.count) }
+            return .revoked(ids.count { state.revoke($0, code: code, at: instant) == .revoked })
         }
     }
 

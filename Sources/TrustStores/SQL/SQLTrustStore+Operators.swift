@@ -51,35 +51,59 @@ extension SQLTrustStore {
     }
 
     package func revokeKeys(
-        of app: String, matching rule: RevocationRule, code: String?, at instant: Date
-    ) async throws -> Int {
+        of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
+    ) async throws -> RevocationResult {
+        var (count, first): (Int, [KeyIdentifier]) = (0, [])
+        try await forEachPage(of: app, matching: rule) { ids in
+            count += ids.count
+            first += ids.prefix(max(0, Batch.together - first.count))
+            return !bound.isExceeded(by: count)
+        }
+        guard bound.admits(count) else { return .unchanged(count) }
+        if count == first.count { return try await revoke(first, app: app, bound: bound, code: code, at: instant) }
         var revoked = 0
+        try await forEachPage(of: app, matching: rule) { ids in
+            for start in stride(from: 0, to: ids.count, by: Batch.rows) {
+                let batch = Array(ids[start..<min(start + Batch.rows, ids.count)])
+                let result = try await revoke(batch, app: app, bound: .atMost(batch.count), code: code, at: instant)
+                if case .revoked(let number) = result { revoked += number }
+            }
+            return true
+        }
+        return .revoked(revoked)
+    }
+
+    /// Gives the unrevoked keys that a rule includes, page by page, until the body wants no more.
+    private func forEachPage(
+        of app: String, matching rule: RevocationRule, _ body: ([KeyIdentifier]) async throws -> Bool
+    ) async throws {
         var cursor: KeyCursor?
         repeat {
             let page = try await keys(matching: rule.filter(app: app), after: cursor, limit: KeyPage.largest)
-            let ids = page.keys.filter { $0.revokedAt == nil && rule.includes($0) }.map(\.id)
-            for start in stride(from: 0, to: ids.count, by: Batch.rows) {
-                let batch = Array(ids[start..<min(start + Batch.rows, ids.count)])
-                revoked += try await revoke(batch, app: app, code: code, at: instant)
+            guard try await body(page.keys.filter { $0.revokedAt == nil && rule.includes($0) }.map(\.id)) else {
+                return
             }
             cursor = page.next
         } while cursor != nil
-        return revoked
     }
 
-    /// Revokes some keys in one transaction; ids ascend, so that two callers never wait for each other in a circle.
-    private func revoke(_ ids: [KeyIdentifier], app: String, code: String?, at instant: Date) async throws -> Int {
+    /// Revokes some keys in one transaction, or none if the bound does not admit how many are still unrevoked; ids ascend, so that two
+    /// callers never wait for each other in a circle.
+    private func revoke(
+        _ ids: [KeyIdentifier], app: String, bound: RevocationBound, code: String?, at instant: Date
+    ) async throws -> RevocationResult {
         let now = SQLValue.integer(StoreTime.milliseconds(instant))
         let ids = ids.ascending
         return try await transact { session in
             let results = try session.run(ids.map { SQLStatement(Text.revoke, .bytes($0.bytes), now) })
             let changed = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
+            guard bound.admits(changed.count) else { return .rollback(.unchanged(changed.count)) }
             _ = try session.run(
                 changed.map { id in
                     StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code).inserting
                 }
             )
-            return changed.isEmpty ? .rollback(0) : .commit(changed.count)
+            return changed.isEmpty ? .rollback(.revoked(0)) : .commit(.revoked(changed.count))
         }
     }
 
@@ -127,6 +151,8 @@ extension SQLTrustStore {
     /// How much goes in one transaction, so that the writer is free for others after some milliseconds.
     private enum Batch {
         static let rows = 250
+        /// The most keys whose revocation is one transaction, because their number decides whether it is made.
+        static let together = 1000
     }
 
     /// Statements of this file.

@@ -139,3 +139,37 @@ public enum RevocationRule: Sendable, Equatable {
     /// Those that were attested before an instant.
     case attestedBefore(Date)
 }
+
+/// How many keys a call may revoke together; with another number it revokes none.
+public enum RevocationBound: Sendable, Equatable {
+    /// None: the keys are only counted.
+    case dryRun
+    /// Exactly so many.
+    case exactly(Int)
+    /// So many or fewer.
+    case atMost(Int)
+
+    func admits(_ count: Int) -> Bool {
+        switch self {
+        case .dryRun: false
+        case .exactly(let number): count == number
+        case .atMost(let number): count <= number
+        }
+    }
+
+    /// Whether more keys than these need not be counted.
+    func isExceeded(by count: Int) -> Bool {
+        switch self {
+        case .dryRun: false
+        case .exactly(let number), .atMost(let number): count > number
+        }
+    }
+}
+
+/// What a call that revokes keys together did.
+public enum RevocationResult: Sendable, Equatable {
+    /// This caller revoked so many.
+    case revoked(Int)
+    /// No key changed: so many would have been revoked, or at least so many if that is more than the bound.
+    case unchanged(Int)
+}

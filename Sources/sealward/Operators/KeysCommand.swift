@@ -103,7 +103,9 @@ struct RevokeKeysCommand: AsyncParsableCommand {
         commandName: "revoke",
         abstract: "Revoke one key, or all keys of an app that match one rule, permanently.",
         discussion: """
-            Example: sealward keys revoke --store sqlite:sealward.sqlite --app shop --attested-before 2026-01-01
+            More than 100 keys are revoked only with --expect: ask with --dry-run how many there are, then give that number.
+
+            Example: sealward keys revoke --store sqlite:sealward.sqlite --app shop --attested-before 2026-01-01 --dry-run
             """
     )
 
@@ -127,6 +129,12 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("All keys attested before this time: a date or an RFC 3339 instant.", valueName: "T"))
     var attestedBefore: DayOrInstant?
 
+    @Flag(help: "Only say how many keys the rule would revoke.")
+    var dryRun = false
+
+    @Option(help: ArgumentHelp("Revoke only if the rule matches exactly this many unrevoked keys.", valueName: "N"))
+    var expect: Int?
+
     @Option(help: ArgumentHelp("The reason, one word, for the history; default operator.", valueName: "CODE"))
     var code: String?
 
@@ -148,11 +156,18 @@ struct RevokeKeysCommand: AsyncParsableCommand {
         try OperatorTarget.validate(key: key)
         if key != nil {
             guard app == nil, rules.isEmpty else { throw ValidationError("Give a key, or --app with one rule.") }
+            guard !dryRun, expect == nil else {
+                throw ValidationError("--dry-run and --expect go with --app and a rule, not with one key.")
+            }
         } else {
             guard app != nil, rules.count == 1 else {
                 throw ValidationError(
                     "Give a key, or --app with one of --user, --environment, --simulated, --attested-before.")
             }
+            guard !dryRun || expect == nil else {
+                throw ValidationError("Give --dry-run first, then --expect with the number that it says.")
+            }
+            guard expect ?? 0 >= 0 else { throw ValidationError("--expect must be 0 or more.") }
         }
     }
 
@@ -166,8 +181,13 @@ struct RevokeKeysCommand: AsyncParsableCommand {
                 return .clean
             }
             let path = "/v1/apps/\(OperatorTarget.encoded(app ?? ""))/revocations"
-            guard let answer = try await target.document("POST", path, body: .object(rules + reason)) else {
-                return .findings
+            var body = rules + reason
+            if dryRun { body.append(.init("dryRun", true)) }
+            if let expect { body.append(.init("expect", .integer(expect))) }
+            guard let answer = try await target.document("POST", path, body: .object(body)) else { return .findings }
+            if dryRun {
+                try OperatorChange("would-revoke", counted: "wouldRevoke", in: answer).write(format, shared)
+                return .clean
             }
             try OperatorChange("revoke", counted: "revoked", in: answer).write(format, shared)
             return .clean
