@@ -54,18 +54,7 @@ extension MinimalDictionary {
     }
 
     /// An XML property list with the one key NSAppTransportSecurity, ready for an Info.plist.
-    public func propertyList() -> String {
-        var text = """
-            <?xml version="1.0" encoding="UTF-8"?>
-            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-            <plist version="1.0">
-            <dict>
-            \t<key>NSAppTransportSecurity</key>
-
-            """
-        for line in dictionary.propertyListValue.xmlLines(indentation: "\t", depth: 1) { text += line + "\n" }
-        return text + "</dict>\n</plist>\n"
-    }
+    public func propertyList() -> String { dictionary.infoPlist }
 
     /// For people: the dictionary, why each key is needed, what is dead, what is impossible.
     package func text(os: String) -> String {
@@ -116,5 +105,21 @@ extension MinimalDictionary {
         return unknown > 0
             ? "No exception is needed on \(os) for the targets that could be reached: the empty dictionary {} is enough for those that can load."
             : "No exception is needed on \(os): the empty dictionary {} is enough for every target that can load."
+    }
+}
+
+extension ATSDictionary {
+    /// An XML property list with the one key NSAppTransportSecurity, ready for an Info.plist.
+    package var infoPlist: String {
+        var text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0">
+            <dict>
+            \t<key>NSAppTransportSecurity</key>
+
+            """
+        for line in propertyListValue.xmlLines(indentation: "\t", depth: 1) { text += line + "\n" }
+        return text + "</dict>\n</plist>\n"
     }
 }

@@ -3,10 +3,22 @@
 
 import Crypto
 import Formats
-import TLSModel
-import Vocabulary
+package import TLSModel
+package import Vocabulary
 
 extension PublicKeyFacts {
+    /// The keys of all certificates and public keys of a PEM file; empty if it has none.
+    ///
+    /// - Throws: `malformed.certificate` for one that cannot be read.
+    package static func all(inPEM pem: [UInt8]) throws(MalformedInput) -> [PublicKeyFacts] {
+        var keys: [PublicKeyFacts] = []
+        for der in PEMBlocks.decode(pem) { keys.append(try CertificateFacts(decoding: der).publicKey) }
+        for der in PEMBlocks.decode(pem, labels: ["PUBLIC KEY"]) {
+            keys.append(try PublicKeyFacts(try DERReader.parse(der[...], "public key")))
+        }
+        return keys
+    }
+
     /// Reads a SubjectPublicKeyInfo of any kind and any size.
     init(_ node: ASN1Element) throws(MalformedInput) {
         let der = Array(node.encodedBytes)

@@ -9,7 +9,8 @@ struct ATSCommand: AsyncParsableCommand {
         abstract: "Will an app load from this server? App Transport Security, decided, diagnosed and enforced.",
         subcommands: [
             ExplainCommand.self, CheckCommand.self, LintCommand.self, MinimizeCommand.self, FetchCommand.self,
-            ProxyCommand.self, CertificateCommand.self, LogCommand.self, CompareCommand.self, MergeCommand.self,
+            ProxyCommand.self, CertificateCommand.self, PinsCommand.self, LogCommand.self, CompareCommand.self,
+            MergeCommand.self,
             HistoryCommand.self, ExporterCommand.self,
             RulesCommand.self, SystemsCommand.self,
         ]

@@ -204,7 +204,8 @@ struct CertificateBench {
         return nil
     }
 
-    private static func chain(_ path: String) throws(UnreadableChain) -> [[UInt8]] {
+    /// The certificates of a file, leaf first: PEM, or one in DER.
+    static func chain(_ path: String) throws(UnreadableChain) -> [[UInt8]] {
         let bytes: [UInt8]
         do { bytes = try CommandIO.readText(path, limit: maximumFile) } catch { throw UnreadableChain(fault: error) }
         let certificates = PEMBlocks.decode(bytes)
