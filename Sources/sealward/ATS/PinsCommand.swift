@@ -15,13 +15,13 @@ struct PinsCommand: AsyncParsableCommand {
         abstract: "Write NSPinnedDomains for servers or certificate files, and judge it at once.",
         discussion: """
             Example:
-              openssl ecparam -name prime256v1 -genkey -noout -out spare.key
-              openssl pkey -in spare.key -pubout -out spare.pem
               sealward ats pins api.example.com --spare spare.pem --output Info.plist
 
             A target is a PEM file that exists, or else a host, host:port or URL. NSPinnedLeafIdentities gets the keys of the leaf and of
             --spare, NSPinnedCAIdentities those of the authorities above. A connection must satisfy both lists. Without --spare the
-            leaf is not pinned, because a lone leaf key locks every installed app out when it changes.
+            leaf is not pinned, because a lone leaf key locks every installed app out when it changes. To make a spare key:
+            openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out spare.key, and its public key:
+            openssl pkey -in spare.key -pubout -out spare.pem.
 
             Exit status: 0 an app with these pins loads from every target, 1 it does not, 2 no safe pins can be written, or
             the result could not be judged, 64 usage.
@@ -143,7 +143,7 @@ struct PinsCommand: AsyncParsableCommand {
             let target = try CheckTarget(text)
             return target.secured ?? target
         } catch {
-            throw ValidationError("\(error).")
+            throw ValidationError("\(text.terminalSafe) is no file that exists, and no host: \(error).")
         }
     }
 
