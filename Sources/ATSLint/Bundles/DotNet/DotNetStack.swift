@@ -67,7 +67,8 @@ package struct DotNetProject: Sendable {
         let properties = ProjectProperties(
             root, file: name, build: .init(configuration: configuration, platform: mention == nil ? "AnyCPU" : "iPhone")
         )
-        let notFollowed = properties.notFollowed + shared.map { "\($0.terminalSafe(limit: 120)) is not followed" }
+        var notFollowed = properties.notFollowed
+        notFollowed.append(contentsOf: shared.map { "\($0.terminalSafe(limit: 120)) is not followed" })
         let explicit = properties.handler.map {
             DotNetStack(handler: $0.handler, source: $0.source, notFollowed: notFollowed)
         }
