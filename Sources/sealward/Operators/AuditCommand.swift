@@ -61,9 +61,9 @@ struct AuditCommand: AsyncParsableCommand {
     }
 
     /// Entries after a number, oldest first; nil after the refusal has been said.
-    private func page(after number: Int?) async throws -> [JSONValue]? {
+    private func page(after number: Int?, token: String? = nil) async throws -> [JSONValue]? {
         let query = [("limit", String(limit))] + (number.map { [("after", String($0))] } ?? [])
-        return try await target.call("GET", "/v1/audit", query: query)?
+        return try await target.call("GET", "/v1/audit", query: query, token: token)?
             .split(separator: UInt8(ascii: "\n")).map { line throws(CommandFault) in
                 guard let entry = try? JSONReader.read(Array(line)) else {
                     throw CommandFault("The answer is not JSON.")
@@ -74,9 +74,10 @@ struct AuditCommand: AsyncParsableCommand {
 
     /// Prints each page, and asks once a second where there is no more.
     private func followed() async throws -> Outcome {
+        let token = try target.token()
         var last = after
         while true {
-            guard let entries = try await page(after: last) else { return .findings }
+            guard let entries = try await page(after: last, token: token) else { return .findings }
             for entry in entries {
                 guard case .integer(let number)? = entry.member("number"), number > last ?? -1 else {
                     throw CommandFault("The answer is not a page of the audit.")

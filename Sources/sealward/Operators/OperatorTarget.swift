@@ -53,16 +53,18 @@ struct OperatorTarget: ParsableArguments {
 
     /// Asks one route of operators.
     ///
+    /// - Parameter token: the operator's token of one that asks often; nil if the file is read for this call.
     /// - Returns: the body, or nil after the refusal has been said on standard error.
     /// - Throws: also the status of wrong usage, where the service cannot read what an option says.
     func call(
-        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil
+        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, token: String? = nil
     ) async throws
         -> [UInt8]?
     {
         let text = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
         let bytes = body.map { Array($0.rendered(pretty: false).utf8) } ?? []
-        let reply = try await (url == nil ? inStore(method, path, text, bytes) : overHTTP(method, path, text, bytes))
+        let reply =
+            try await (url == nil ? inStore(method, path, text, bytes) : overHTTP(method, path, text, bytes, token))
         guard !(200...299).contains(reply.status) else { return reply.body }
         let document = try? JSONReader.read(reply.body)
         let code = document?.member("code")?.text ?? "status \(reply.status)"
@@ -85,12 +87,14 @@ struct OperatorTarget: ParsableArguments {
         return document
     }
 
+    /// The token for --url; nil for a store. Standard input can be read once.
+    func token() throws -> String? { try tokenFile.map { try CommandIO.token($0, kind: "operator's token") } }
+
     private func overHTTP(
-        _ method: String, _ path: String, _ query: String, _ body: [UInt8]
+        _ method: String, _ path: String, _ query: String, _ body: [UInt8], _ token: String?
     ) async throws -> (status: Int, body: [UInt8]) {
-        guard let url, let tokenFile else { throw CommandFault("--url: is missing.") }
+        guard let url, let token = try token ?? self.token() else { throw CommandFault("--url: is missing.") }
         guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
-        let token = try CommandIO.token(tokenFile, kind: "operator's token")
         var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(token)"]
         if !body.isEmpty { fields[.contentType] = "application/json" }
         guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
