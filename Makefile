@@ -4,7 +4,7 @@ SWIFT_FLAGS := --traits Tools,Postgres
 CONFIGURATION ?= debug
 PREFIX ?= /usr/local
 
-.PHONY: run test check check-all bench fuzz deb tarball install docs libraries bootstrap build format clean
+.PHONY: run test check check-all bench fuzz deb tarball install release docs libraries bootstrap build format clean
 
 ## Build, then show both halves of the product on this machine: flawed servers checked, a fleet of devices attested.
 run:
@@ -160,17 +160,17 @@ check-bench-build: bootstrap
 
 check-bench: bench
 
-## The release program, stripped, in dist/: as a Debian package, and as a tarball with its checksums. Nothing loads it as a library, so it
-## exports no symbols: 5.5 MB less.
-RELEASE_FLAGS := $(SWIFT_FLAGS) -c release --static-swift-stdlib -Xlinker --no-export-dynamic
-deb tarball: libraries
-	swift build $(RELEASE_FLAGS) --product sealward
-	packaging/build-$@ $$(swift build $(RELEASE_FLAGS) --show-bin-path)/sealward dist
+## The release program, stripped, in dist/: as a Debian package, and as a tarball with its checksums.
+deb tarball:
+	program="$$(packaging/build-static)" && packaging/build-$@ "$$program" dist
 
 ## The release program with its man pages and completions below PREFIX (DESTDIR before it, for those who pack).
-install: libraries
-	swift build $(RELEASE_FLAGS) --product sealward
-	packaging/stage $$(swift build $(RELEASE_FLAGS) --show-bin-path)/sealward $(DESTDIR)$(PREFIX)
+install:
+	program="$$(packaging/build-static)" && packaging/stage "$$program" $(DESTDIR)$(PREFIX)
+
+## Everything of a release in dist/release, and what was not run for it.
+release:
+	packaging/release dist/release
 
 sbom:
 	@packaging/sbom $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward

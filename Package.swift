@@ -124,7 +124,8 @@ let package = Package(
             name: "Server", description: "The service, its stores and the middleware.",
             enabledTraits: ["Attest", "Client"]),
         .trait(
-            name: "Postgres", description: "The PostgreSQL store, for more than one node. Needs libpq.",
+            name: "Postgres",
+            description: "The PostgreSQL store, for more than one node. Loads libpq when it is opened.",
             enabledTraits: ["Server"]),
         .trait(name: "Tools", description: "The program.", enabledTraits: ["Server"]),
     ],
@@ -140,7 +141,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
@@ -153,7 +154,8 @@ let package = Package(
         library("TLSModel"),
         library("Vocabulary"),
         library("Formats", ["Vocabulary"]),
-        library("PropertyLists", ["Formats", "Vocabulary"]),
+        .systemLibrary(name: "CIconv"),
+        library("PropertyLists", ["Formats", "Vocabulary", "CIconv"]),
 
         // Layer 1
         library("Reporting", ["Formats", "Vocabulary"]),
@@ -209,7 +211,8 @@ let package = Package(
                 .embedInCode("Migrations/0004-terms.sql"),
             ]
         ),
-        .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        // Loads libpq when a store is opened; nothing is linked.
+        .target(name: "CLibpq"),
         library(
             "TrustStoresPostgres",
             [

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-package import Foundation
+package import FoundationEssentials
 public import NIOCore
 import NIOPosix
 package import TLSModel

@@ -159,19 +159,10 @@ extension AssertionVerifier {
     private func rewritten(_ clientData: [UInt8]?) -> [[UInt8]] {
         guard let clientData, clientData.count <= ProofMistake.largestClientData else { return [] }
         let text = String(decoding: clientData, as: UTF8.self)
-        let trimmed = text.trimmingCharacters { $0.isWhitespace }
+        let trimmed = text.trimmed()
         guard trimmed.utf8.first == UInt8(ascii: "{") else { return [] }
         let plain = trimmed.replacing(#"\/"#, with: "/")
         return [trimmed, plain, plain.replacing("/", with: #"\/"#)].filter { $0 != text }.map { Array($0.utf8) }
-    }
-}
-
-extension String {
-    /// The text without the characters at its ends that fulfil a condition.
-    fileprivate func trimmingCharacters(_ isTrimmed: (Character) -> Bool) -> String {
-        let head = drop(while: isTrimmed)
-        guard let last = head.lastIndex(where: { !isTrimmed($0) }) else { return "" }
-        return String(head[...last])
     }
 }
 

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
 public import Vocabulary
 
 /// A line that a system writes to its console or log about a load that fails.
@@ -28,9 +28,9 @@ extension ConsoleLine {
         let shownHost = host.terminalSafe(limit: 253)
         return table.filter { $0.situation.contains(situation) && $0.holds(on: profile) }.map { row in
             let text = row.text
-                .replacingOccurrences(of: "<host>", with: shownHost)
-                .replacingOccurrences(of: "<code>", with: String(error.code))
-                .replacingOccurrences(of: "<stream>", with: error.streamCode.map(String.init) ?? "<stream>")
+                .replacing("<host>", with: shownHost)
+                .replacing("<code>", with: String(error.code))
+                .replacing("<stream>", with: error.streamCode.map(String.init) ?? "<stream>")
             return ConsoleLine(text: text, citation: row.citation, basis: row.basis(on: profile))
         }
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Foundation
+import FoundationEssentials
 
 /// The phone's side: what an app asks of its device, over HTTP, so that a client in any language can be an app.
 extension AppleSimulator {

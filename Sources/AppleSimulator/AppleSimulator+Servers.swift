@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
-import Foundation
+import FoundationEssentials
 
 /// Apple's two interfaces for servers: receipts and bits.
 extension AppleSimulator {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
-public import Foundation
+public import FoundationEssentials
 
 /// Apple's side of App Attest and DeviceCheck, with virtual phones, for tests and demonstrations.
 ///

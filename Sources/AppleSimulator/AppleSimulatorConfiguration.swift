@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Crypto
-import Foundation
+import FoundationEssentials
 
 /// What a simulated Apple starts with.
 public struct AppleSimulatorConfiguration: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
 
 /// One of the calls of Apple's side that can be slowed, throttled and broken.
 enum Call: String, Sendable, CaseIterable, Codable, CodingKey {

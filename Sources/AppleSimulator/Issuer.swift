@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Foundation
+import FoundationEssentials
 
 /// Signs what Apple signs.
 struct Issuer: Sendable {

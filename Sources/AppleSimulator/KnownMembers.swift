@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
 
 /// A JSON body that names its members, so that one that is misspelled is refused and not ignored: a fault that never comes makes a test pass.
 protocol KnownMembers: Decodable {

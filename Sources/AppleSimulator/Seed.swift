@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+import FoundationEssentials
 
 /// Everything that looks random in the simulator, derived from one number, so that a run can be repeated.
 ///

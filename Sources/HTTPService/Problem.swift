@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Formats
-package import Foundation
+package import FoundationEssentials
 package import Vocabulary
 
 /// A refusal or a fault as the caller sees it: a code, a short title, and what to do next (RFC 9457).

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// Reads the binary form (`bplist00`) with every offset checked and a budget for shared objects.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+package import FoundationEssentials
 import Vocabulary
 
 /// A value of a property list together with the bytes that spell it, so that a finding can point at them.

@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import CIconv
+import FoundationEssentials
 public import Vocabulary
 
 /// Reads a property list in any form that people have: XML and a part of it, binary, the old style, JSON, and what programs print.
@@ -64,18 +65,43 @@ enum PlistEncoding {
         if let text = try UTF16Text.transcoded(bytes) { return text }
         guard bytes.starts(with: "<?xml".utf8) else { return nil }
         let head = String(decoding: bytes.prefix(200).prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self).lowercased()
-        guard let range = head.range(of: "encoding=") else { return nil }
+        guard let range = head.firstRange(of: "encoding=") else { return nil }
         let name = head[range.upperBound...].dropFirst().prefix { $0 != "\"" && $0 != "'" }
         guard let encoding = declared[String(name)] else { return nil }
-        return try text(bytes[...], encoding, String(name))
+        guard let text = converted(bytes, from: encoding) else {
+            throw .plist("", "is not valid \(name); save it as UTF-8")
+        }
+        return text
     }
 
-    private static let declared: [String: String.Encoding] = [
-        "iso-8859-1": .isoLatin1, "latin1": .isoLatin1, "windows-1252": .windowsCP1252, "cp1252": .windowsCP1252,
-        "macintosh": .macOSRoman, "x-mac-roman": .macOSRoman, "macroman": .macOSRoman, "shift_jis": .shiftJIS,
-        "euc-jp": .japaneseEUC, "iso-8859-2": .isoLatin2, "windows-1251": .windowsCP1251,
-        "windows-1250": .windowsCP1250,
+    /// The encodings that are declared, and what the C library calls them.
+    private static let declared = [
+        "iso-8859-1": "ISO-8859-1", "latin1": "ISO-8859-1", "windows-1252": "CP1252", "cp1252": "CP1252",
+        "macintosh": "MACINTOSH", "x-mac-roman": "MACINTOSH", "macroman": "MACINTOSH", "shift_jis": "SHIFT_JIS",
+        "euc-jp": "EUC-JP", "iso-8859-2": "ISO-8859-2", "windows-1251": "CP1251", "windows-1250": "CP1250",
     ]
+
+    /// The text as UTF-8; nil if it is not of that encoding, or the system does not know it.
+    private static func converted(_ bytes: [UInt8], from encoding: String) -> [UInt8]? {
+        // Safe: the descriptor is closed once, the input is only read, and what is written is bounded and counted by the call itself.
+        unsafe bytes.withUnsafeBytes { input -> [UInt8]? in
+            guard let converter = unsafe iconv_open("UTF-8", encoding), unsafe converter != iconv_t(bitPattern: -1)
+            else { return nil }
+            defer { unsafe iconv_close(converter) }
+            // No character of these encodings has more than three bytes for one of theirs.
+            return unsafe [UInt8](unsafeUninitializedCapacity: 3 * input.count + 4) { output, count in
+                var from = unsafe UnsafeMutablePointer(
+                    mutating: input.baseAddress?.assumingMemoryBound(to: CChar.self))
+                var to = unsafe output.baseAddress.map {
+                    unsafe UnsafeMutableRawPointer($0).assumingMemoryBound(to: CChar.self)
+                }
+                var (left, free) = (input.count, output.count)
+                let result = unsafe iconv(converter, &from, &left, &to, &free)
+                count = result == 0 && left == 0 ? output.count - free : 0
+            }
+        }
+        .flatMap { $0.isEmpty ? nil : $0 }
+    }
 
     private static func text(
         _ bytes: ArraySlice<UInt8>, _ encoding: String.Encoding, _ name: String

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-public import Foundation
+public import FoundationEssentials
 public import Vocabulary
 
 /// A value of a property list or of JSON, parsed once: nothing past the parser handles untyped values.

@@ -3,7 +3,7 @@
 
 import Crypto
 import Formats
-package import Foundation
+package import FoundationEssentials
 public import HTTPTypes
 public import TrustTokens
 import Vocabulary
@@ -242,13 +242,5 @@ public struct TokenGate: Sendable {
     }
 
     /// A name as the value of a query.
-    private static func escaped(_ text: String) -> String {
-        text.addingPercentEncoding(withAllowedCharacters: .urlQueryValue) ?? ""
-    }
-}
-
-extension CharacterSet {
-    /// The unreserved characters of RFC 3986.
-    fileprivate static let urlQueryValue = CharacterSet(
-        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+    private static func escaped(_ text: String) -> String { text.utf8.percentEncoded() }
 }

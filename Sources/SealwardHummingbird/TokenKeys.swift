@@ -3,7 +3,7 @@
 
 import Crypto
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// The public keys of one issuer: fetched when first needed, kept, and fetched again before they are old.

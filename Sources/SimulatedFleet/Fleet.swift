@@ -3,7 +3,7 @@
 
 import Crypto
 import DeviceSimulator
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// Many devices with personas, run against a service with a bounded number at a time.

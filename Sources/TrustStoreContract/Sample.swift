@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-package import Foundation
+package import FoundationEssentials
 package import TrustStores
 
 /// Values for the contract and our own tests, all different if they are asked for twice.

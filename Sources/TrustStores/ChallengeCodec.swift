@@ -3,7 +3,7 @@
 
 import AppAttest
 import Crypto
-package import Foundation
+package import FoundationEssentials
 
 /// Issues and reads challenges without storing anything: a challenge carries its own expiry and binding under a MAC.
 ///

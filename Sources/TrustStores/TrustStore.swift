@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-public import Foundation
+public import FoundationEssentials
 
 /// Everything that the trust service remembers.
 ///

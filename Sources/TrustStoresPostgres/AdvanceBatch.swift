@@ -3,7 +3,7 @@
 
 #if Postgres
     import AppAttest
-    import Foundation
+    import FoundationEssentials
     import TrustStores
 
     /// Assertions of many callers that are accepted in one transaction. Made, filled and answered by one thread.

@@ -3,7 +3,8 @@
 
 #if Postgres
     import CLibpq
-    import Foundation
+    import FoundationEssentials
+    import Glibc
     import TrustStores
 
     /// A connection of libpq, and all calls to it. Not thread safe; ends with its owner.
@@ -45,6 +46,17 @@
         }
 
         deinit { unsafe PQfinish(handle) }
+
+        /// Loads libpq, which the program is not linked with. Before any other call; costs nothing once it is there.
+        ///
+        /// - Throws: `store.configuration` with the package that brings it.
+        static func load() throws {
+            // Safe: a text that stays for the life of the process.
+            guard let why = unsafe sealward_load_libpq() else { return }
+            throw StoreFault.configuration(
+                "a postgres:// store needs libpq (Debian and Ubuntu: 'apt-get install libpq5'; RHEL: 'dnf install libpq'; Amazon Linux 2023: 'dnf install libpq'): \(unsafe String(cString: why))"
+            )
+        }
 
         /// The parts of a connection string, as libpq reads it; nil if it cannot be read.
         static func options(of text: String) -> [(keyword: String, value: String)]? {

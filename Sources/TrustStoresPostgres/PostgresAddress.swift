@@ -4,7 +4,7 @@
 #if Postgres
     import CLibpq
     import Vocabulary
-    import Foundation
+    import FoundationEssentials
     import TLSModel
     import TrustStores
 
@@ -27,9 +27,10 @@
         /// Whether every server is this machine, so that the password and the keys never cross a network.
         private let isLocal: Bool
 
-        /// - Throws: `store.configuration`, or `store.tls` if a server is beyond this machine and the string has no `sslmode`; with a sentence
+        /// - Throws: `store.configuration`, also where there is no libpq, or `store.tls` if a server is beyond this machine and the string has no `sslmode`; with a sentence
         ///   that quotes nothing of the string.
         init(_ text: String, environment: [String: String] = ProcessInfo.processInfo.environment) throws {
+            try LibpqConnection.load()
             guard !text.utf8.contains(0), !PostgresAddress.mixesUpParts(text),
                 let parsed = LibpqConnection.options(of: text)
             else { throw PostgresAddress.malformed }
@@ -48,7 +49,7 @@
             }
             let limit = parsed.first { $0.keyword == "connect_timeout" }?.value ?? environment["PGCONNECT_TIMEOUT"]
             connectTimeout = try limit.flatMap { text in
-                guard let seconds = Int(text.trimmingCharacters(in: .whitespaces)) else {
+                guard let seconds = Int(text.trimmed()) else {
                     throw StoreFault.configuration("connect_timeout of the PostgreSQL URL must be a number of seconds")
                 }
                 return seconds > 0 ? .seconds(min(seconds, 600)) : nil
@@ -102,7 +103,7 @@
         /// Whether an `@` stands where none can: then a password was not encoded, and parts of it would be taken for a host or a
         /// database, and named in messages.
         private static func mixesUpParts(_ text: String) -> Bool {
-            guard let scheme = text.range(of: "://") else { return false }
+            guard let scheme = text.firstRange(of: "://") else { return false }
             let rest = text[scheme.upperBound...].utf8
             let authority = rest.prefix { $0 != UInt8(ascii: "/") }
             let path = rest.dropFirst(authority.count).prefix { $0 != UInt8(ascii: "?") }

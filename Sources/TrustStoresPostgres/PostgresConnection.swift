@@ -3,7 +3,8 @@
 
 #if Postgres
     import CLibpq
-    import Foundation
+    import FoundationEssentials
+    import Glibc
     import TrustStores
 
     /// One libpq connection to a primary, which does one statement at a time. Not thread safe; ends with its owner.

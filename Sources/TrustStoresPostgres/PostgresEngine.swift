@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Postgres
-    import Foundation
+    import FoundationEssentials
     import TrustStores
 
     /// A pool of connections, each driven by a thread of its own, because libpq waits.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Postgres
-    import Foundation
+    import Glibc
+    import FoundationEssentials
 
     /// Counts what a server sends between two requests, as the system does: a row has no bound of its own in libpq but a gigabyte.
     ///

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Postgres
-    import Foundation
+    import FoundationEssentials
     import TrustStores
+    import Vocabulary
 
     /// One thread's connection, opened when it is needed and again after it broke. Touched by that thread alone.
     ///
@@ -114,7 +115,7 @@
                         throw fault
                     }
                     isSecondTry = true
-                    Thread.sleep(forTimeInterval: pause / .seconds(1))
+                    SystemThread.sleep(pause)
                 }
             }
         }

@@ -4,7 +4,7 @@
 #if Postgres
     import CLibpq
     import Vocabulary
-    import Foundation
+    import FoundationEssentials
     import TrustStores
 
     /// The arguments of one statement in the server's binary form.

@@ -58,6 +58,15 @@ extension Sequence<UInt8> {
     }
 }
 
+extension StringProtocol {
+    /// The text without the characters at its ends that fulfil a condition: white space and line ends, unless said otherwise.
+    package func trimmed(_ isTrimmed: (Character) -> Bool = \.isWhitespace) -> String {
+        let head = drop(while: isTrimmed)
+        guard let last = head.lastIndex(where: { !isTrimmed($0) }) else { return "" }
+        return String(head[...last])
+    }
+}
+
 extension String {
     /// The bytes of a hexadecimal text: two digits a byte in either case, after `0x` or not, with blanks or colons between them or not; nil for
     /// anything else.

@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
+import Glibc
 import Synchronization
 
 /// Why a file is not read, as the end of a sentence that begins with its name: `is a named pipe, not a file`.
@@ -32,7 +33,7 @@ package final class InputFile {
         self.isStream = isStream
     }
 
-    deinit { _ = Foundation.close(descriptor) }
+    deinit { _ = Glibc.close(descriptor) }
 
     /// Opens a file, or a stream by its number.
     ///
@@ -48,7 +49,7 @@ package final class InputFile {
             throw InputFault("cannot be read\(reason)")
         }
         guard let information = SystemFile.status(of: descriptor), information.st_mode & S_IFMT == S_IFREG else {
-            _ = Foundation.close(descriptor)
+            _ = Glibc.close(descriptor)
             throw InputFault("is no longer a file")
         }
         note(information)
@@ -114,7 +115,7 @@ package final class InputFile {
         guard copy >= 0, SystemFile.write(words, to: copy) == 0, dup2(copy, STDIN_FILENO) >= 0 else {
             throw InputFault("cannot be kept in a temporary file; save it and name the file")
         }
-        _ = Foundation.close(copy)
+        _ = Glibc.close(copy)
         rewindStandardInput()
     }
 

@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+import FoundationEssentials
+package import Glibc
 
 /// The system's calls about files: what they need of raw memory stays in here.
 package enum SystemFile {
@@ -11,7 +12,7 @@ package enum SystemFile {
     package static func open(_ path: String, _ flags: CInt, mode: mode_t = 0o600) -> CInt {
         guard isWhole(path) else { return -1 }
         // Safe: the system reads a terminated copy of the path, which lives for the call.
-        return unsafe Foundation.open(path, flags, mode)
+        return unsafe Glibc.open(path, flags, mode)
     }
 
     /// Makes a folder for its owner alone: whether it did, and if not `errno` says why.
@@ -94,7 +95,8 @@ package enum SystemFile {
 
     /// A new file without a name, which is gone with its last descriptor; negative if that fails, and `errno` says why.
     package static func temporary() -> CInt {
-        var template = Array((NSTemporaryDirectory() + "sealward-XXXXXX").utf8CString)
+        var template = Array(
+            FileManager.default.temporaryDirectory.appendingPathComponent("sealward-XXXXXX").path.utf8CString)
         // Safe: the template is terminated, and the system writes only over its six last characters.
         let descriptor = unsafe mkstemp(&template)
         guard descriptor >= 0 else { return descriptor }
@@ -118,7 +120,7 @@ package enum SystemFile {
                     if let offset {
                         unsafe pwrite(descriptor, start, left, off_t(offset + done))
                     } else {
-                        unsafe Foundation.write(descriptor, start, left)
+                        unsafe Glibc.write(descriptor, start, left)
                     }
                 if count < 0, errno == EINTR { continue }
                 if count < 0, errno == EAGAIN {

@@ -4,7 +4,8 @@
 import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
-import Foundation
+import FoundationEssentials
+import Glibc
 import NIOCore
 import Vocabulary
 
@@ -22,14 +23,14 @@ struct Sealward: AsyncParsableCommand {
         let words = ExplainCodeCommand.allowingMinus(Array(CommandLine.arguments.dropFirst()))
         if let message = UnknownSubcommand.message(for: words, below: Sealward.self) {
             CommandIO.say(page: message.fitted)
-            Foundation.exit(ExitCode.validationFailure.rawValue)
+            Glibc.exit(ExitCode.validationFailure.rawValue)
         }
         let limit = DescriptorLimit.current()
         guard limit.descriptors >= DescriptorLimit.least else {
             CommandIO.say(
                 "sealward: the system lets this process open only \(limit.descriptors) files and connections; allow at least \(DescriptorLimit.least), with 'ulimit -n'."
             )
-            Foundation.exit(Outcome.undetermined.rawValue)
+            Glibc.exit(Outcome.undetermined.rawValue)
         }
         if limit.eventLoops < limit.processors { NIOSingletons.groupLoopCountSuggestion = limit.eventLoops }
         do {
@@ -37,7 +38,7 @@ struct Sealward: AsyncParsableCommand {
             await OSProfile.adding(releases) { await parseAndRun(words) }
         } catch {
             CommandIO.say("\(error)")
-            Foundation.exit(Outcome.undetermined.rawValue)
+            Glibc.exit(Outcome.undetermined.rawValue)
         }
     }
 
@@ -59,13 +60,13 @@ struct Sealward: AsyncParsableCommand {
             if let unknown = UnknownOption(in: words, below: Sealward.self) { refuse(unknown.message, unknown.command) }
             // The message quotes a value as it was given, which may come from anywhere.
             CommandIO.say(page: fullMessage(for: error), fitted: false)
-            Foundation.exit(ExitCode.validationFailure.rawValue)
+            Glibc.exit(ExitCode.validationFailure.rawValue)
         }
     }
 
     private static func refuse(_ message: String, _ command: any ParsableCommand.Type) -> Never {
         CommandIO.say(page: "Error: \(message)\nUsage: \(usageString(for: command))")
         CommandIO.say("  See '\(Overview.name(of: command)) --help' for more information.")
-        Foundation.exit(ExitCode.validationFailure.rawValue)
+        Glibc.exit(ExitCode.validationFailure.rawValue)
     }
 }

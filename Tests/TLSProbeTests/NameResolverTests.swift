@@ -169,7 +169,7 @@ import Vocabulary
 
     @Test("A hundred names whose servers say nothing delay no other name, and their threads end with them")
     func slowNamesDelayNobody() async throws {
-        let (resolver, threads, gate) = Self.resolver(LookUpThreads.Limits(linger: 1))
+        let (resolver, threads, gate) = Self.resolver(LookUpThreads.Limits(linger: .seconds(1)))
         try await withThrowingTaskGroup(of: NameResolver.Resolution.self) { group in
             for index in 0..<100 {
                 group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(60)) }
@@ -192,7 +192,7 @@ import Vocabulary
     @Test("Threads are bounded; who finds none waits no longer than its own limit, and is served when there is one")
     func threadsAreBounded() async throws {
         let (resolver, threads, gate) = Self.resolver(
-            .init(usual: 2, most: 6, patience: .milliseconds(10), linger: 0.2))
+            .init(usual: 2, most: 6, patience: .milliseconds(10), linger: .milliseconds(200)))
         await withTaskGroup(of: NameResolver.Resolution.self) { group in
             for index in 0..<2000 {
                 group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(1)) }

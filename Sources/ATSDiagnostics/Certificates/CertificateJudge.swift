@@ -3,7 +3,7 @@
 
 public import AppTransportSecurity
 package import Formats
-public import Foundation
+public import FoundationEssentials
 public import TLSModel
 public import TLSProbe
 public import Vocabulary

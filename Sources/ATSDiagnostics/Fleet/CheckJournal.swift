@@ -3,7 +3,8 @@
 
 import Crypto
 import Formats
-package import Foundation
+package import FoundationEssentials
+import Glibc
 package import Vocabulary
 
 /// The results of a run that may be stopped at any moment and taken up again: what is in the file is never asked for again.

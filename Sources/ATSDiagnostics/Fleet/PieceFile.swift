@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
+import Glibc
 package import Vocabulary
 
 /// Bytes that are kept in a file until their turn comes: appended, and read again by their place.

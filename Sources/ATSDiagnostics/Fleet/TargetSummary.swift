@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Formats
-import Foundation
+import FoundationEssentials
 import TLSModel
 import Vocabulary
 

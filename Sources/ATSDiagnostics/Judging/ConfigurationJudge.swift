@@ -3,7 +3,7 @@
 
 import ATSClient
 package import AppTransportSecurity
-package import Foundation
+package import FoundationEssentials
 import TLSModel
 package import Vocabulary
 

@@ -3,7 +3,7 @@
 
 import ATSClient
 public import AppTransportSecurity
-public import Foundation
+public import FoundationEssentials
 import TLSModel
 public import TLSProbe
 package import Tracing

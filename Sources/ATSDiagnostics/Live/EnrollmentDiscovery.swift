@@ -4,7 +4,7 @@
 import ATSClient
 import AppTransportSecurity
 import Formats
-import Foundation
+import FoundationEssentials
 import NIOCore
 import TLSModel
 import TLSProbe

@@ -3,7 +3,7 @@
 
 import ATSClient
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
 import HTTPTypes
 import NIOCore
 import NIOPosix

@@ -3,7 +3,7 @@
 
 import ATSClient
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
 import NIOCore
 import NIOPosix
 import TLSModel

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// What one line of a device's log says about a load. Everything is found by fixed words; a line without them says nothing.
 struct LogLine {

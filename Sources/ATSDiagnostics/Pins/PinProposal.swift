@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-package import Foundation
+package import FoundationEssentials
 package import TLSModel
 package import Vocabulary
 

@@ -3,7 +3,7 @@
 
 package import AppTransportSecurity
 package import Formats
-package import Foundation
+package import FoundationEssentials
 package import PropertyLists
 package import TLSModel
 package import Vocabulary

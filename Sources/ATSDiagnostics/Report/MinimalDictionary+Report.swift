@@ -3,7 +3,7 @@
 
 package import AppTransportSecurity
 package import Formats
-import Foundation
+import FoundationEssentials
 import PropertyLists
 import Vocabulary
 

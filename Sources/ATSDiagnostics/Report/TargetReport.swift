@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppTransportSecurity
-public import Foundation
+public import FoundationEssentials
 public import TLSModel
 public import Vocabulary
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-import Foundation
+import FoundationEssentials
+import Glibc
 package import PropertyLists
 package import Vocabulary
 

@@ -3,7 +3,7 @@
 
 import ATSClient
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
 import HTTPTypes
 import NIOCore
 public import TLSProbe
@@ -89,7 +89,7 @@ public struct LiveAppleTransport: AppleTransport {
     }
 
     private static func message(_ request: AppleRequest) throws -> HTTPRequest {
-        guard let separator = request.url.range(of: "://"), let method = HTTPRequest.Method(request.method) else {
+        guard let separator = request.url.firstRange(of: "://"), let method = HTTPRequest.Method(request.method) else {
             throw AppleTransportFault(code: .appleUnreachable, reason: "\(request.url) is not a valid URL")
         }
         let rest = request.url[separator.upperBound...]

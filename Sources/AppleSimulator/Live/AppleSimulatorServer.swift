@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
-import Foundation
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 public import Logging

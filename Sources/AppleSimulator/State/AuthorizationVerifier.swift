@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+import FoundationEssentials
 
 /// Judges the authorization of a request to Apple: an ES256 token of a known key of a known team, at most an hour old.
 ///
@@ -35,27 +35,37 @@ struct AuthorizationVerifier: Sendable {
 
     /// Judges the value of an Authorization field, with `Bearer` before the token or without.
     func judge(_ field: String?, wall: Date) -> Verdict {
-        guard var token = field?.trimmingCharacters(in: .whitespaces), token.utf8.count <= 8192 else {
-            return .malformed
-        }
-        if token.lowercased().hasPrefix("bearer ") { token = token.dropFirst(7).trimmingCharacters(in: .whitespaces) }
+        guard let field, field.utf8.count <= 8192 else { return .malformed }
+        let words = field.split(separator: " ", maxSplits: 2)
+        let token = words.count == 2 && words[0].lowercased() == "bearer" ? words[1] : words.first ?? ""
+        guard words.count <= 2 else { return .malformed }
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = read(parts[0]), let claims = read(parts[1]),
+        guard parts.count == 3, let header = read(parts[0], Header.self), let claims = read(parts[1], Claims.self),
             let signature = Base64URL.decode(parts[2])
         else { return .malformed }
-        guard header["alg"] as? String == "ES256", let keyId = header["kid"] as? String,
-            let team = claims["iss"] as? String, let key = teams[team]?[keyId],
+        guard header.alg == "ES256", let keyId = header.kid,
+            let team = claims.iss, let key = teams[team]?[keyId],
             let parsed = try? P256.Signing.ECDSASignature(rawRepresentation: signature),
             key.isValidSignature(parsed, for: Data((parts[0] + "." + parts[1]).utf8))
         else { return .refused }
-        guard let issued = (claims["iat"] as? NSNumber)?.doubleValue else { return .refused }
+        guard let issued = claims.iat else { return .refused }
         let age = wall.timeIntervalSince1970 - issued
         guard age >= -maximumLead else { return .refused }
         return age <= maximumAge ? .team(team) : .expired
     }
 
-    private func read(_ part: Substring) -> [String: Any]? {
-        Base64URL.decode(part).flatMap { try? JSONSerialization.jsonObject(with: $0) as? [String: Any] }
+    private struct Header: Decodable {
+        let alg: String?
+        let kid: String?
+    }
+
+    private struct Claims: Decodable {
+        let iss: String?
+        let iat: Double?
+    }
+
+    private func read<Part: Decodable>(_ part: Substring, _ type: Part.Type) -> Part? {
+        Base64URL.decode(part).flatMap { try? JSONDecoder().decode(type, from: $0) }
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
-import Foundation
+import FoundationEssentials
 
 /// The environment that a call belongs to: production at the root of the address, development below `/development`.
 enum SimulatedEnvironment: String, Sendable, Codable, Hashable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+import FoundationEssentials
 
 /// Makes and reads the device tokens of DeviceCheck: opaque to everybody but Apple, bound to a device, a team and an environment.
 struct DeviceTokenIssuer: Sendable {

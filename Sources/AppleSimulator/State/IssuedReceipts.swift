@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+import FoundationEssentials
 
 /// The receipts that Apple has issued, and the risk metric: how many keys a device had attested for an app within 30 days.
 struct IssuedReceipts: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
-import Foundation
+import FoundationEssentials
 
 /// An error of App Attest as an app sees it, by the name of its `DCError` code, or one of the phone's interface.
 struct PhoneError: Error, Sendable, Equatable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import ConnectionAdmission
-import Foundation
+import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 package import Logging

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Foundation
+import FoundationEssentials
 package import Logging
 import Synchronization
 import Vocabulary
@@ -46,9 +46,7 @@ package final class LogOutput: TextOutputStream, Sendable {
         self.label = label
         counts = RequestObserver(registry: registry, log: Logger(label: label) { _ in SwiftLogNoOpLogHandler() })
         counts.count("log.dropped", by: 0)
-        let thread = Thread { self.work() }
-        thread.name = "sealward-log"
-        thread.start()
+        SystemThread.start { self.work() }
     }
 
     /// A logger whose lines go here.

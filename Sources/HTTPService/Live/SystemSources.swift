@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+package import FoundationEssentials
 
 /// Where the service gets the time and random bytes: it reads them nowhere else.
 package struct SystemSources: Sendable {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
 package import Tracing
 import Vocabulary
 
@@ -68,7 +68,7 @@ package struct TraceContext: Sendable, Equatable {
         var members: [String] = []
         var keys: Set<UTF8Key> = []
         for part in text.utf8.split(separator: UInt8(ascii: ",")) {
-            let part = String(Substring(part)).trimmingCharacters(in: .whitespaces)
+            let part = String(Substring(part)).trimmed()
             if part.isEmpty { continue }
             let sides = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let key = sides.first, let value = sides.dropFirst().first else { return nil }

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
 
 /// The names of hosts: the one reader of matcher, linter, `explain` and `--resolve`.
 package enum HostName {

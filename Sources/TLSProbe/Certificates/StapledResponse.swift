@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-package import Foundation
+package import FoundationEssentials
 package import Vocabulary
 
 /// A successful basic OCSP response (RFC 6960 section 4.2.1), as a server staples it. Nothing of it is believed yet.

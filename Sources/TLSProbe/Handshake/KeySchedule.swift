@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+import FoundationEssentials
 import TLSModel
 
 /// The hash functions of the TLS 1.3 suites with what the key schedule does with them (RFC 8446 section 7.1).

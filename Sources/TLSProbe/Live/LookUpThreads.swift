@@ -1,15 +1,17 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Dispatch
 import NIOCore
 import NIOPosix
+import Synchronization
+import Vocabulary
 
 /// Threads for look-ups, which block for as long as the system's resolver likes and cannot be ended: names whose servers say nothing take half a minute.
 ///
 /// Such names must not hold up others. A look-up that has waited for its turn for a quarter of a second gets one more thread, up to a bound that a fleet of
 /// nothing but slow names does not reach; threads beyond the usual number that find nothing to do for a while end.
-final class LookUpThreads: @unchecked Sendable {
+final class LookUpThreads: Sendable {
     struct Limits {
         /// Threads that stay.
         var usual = 32
@@ -17,8 +19,8 @@ final class LookUpThreads: @unchecked Sendable {
         var most = 512
         /// How long a look-up waits before it gets a thread beyond the usual ones.
         var patience = TimeAmount.milliseconds(250)
-        /// Seconds after which a thread beyond the usual ones ends if nothing is looked up.
-        var linger: TimeInterval = 10
+        /// How long until a thread beyond the usual ones ends if nothing is looked up.
+        var linger = TimeAmount.seconds(10)
     }
 
     struct Job {
@@ -34,79 +36,82 @@ final class LookUpThreads: @unchecked Sendable {
 
     static let shared = LookUpThreads()
 
+    private struct State {
+        var line: CircularBuffer<(job: Job, since: NIODeadline)> = []
+        var threads = 0
+        var resting = 0
+    }
+
     private let limits: Limits
-    /// Guards everything below.
-    private let condition = NSCondition()
-    private var line: CircularBuffer<(job: Job, since: NIODeadline)> = []
-    private var threads = 0
-    private var resting = 0
+    private let state = Mutex(State())
+    /// Signaled for a resting thread.
+    private let arrivals = DispatchSemaphore(value: 0)
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
     /// Threads that there are now.
-    var count: Int { condition.withLock { threads } }
+    var count: Int { state.withLock { $0.threads } }
+
+    private enum Help { case resting, new, later }
 
     /// Runs the job as soon as a thread is free; not at all if nobody waits for it by then.
     func submit(_ job: Job) {
-        let mustWait = condition.withLock {
+        let help = state.withLock { state -> Help in
             // Those whom nobody waits for stand in the line only while all threads are held.
-            if line.count >= LookUpThreads.sweepLimit { line.removeAll { !$0.job.isWanted() } }
-            line.append((job, .now()))
-            if resting >= line.count {
-                condition.signal()
-                return false
-            }
-            guard threads < limits.usual else { return true }
-            start()
-            return false
+            if state.line.count >= LookUpThreads.sweepLimit { state.line.removeAll { !$0.job.isWanted() } }
+            state.line.append((job, .now()))
+            if state.resting >= state.line.count { return .resting }
+            guard state.threads < limits.usual else { return .later }
+            state.threads += 1
+            return .new
         }
-        guard mustWait else { return }
-        MultiThreadedEventLoopGroup.singleton.next().scheduleTask(in: limits.patience) { self.relieve() }
+        switch help {
+        case .resting: arrivals.signal()
+        case .new: start()
+        case .later:
+            MultiThreadedEventLoopGroup.singleton.next().scheduleTask(in: limits.patience) { self.relieve() }
+        }
     }
 
     /// One more thread if the first in the line has waited for too long.
     private func relieve() {
-        condition.withLock {
-            while let first = line.first, !first.job.isWanted() { line.removeFirst() }
-            guard line.count > resting, let first = line.first, threads < limits.most,
+        let isLate = state.withLock { state in
+            while let first = state.line.first, !first.job.isWanted() { state.line.removeFirst() }
+            guard state.line.count > state.resting, let first = state.line.first, state.threads < limits.most,
                 .now() - first.since >= limits.patience
-            else { return }
-            start()
+            else { return false }
+            state.threads += 1
+            return true
         }
+        if isLate { start() }
     }
 
-    /// Under the lock.
     private func start() {
-        threads += 1
-        let thread = Thread { self.work() }
-        thread.name = "look-up"
-        thread.stackSize = LookUpThreads.stackSize
-        thread.start()
+        SystemThread.start(stackSize: LookUpThreads.stackSize) { self.work() }
     }
 
     private func work() {
-        condition.lock()
         while true {
-            let end = Date(timeIntervalSinceNow: limits.linger)
-            while line.isEmpty {
-                resting += 1
-                let isInTime = condition.wait(until: end)
-                resting -= 1
-                guard !isInTime, line.isEmpty else { continue }
-                if threads > limits.usual {
-                    threads -= 1
-                    condition.unlock()
-                    return
-                }
-                // One of the usual threads rests without an end.
-                resting += 1
-                condition.wait()
-                resting -= 1
+            let (job, isSpare) = state.withLock { state -> (Job?, Bool) in
+                guard state.line.isEmpty else { return (state.line.removeFirst().job, false) }
+                state.resting += 1
+                return (nil, state.threads > limits.usual)
             }
-            let job = line.removeFirst().job
-            condition.unlock()
-            if job.isWanted() { job.run() }
-            condition.lock()
+            if let job {
+                if job.isWanted() { job.run() }
+                continue
+            }
+            // One of the usual threads rests without an end.
+            let isOver =
+                arrivals.wait(timeout: isSpare ? .now() + .nanoseconds(Int(limits.linger.nanoseconds)) : .distantFuture)
+                == .timedOut
+            let ends = state.withLock { state in
+                state.resting -= 1
+                guard isOver, state.line.isEmpty, state.threads > limits.usual else { return false }
+                state.threads -= 1
+                return true
+            }
+            if ends { return }
         }
     }
 

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import FoundationEssentials
 public import TLSModel
 
 /// Builds the path from a presented chain to a root: in whatever order the server sent it, with duplicates, cross-signed

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-public import Foundation
+public import FoundationEssentials
 public import TLSModel
 import Vocabulary
 

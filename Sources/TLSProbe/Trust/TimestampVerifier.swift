@@ -3,7 +3,7 @@
 
 import Crypto
 import Formats
-import Foundation
+import FoundationEssentials
 package import TLSModel
 import Vocabulary
 

@@ -3,7 +3,7 @@
 
 import AppAttest
 import Crypto
-import Foundation
+import FoundationEssentials
 
 /// What an artifact carries: an assertion of App Check names no key, so the artifact must.
 struct AppCheckArtifact: Sendable, Equatable {

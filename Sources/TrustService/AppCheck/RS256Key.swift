@@ -3,7 +3,7 @@
 
 import Crypto
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 import _CryptoExtras
 

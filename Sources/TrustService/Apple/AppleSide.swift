@@ -3,7 +3,7 @@
 
 import AppleServices
 import DeviceCheckBits
-import Foundation
+import FoundationEssentials
 
 /// Apple's two services, each with its production and its development host.
 struct AppleSide: Sendable {

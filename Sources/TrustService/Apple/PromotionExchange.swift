@@ -4,7 +4,7 @@
 import AppleServices
 import DeviceCheckBits
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import Vocabulary
 

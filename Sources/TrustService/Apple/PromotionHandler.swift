@@ -5,7 +5,7 @@ import AppAttest
 import AppleServices
 import DeviceCheckBits
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import TrustStores
 import Vocabulary

@@ -3,7 +3,7 @@
 
 import AppAttest
 import AppleServices
-import Foundation
+import FoundationEssentials
 import HTTPService
 import Logging
 import TrustStores

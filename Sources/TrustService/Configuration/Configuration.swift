@@ -3,7 +3,7 @@
 
 public import AppAttest
 import AppleServices
-public import Foundation
+public import FoundationEssentials
 public import TLSModel
 public import TrustStores
 

@@ -4,7 +4,7 @@
 import AppAttest
 import AppleServices
 import DeviceCheckBits
-import Foundation
+import FoundationEssentials
 import HTTPService
 import TLSModel
 import Vocabulary

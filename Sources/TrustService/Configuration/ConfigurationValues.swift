@@ -6,7 +6,7 @@ import AppleServices
 import ConnectionAdmission
 import Crypto
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import TLSModel
@@ -113,7 +113,7 @@ extension ConfigurationForm<[String: String]> {
         .file("a file with a header, `Name: value`, on each line") { path, text, place in
             var headers: [String: String] = [:]
             for (index, line) in text.split(whereSeparator: \.isNewline).enumerated() {
-                let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+                let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmed() }
                 guard parts.count == 2, HTTPField.Name(parts[0]) != nil, HTTPField.isValidValue(parts[1]) else {
                     place.wrong("\(path): header \(index + 1) is not of the form Name: value")
                     return nil
@@ -160,8 +160,8 @@ extension ConfigurationForm<PrivateKeyFile> {
     private static func block(in text: String, _ labels: [String], _ isKey: (String) -> Bool) -> String? {
         for label in labels {
             let (begin, end) = ("-----BEGIN \(label)-----", "-----END \(label)-----")
-            guard let first = text.range(of: begin),
-                let last = text.range(of: end, range: first.upperBound..<text.endIndex)
+            guard let first = text.firstRange(of: begin),
+                let last = text[first.upperBound...].firstRange(of: end)
             else { continue }
             let pem = String(text[first.lowerBound..<last.upperBound])
             if isKey(pem) { return pem }
@@ -173,7 +173,7 @@ extension ConfigurationForm<PrivateKeyFile> {
 extension ConfigurationForm<CredentialSource> {
     static var tokens: Self {
         var form = Self.file("a file with a token on each line") { path, text, place in
-            let tokens = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+            let tokens = text.split(whereSeparator: \.isNewline).map { $0.trimmed() }
                 .filter { !$0.isEmpty }
             guard let fault = fault(of: tokens) else { return CredentialSource(tokens: tokens) }
             place.wrong("\(path): \(fault)")
@@ -208,7 +208,7 @@ extension ConfigurationKey.Secret<CredentialSource> {
     /// One token in the environment, with white space around it as a line of a file may have.
     static func token(_ variable: String) -> Self {
         Self(variable: variable) { text, place in
-            let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            let token = text.trimmed()
             guard let fault = CredentialSource.fault(of: token) else { return CredentialSource(tokens: [token]) }
             place.wrong(fault)
             return nil

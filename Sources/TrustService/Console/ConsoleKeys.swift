@@ -3,7 +3,7 @@
 
 import AppAttest
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import Reporting
 import TrustStores

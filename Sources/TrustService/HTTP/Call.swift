@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-package import Foundation
+package import FoundationEssentials
 import HTTPService
 package import HTTPTypes
 import Vocabulary

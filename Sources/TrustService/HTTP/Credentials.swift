@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-package import Foundation
+package import FoundationEssentials
 
 /// The bearer tokens of servers and operators. Only their digests are kept; the comparison takes the same time for each.
 package struct Credentials: Sendable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Foundation
+import FoundationEssentials
 package import HTTPService
 import TrustStores
 import Vocabulary

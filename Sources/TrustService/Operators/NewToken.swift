@@ -3,7 +3,7 @@
 
 import Crypto
 package import Formats
-package import Foundation
+package import FoundationEssentials
 import Vocabulary
 
 /// A new credential: the token, which is shown once and kept nowhere, and the entry of `tokensFile` by which it is known.

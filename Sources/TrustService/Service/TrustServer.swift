@@ -3,7 +3,7 @@
 
 package import AppleServices
 import ConnectionAdmission
-import Foundation
+import FoundationEssentials
 package import HTTPService
 public import Logging
 public import ServiceLifecycle

@@ -3,7 +3,7 @@
 
 import AppAttest
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import TrustStores
@@ -112,7 +112,7 @@ struct TokenHandler: Handler {
         guard let allowed = live.current.apps[bearer.app]?.settings.allowedBundleVersions, !allowed.isEmpty,
             let version = bearer.bundleVersion
         else { return false }
-        return allowed.allSatisfy { version.compare($0, options: .numeric) == .orderedAscending }
+        return allowed.allSatisfy { VersionNumber(version) < VersionNumber($0) }
     }
 
     /// The token of a request: one of this service, or an App Check token of it.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Foundation
+import FoundationEssentials
 
 extension MemoryState {
     mutating func lease(at instant: Date, limit: Int, for duration: Duration) -> [ReceiptLease] {

@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+package import FoundationEssentials
+import Glibc
 
 /// One value of a row or an argument. Both databases store nothing else.
 package enum SQLValue: Sendable, Equatable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-package import Foundation
+package import FoundationEssentials
 
 extension SQLTrustStore {
     package func key(_ id: KeyIdentifier) async throws -> StoredKey? {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Foundation
+import FoundationEssentials
 
 extension StoredKey {
     static let columns = """

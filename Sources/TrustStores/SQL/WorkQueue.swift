@@ -1,8 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import Dispatch
+import FoundationEssentials
 import Synchronization
+import Vocabulary
 
 /// Callers who wait for threads, because databases block and tasks must not.
 ///
@@ -121,7 +123,7 @@ package final class WorkQueue<Resource>: Sendable {
             state.threads += 1
             return state.threads
         }
-        let thread = Thread { [self] in
+        SystemThread.start { [self] in
             while let calls = take(upTo: count, number) {
                 let start = ContinuousClock.now
                 let answer = work(calls)
@@ -131,7 +133,7 @@ package final class WorkQueue<Resource>: Sendable {
                     state.heldSince = nil
                 }
                 answer()
-                if calls.count > 1 { Thread.sleep(forTimeInterval: min(spent, pause) / .seconds(1)) }
+                if calls.count > 1 { SystemThread.sleep(min(spent, pause)) }
             }
             finally()
             let waiting = state.withLock { state in
@@ -141,8 +143,6 @@ package final class WorkQueue<Resource>: Sendable {
             }
             for continuation in waiting { continuation.resume(returning: true) }
         }
-        thread.name = "sealward-store"
-        thread.start()
     }
 
     /// Starts a thread that does one piece of work after another, and answers up to `count` callers together.
@@ -193,17 +193,15 @@ package final class WorkQueue<Resource>: Sendable {
     /// Starts the thread that refuses who has waited too long in any of the queues; it ends with them.
     package static func watch(_ queues: [WorkQueue], every pause: Duration) {
         let observe = queues.first?.observe
-        let thread = Thread {
+        SystemThread.start {
             var shown = 0
             while queues.contains(where: { !$0.isOver }) {
                 let waiting = queues.reduce(0) { $0 + $1.refuseOverdue(at: .now) }
                 if waiting != shown { observe?(StoreObservation(.waiting, value: waiting)) }
                 shown = waiting
-                Thread.sleep(forTimeInterval: pause / .seconds(1))
+                SystemThread.sleep(pause)
             }
         }
-        thread.name = "sealward-waiting"
-        thread.start()
     }
 
     /// Whether nobody waits any more, nor will.

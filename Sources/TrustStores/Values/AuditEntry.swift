@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import FoundationEssentials
 
 /// One call of an operator or a backend that was accepted.
 public struct AuditEntry: Sendable, Equatable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-public import Foundation
+public import FoundationEssentials
 package import Vocabulary
 
 /// What a challenge may be used for.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppAttest
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// The spellings of a key id in bodies, paths and logs.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-public import Foundation
+public import FoundationEssentials
 import Vocabulary
 
 /// One key and one challenge as they were at one and the same instant.

@@ -3,7 +3,7 @@
 
 package import AppAttest
 import Crypto
-public import Foundation
+public import FoundationEssentials
 package import Vocabulary
 
 /// A verified key on its way into a store. What its attestation said is read as if it were the registration's own.

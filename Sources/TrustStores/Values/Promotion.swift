@@ -3,7 +3,7 @@
 
 package import AppAttest
 import Crypto
-public import Foundation
+public import FoundationEssentials
 import Vocabulary
 
 /// For whom a promotion is granted once.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-public import Foundation
+public import FoundationEssentials
 
 /// A use of a quota: an amount that a subject draws from its limit in a window.
 public struct QuotaDraw: Sendable, Equatable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+import FoundationEssentials
 
 /// The name under which a spent challenge or token is remembered: 17 bytes, the kind first.
 package struct SpentName: Hashable, Sendable {

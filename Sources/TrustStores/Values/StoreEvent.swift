@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-public import Foundation
+public import FoundationEssentials
 
 /// One thing that happened to a key or an app, for operators.
 public struct StoreEvent: Sendable, Equatable {

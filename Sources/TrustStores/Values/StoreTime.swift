@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+package import FoundationEssentials
 
 /// Instants as stores keep them: whole milliseconds since 1970 in UTC, so that every backend compares alike.
 package enum StoreTime {

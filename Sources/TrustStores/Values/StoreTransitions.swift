@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// The kinds of events in a key's history and of hourly tallies, as stores keep them.

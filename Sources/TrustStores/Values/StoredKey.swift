@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-public import Foundation
+public import FoundationEssentials
 
 /// What an attestation said about a key, as it is kept: it never changes.
 public struct KeyRecord: Sendable, Equatable {

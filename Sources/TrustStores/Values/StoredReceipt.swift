@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import AppAttest
-public import Foundation
+public import FoundationEssentials
 public import Vocabulary
 
 /// A receipt whose signature and fields have been verified, as it is handed to a store.

@@ -3,7 +3,7 @@
 
 package import Crypto
 package import Formats
-package import Foundation
+package import FoundationEssentials
 import Vocabulary
 
 /// A signed JSON Web Token in its three parts (RFC 7515, section 7.1): split by bytes, and nothing of it believed yet.

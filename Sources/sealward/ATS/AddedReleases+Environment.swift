@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 extension AddedReleases {

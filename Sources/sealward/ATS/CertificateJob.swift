@@ -4,7 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import Formats
-import Foundation
+import FoundationEssentials
 import TLSModel
 import TLSProbe
 import Vocabulary

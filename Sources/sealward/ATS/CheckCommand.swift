@@ -5,7 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import PropertyLists
 import TLSProbe
 import Tracing

@@ -3,7 +3,7 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
 import PropertyLists
 import Reporting
 import TLSModel

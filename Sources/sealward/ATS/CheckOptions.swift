@@ -5,7 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
-import Foundation
+import FoundationEssentials
 import TLSModel
 import TLSProbe
 import Vocabulary

@@ -5,7 +5,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Reporting
 import Vocabulary
 

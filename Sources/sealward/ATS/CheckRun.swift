@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// One run over a list: what the journal has is taken from it, everything else is asked, kept and then shown.

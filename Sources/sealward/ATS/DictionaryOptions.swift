@@ -4,7 +4,7 @@
 import ATSLint
 import AppTransportSecurity
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import PropertyLists
 import Vocabulary
 

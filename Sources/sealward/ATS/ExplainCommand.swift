@@ -4,7 +4,7 @@
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 struct ExplainCommand: AsyncParsableCommand {

@@ -5,7 +5,8 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
-import Foundation
+import FoundationEssentials
+import Glibc
 import HTTPService
 import Logging
 import ServiceLifecycle

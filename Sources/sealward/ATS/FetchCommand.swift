@@ -6,7 +6,7 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import NIOCore
 import TLSModel
 import TLSProbe
@@ -120,25 +120,25 @@ struct FetchCommand: AsyncParsableCommand {
 private final class BodySink {
     private let path: String?
     private var held: [UInt8] = []
-    private var handle: FileHandle?
+    private var file: OutputFile?
 
     init(path: String?) { self.path = path }
 
     func take(_ bytes: some Sequence<UInt8>) throws {
         held.append(contentsOf: bytes)
-        if held.count > 1 << 20 || handle != nil { try flush() }
+        if held.count > 1 << 20 || file != nil { try flush() }
     }
 
     /// Writes what still waits; an empty answer makes an empty file.
     func finish() throws {
         try flush()
-        try handle?.close()
+        if let file { try CommandIO.check(file, named: path) }
     }
 
     private func flush() throws {
-        let file = try handle ?? CommandIO.open(path)
-        handle = file
-        try CommandIO.write(Data(held), to: file, named: path)
+        let file = try file ?? CommandIO.open(path)
+        self.file = file
+        try CommandIO.write(held, to: file, named: path)
         held.removeAll(keepingCapacity: true)
     }
 }

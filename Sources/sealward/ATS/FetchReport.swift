@@ -5,7 +5,7 @@ import ATSClient
 import ATSDiagnostics
 import AppTransportSecurity
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPTypes
 import TLSModel
 import Vocabulary

@@ -4,7 +4,7 @@
 import ATSDiagnostics
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Reporting
 import Vocabulary
 

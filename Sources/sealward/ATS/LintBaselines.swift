@@ -4,7 +4,7 @@
 import ATSLint
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// The baseline file of `ats lint`.

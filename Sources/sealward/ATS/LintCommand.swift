@@ -5,7 +5,7 @@ import ATSLint
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Reporting
 import Vocabulary
 

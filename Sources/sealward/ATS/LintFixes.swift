@@ -3,7 +3,7 @@
 
 import ATSLint
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
 import PropertyLists
 import Vocabulary
 

@@ -4,7 +4,7 @@
 import ATSLint
 import AppTransportSecurity
 import Formats
-import Foundation
+import FoundationEssentials
 import PropertyLists
 import Vocabulary
 
@@ -140,7 +140,7 @@ struct LintInput {
 
     private static func below(_ root: String, _ path: String) -> String {
         guard path.utf8.starts(with: root.utf8) else { return path }
-        return String(decoding: path.utf8.dropFirst(root.utf8.count), as: UTF8.self).trimmingCharacters(in: ["/"])
+        return String(decoding: path.utf8.dropFirst(root.utf8.count), as: UTF8.self).trimmed { $0 == "/" }
     }
 
     mutating func replace(_ index: Int, with subject: LintSubject) {

@@ -6,7 +6,8 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
+import Glibc
 import Logging
 import NIOCore
 import ServiceLifecycle

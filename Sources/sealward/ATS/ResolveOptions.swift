@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import TLSProbe
 import Vocabulary
 
@@ -32,7 +32,7 @@ enum EntryFile {
         var entries: [Entry] = []
         try lines(of: path, limit: 64 << 20) { line, fault in
             let entry = String(decoding: line.utf8.prefix { $0 != 0x23 }, as: UTF8.self)
-                .trimmingCharacters(in: .whitespaces)
+                .trimmed()
             if entry.isEmpty { return }
             do throws(MalformedInput) {
                 entries.append(try read(entry))
@@ -61,7 +61,7 @@ enum EntryFile {
             guard isText, let text = String(validating: line, as: UTF8.self) else {
                 throw fault("is not text; write one entry per line, in UTF-8")
             }
-            try body(text.trimmingCharacters(in: .whitespacesAndNewlines), fault)
+            try body(text.trimmed(), fault)
             number += 1
         }
         /// A line whose end is not read yet.

@@ -4,7 +4,7 @@
 import AppAttest
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// Values on the command line, in every form that people have (``PastedBytes``).

@@ -5,7 +5,7 @@ import AppAttest
 import AppleServices
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 struct RefreshReceiptCommand: AsyncParsableCommand {

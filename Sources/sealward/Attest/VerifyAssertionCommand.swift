@@ -4,7 +4,7 @@
 import AppAttest
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 struct VerifyAssertionCommand: AsyncParsableCommand {

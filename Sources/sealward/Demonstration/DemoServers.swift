@@ -3,7 +3,7 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-package import Foundation
+package import FoundationEssentials
 import PropertyLists
 import TLSProbe
 import Vocabulary

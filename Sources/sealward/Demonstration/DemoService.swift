@@ -5,7 +5,7 @@ import AppleServices
 import AppleSimulator
 import Crypto
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import Logging
 import ServiceLifecycle

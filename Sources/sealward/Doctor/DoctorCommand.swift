@@ -4,7 +4,8 @@
 import ATSLint
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
+import Glibc
 import Vocabulary
 
 struct DoctorCommand: AsyncParsableCommand {

@@ -3,7 +3,7 @@
 
 import AppAttest
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// What was recognised, and what the command that knows it said.
@@ -52,7 +52,7 @@ struct DoctorItem {
             body = text
         }
         for note in result.notes where because.count < Self.most {
-            let sentence = note.trimmingCharacters(in: .whitespacesAndNewlines)
+            let sentence = note.trimmed()
             let words = sentence.hasPrefix("sealward: ") ? String(sentence.dropFirst(10)) : sentence
             if !because.contains(where: { words.contains($0.message) }), !body.contains(words) {
                 because.append((nil, words))

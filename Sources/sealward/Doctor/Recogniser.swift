@@ -4,7 +4,7 @@
 import ATSLint
 import AppAttest
 import Formats
-import Foundation
+import FoundationEssentials
 import PropertyLists
 import Vocabulary
 
@@ -35,7 +35,7 @@ struct Recogniser: Sendable {
         /// The text on one line, if it is short.
         var line: String? {
             guard head.count <= 300 else { return nil }
-            let text = String(decoding: head, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+            let text = String(decoding: head, as: UTF8.self).trimmed()
             return text.isEmpty || text.contains("\n") ? nil : text
         }
     }

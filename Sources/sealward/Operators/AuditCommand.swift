@@ -3,7 +3,7 @@
 
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import TrustService
 import Vocabulary
 

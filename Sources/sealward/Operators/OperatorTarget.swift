@@ -5,7 +5,7 @@ import AppAttest
 import AppleServices
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import Logging

@@ -3,7 +3,8 @@
 
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
+import Glibc
 import HTTPService
 import TrustService
 import Vocabulary

@@ -8,7 +8,7 @@ import AppTransportSecurity
 import AppleServices
 import DeviceCheckBits
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import TrustService
 import TrustStores

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import SimulatedFleet
 
 struct DemoCommand: AsyncParsableCommand {
@@ -47,7 +47,7 @@ struct DemoCommand: AsyncParsableCommand {
             defer { try? FileManager.default.removeItem(atPath: folder) }
 
             var page = DemoPage { [output = shared.output] in
-                if output == nil { try? FileHandle.standardOutput.write(contentsOf: Data($0.fitted.utf8)) }
+                if output == nil { OutputFile.standardOutput.say($0.fitted) }
             }
             var isGood = true
             do {

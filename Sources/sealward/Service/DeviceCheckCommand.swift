@@ -6,7 +6,7 @@ import AppleServices
 import ArgumentParser
 import DeviceCheckBits
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 struct DeviceCheckCommand: AsyncParsableCommand {

@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
+import Glibc
 import HTTPService
 import HTTPTypes
 import Vocabulary
@@ -11,9 +12,7 @@ import Vocabulary
 final class CommandVerifier {
     private let command: String
     private let timeout: Duration
-    private var process: Process?
-    private var input: Pipe?
-    private var output: Pipe?
+    private var program: ChildProgram?
     private var hasAnswered = false
     private var endings = 0
 
@@ -32,12 +31,12 @@ final class CommandVerifier {
     /// - Throws: ``CommandFault`` where the program cannot be started.
     func judge(_ question: [UInt8]) throws -> VerifierAnswer {
         // What it says unasked would be taken for the answer.
-        if let output, CommandVerifier.isReadable(output.fileHandleForReading.fileDescriptor) { finish() }
-        let isNew = process == nil
-        let (writing, reading) = try running()
+        if let program, CommandVerifier.isReadable(program.reading) { finish() }
+        let isNew = program == nil
+        let program = try running()
         // A program may take a minute to start; that is not the time of its answer.
         let end = ContinuousClock.now + timeout + (isNew ? .seconds(60) : .zero)
-        switch exchange(question, writing, reading, until: end) {
+        switch exchange(question, program.writing, program.reading, until: end) {
         case .line(let line):
             hasAnswered = true
             let answer = VerifierAnswer(reading: line)
@@ -50,20 +49,18 @@ final class CommandVerifier {
             finish()
             return VerifierAnswer(.crashed, "the answer has more than \(CommandVerifier.answerLimit) bytes")
         case .ended:
-            let process = self.process
             let endedByItself = finish(after: .seconds(2))
-            let status = process?.terminationStatus ?? 0
             // One that is not there, or lacks what it needs, ends at every question.
             endings += 1
             if !hasAnswered, endings == 3 {
-                let how = endedByItself ? "status \(status)" : "its input or output was closed"
+                let how = endedByItself ? program.howItEnded : "its input or output was closed"
                 throw CommandFault("--command: the program ended three times (\(how)) and answered nothing.")
             }
             guard endedByItself else {
                 return VerifierAnswer(.crashed, "the program closed its input or output without an answer")
             }
-            let how = process?.terminationReason == .uncaughtSignal ? "by signal" : "with status"
-            return VerifierAnswer(.crashed, "the program ended \(how) \(status) without an answer")
+            let how = program.howItEnded
+            return VerifierAnswer(.crashed, "the program ended \(how) without an answer")
         }
     }
 
@@ -73,36 +70,15 @@ final class CommandVerifier {
     /// - Parameter patience: how long the program may take to end by itself, with a status of its own.
     /// - Returns: whether it did.
     @discardableResult private func finish(after patience: Duration = .zero) -> Bool {
-        guard let process else { return true }
-        self.process = nil
-        try? input?.fileHandleForWriting.close()
-        let end = ContinuousClock.now + patience
-        while process.isRunning, ContinuousClock.now < end { usleep(5000) }
-        let endedByItself = !process.isRunning
-        if !endedByItself {
-            let id = process.processIdentifier
-            kill(getpgid(id) == id ? -id : id, SIGKILL)
-        }
-        process.waitUntilExit()
-        try? output?.fileHandleForReading.close()
-        (input, output) = (nil, nil)
-        return endedByItself
+        defer { program = nil }
+        return program?.stop(after: patience) ?? true
     }
 
-    private func running() throws -> (writing: Int32, reading: Int32) {
-        if let input, let output, process != nil {
-            return (input.fileHandleForWriting.fileDescriptor, output.fileHandleForReading.fileDescriptor)
-        }
-        let (process, input, output) = (Process(), Pipe(), Pipe())
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", command]
-        process.standardInput = input
-        process.standardOutput = output
-        do { try process.run() } catch { throw CommandFault("--command: the shell cannot be started.") }
-        (self.process, self.input, self.output) = (process, input, output)
-        let ends = (input.fileHandleForWriting.fileDescriptor, output.fileHandleForReading.fileDescriptor)
-        for descriptor in [ends.0, ends.1] { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
-        return ends
+    private func running() throws -> ChildProgram {
+        if let program { return program }
+        guard let program = ChildProgram(command) else { throw CommandFault("--command: the shell cannot be started.") }
+        self.program = program
+        return program
     }
 
     private enum Exchange {

@@ -3,7 +3,8 @@
 
 import ArgumentParser
 import Formats
-import Foundation
+import FoundationEssentials
+import Glibc
 import TrustTokens
 import Vocabulary
 
@@ -118,13 +119,21 @@ private struct RampReport {
             let percent = 100 * Double(total) / Double(plan.dailyUsers)
             lines.append(
                 "\(hour)".aligned(to: 13) + grouped(plan.attestations(inHour: hour)).aligned(to: 18)
-                    + grouped(total).aligned(to: 18) + String(format: "%.2f", percent).aligned(to: 10))
+                    + grouped(total).aligned(to: 18) + decimal(percent, hundredths: true).aligned(to: 10))
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
     private func short(_ number: Double) -> String {
-        number >= 100 ? grouped(Int(number.rounded())) : String(format: "%.1f", number).replacing(".0", with: "")
+        number >= 100 ? grouped(Int(number.rounded())) : decimal(number).replacing(".0", with: "")
+    }
+
+    /// A small number with one digit behind the point, or two.
+    private func decimal(_ number: Double, hundredths: Bool = false) -> String {
+        let places = hundredths ? 100 : 10
+        let scaled = Int((number * Double(places)).rounded())
+        let rest = String(scaled % places)
+        return "\(scaled / places).\(hundredths && rest.count < 2 ? "0" : "")\(rest)"
     }
 
     /// Digits in groups of three.

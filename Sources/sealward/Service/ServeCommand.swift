@@ -3,7 +3,8 @@
 
 import AppleServices
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import HTTPService
 import Logging
 import ServiceLifecycle
@@ -188,19 +189,18 @@ struct ServeCommand: AsyncParsableCommand {
 /// give that up. Nothing is lost that was promised: whoever was accepted has been answered after the commit.
 private struct LastMoment: Service {
     /// From the signal on: what is left of the ten seconds is for the last line of the log.
-    static let limit: TimeInterval = 9.5
+    static let limit = Duration.seconds(9.5)
 
     let finish: @Sendable () -> Void
 
     func run() async throws {
         try await gracefulShutdown()
         // A thread of its own, because all others may be held.
-        let thread = Thread {
-            Thread.sleep(forTimeInterval: LastMoment.limit)
+        SystemThread.start {
+            SystemThread.sleep(LastMoment.limit)
             finish()
             _exit(0)
         }
-        thread.start()
     }
 }
 

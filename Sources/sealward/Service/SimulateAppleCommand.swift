@@ -4,7 +4,8 @@
 import AppleSimulator
 import ArgumentParser
 import Crypto
-import Foundation
+import FoundationEssentials
+import Glibc
 import Logging
 import ServiceLifecycle
 import TLSModel

@@ -4,7 +4,7 @@
 import ArgumentParser
 import DeviceSimulator
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import Vocabulary
 

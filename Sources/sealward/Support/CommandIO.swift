@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 import Vocabulary
 
 /// How a command ends, whatever its format: the numbers are part of the contract.
@@ -58,7 +59,7 @@ enum CommandIO {
 
     private static func write(_ lines: String) {
         if let capture = CommandCapture.current { return capture.add(note: lines) }
-        try? FileHandle.standardError.write(contentsOf: Data(lines.utf8))
+        OutputFile.standardError.say(lines)
     }
 
     /// How long the last lines of a log may take to be written before the program ends without them.
@@ -68,23 +69,16 @@ enum CommandIO {
     ///
     /// - Parameter replacesInput: the file may be one that the command has read, and is written anew.
     static func write(_ text: String, to path: String?, replacesInput: Bool = false) throws {
-        try write(Data(text.commandSafe.utf8), to: path, replacesInput: replacesInput)
+        try write(Array(text.commandSafe.utf8), to: path, replacesInput: replacesInput)
     }
 
     /// Writes bytes as they are to `path`, or to standard output where no path is given.
-    static func write(_ bytes: [UInt8], to path: String?) throws { try write(Data(bytes), to: path) }
+    static func write(_ bytes: [UInt8], to path: String?) throws { try write(bytes, to: path, replacesInput: false) }
 
-    private static func write(_ data: Data, to path: String?, replacesInput: Bool = false) throws {
-        guard let path else { return try write(data, to: FileHandle.standardOutput, named: nil) }
+    private static func write(_ bytes: [UInt8], to path: String?, replacesInput: Bool) throws {
         let file = try open(path, replacesInput: replacesInput)
-        do {
-            try write(data, to: file, named: path)
-            try file.close()
-        } catch let end as ExitCode {
-            throw end
-        } catch {
-            throw CommandFault("\(path): cannot be written; choose another file with --output.")
-        }
+        try write(bytes, to: file, named: path)
+        try check(file, named: path)
     }
 
     /// A file that is overwritten, or standard output where no path is given.
@@ -99,8 +93,8 @@ enum CommandIO {
     ///   - replacesInput: the file may be one that the command has read.
     static func open(
         _ path: String?, sparing others: [String] = [], replacesInput: Bool = false
-    ) throws -> FileHandle {
-        guard let path else { return FileHandle.standardOutput }
+    ) throws -> OutputFile {
+        guard let path else { return .standardOutput }
         // Cut only once it is known to be no other file.
         let flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
         let descriptor = SystemFile.open(path, flags, mode: 0o666)
@@ -109,7 +103,7 @@ enum CommandIO {
         }
         // From here on a reader of a pipe may take its time.
         _ = fcntl(descriptor, F_SETFL, 0)
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        let file = OutputFile(descriptor)
         guard SystemFile.isRegular(descriptor) else { return file }
         if !replacesInput && InputFile.wasRead(descriptor)
             || others.contains(where: { SystemFile.leads($0, to: descriptor) })
@@ -125,26 +119,20 @@ enum CommandIO {
     /// Writes to an open file or stream.
     ///
     /// - Throws: `ExitCode` without a word where the reader of a pipe went away, as `head` does; ``CommandFault`` for a full disk and the like.
-    static func write(_ data: Data, to file: FileHandle, named path: String?) throws {
-        if path == nil, let capture = CommandCapture.current { return capture.add(output: data) }
-        do {
-            try file.write(contentsOf: data)
-        } catch {
-            if systemNumber(error) == EPIPE { throw ExitCode(Outcome.undetermined.rawValue) }
-            let reason = systemReason(error).map { " (\($0))" } ?? ""
-            throw CommandFault("\(path ?? "standard output"): cannot be written\(reason).")
+    static func write(_ bytes: [UInt8], to file: OutputFile, named path: String?) throws {
+        if path == nil, let capture = CommandCapture.current { return capture.add(output: Data(bytes)) }
+        try check(named: path, file.write(bytes))
+    }
+
+    /// - Throws: what ``write(_:to:named:)`` throws.
+    static func check(_ file: OutputFile, named path: String?) throws { try check(named: path, file.check()) }
+
+    private static func check(named path: String?, _ fault: CInt) throws {
+        if fault == EPIPE { throw ExitCode(Outcome.undetermined.rawValue) }
+        guard fault == 0 else {
+            throw CommandFault(
+                "\(path ?? "standard output"): cannot be written (\(SystemFile.message(fault))).")
         }
-    }
-
-    /// The number of the system's error below one of Foundation's; nil where there is none.
-    private static func systemNumber(_ error: any Error) -> Int32? {
-        let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-        return cause?.domain == NSPOSIXErrorDomain ? cause.flatMap { Int32(exactly: $0.code) } : nil
-    }
-
-    /// What the system says about it, for example "No space left on device".
-    private static func systemReason(_ error: any Error) -> String? {
-        systemNumber(error).map(SystemFile.message)
     }
 
     /// What an input is called in a sentence.
@@ -211,7 +199,7 @@ enum CommandIO {
         let name = name(of: path)
         let bytes = try readText(path, limit: 64 << 10)
         SecretFiles.warn(path)
-        let token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        let token = String(decoding: bytes, as: UTF8.self).trimmed()
         guard !token.isEmpty else { throw CommandFault("\(name): is empty; write the \(kind) there.") }
         guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
             throw CommandFault("\(name): contains no \(kind): that is one line without spaces.")

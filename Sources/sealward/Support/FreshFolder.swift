@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
+import Glibc
 import Vocabulary
 
 /// A folder for secrets: empty when it was taken, and from then on open to its owner alone.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// Ctrl-C as a cancellation, so that a command can print what it knows.
 enum Interruption {

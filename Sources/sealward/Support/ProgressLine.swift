@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
+import Glibc
 import Synchronization
 
 /// How far a command is: one line on standard error that renews itself, with the time left by the pace so far where the end is known.
@@ -87,7 +88,5 @@ final class ProgressLine: Sendable {
         return "\(finished) of \(total)\(left)"
     }
 
-    private static func write(_ text: String) {
-        try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
-    }
+    private static func write(_ text: String) { OutputFile.standardError.say(text) }
 }

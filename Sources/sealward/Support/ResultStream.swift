@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// A result that is written piece by piece: to standard output, or to the file of `--output`.
 final class ResultStream {
-    private let handle: FileHandle
+    private let file: OutputFile
     private let path: String?
 
     /// - Parameter others: files that the command reads or keeps, and that must not be overwritten.
     /// - Throws: `CommandFault` where the file cannot be created.
     init(path: String?, sparing others: [String] = []) throws {
         self.path = path
-        handle = try CommandIO.open(path, sparing: others)
+        file = try CommandIO.open(path, sparing: others)
     }
 
     /// Writes text in which nothing is a command for a build machine.
@@ -23,14 +23,15 @@ final class ResultStream {
     func write(_ text: String) throws { try write(Array(text.commandSafe.utf8)) }
 
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
-    func write(_ bytes: [UInt8]) throws { try CommandIO.write(Data(bytes), to: handle, named: path) }
+    func write(_ bytes: [UInt8]) throws { try CommandIO.write(bytes, to: file, named: path) }
 
     /// A value on a line of its own.
     ///
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
     func write(line value: JSONValue) throws {
-        try CommandIO.write(Data(value.encoded(pretty: false) + [0x0A]), to: handle, named: path)
+        try write(value.encoded(pretty: false) + [0x0A])
     }
 
-    func close() throws { if path != nil { try handle.close() } }
+    /// - Throws: `CommandFault` where the file system says only now that something was not written.
+    func close() throws { try CommandIO.check(file, named: path) }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// An instant given on the command line in RFC 3339, for example `2026-11-21T12:00:00Z`.

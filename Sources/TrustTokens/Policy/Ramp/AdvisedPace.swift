@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import FoundationEssentials
+import Glibc
 package import Vocabulary
 
 /// What Apple advised in 2021, before it named limits: a day for a million daily users, more than a month for a billion.

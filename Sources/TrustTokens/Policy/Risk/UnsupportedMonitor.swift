@@ -1,7 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+package import FoundationEssentials
+import Glibc
 
 /// One hour of an app: how many clients said that they are not supported, among how many that came at all.
 package struct SupportCount: Sendable, Equatable {

@@ -4,7 +4,7 @@
 package import ATSDiagnostics
 package import AppTransportSecurity
 import ConnectionAdmission
-import Foundation
+import FoundationEssentials
 package import HTTPService
 package import Logging
 import ServiceLifecycle

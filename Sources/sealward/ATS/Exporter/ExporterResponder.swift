@@ -3,7 +3,7 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import Foundation
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import Logging

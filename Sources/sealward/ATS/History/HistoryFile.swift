@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import ATSDiagnostics
-package import Foundation
+package import FoundationEssentials
 import Glibc
 import TrustStores
 import Vocabulary

@@ -3,7 +3,7 @@
 
 import ATSDiagnostics
 package import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// What became of one target from run to run.
