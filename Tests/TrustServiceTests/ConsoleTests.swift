@@ -25,6 +25,7 @@ import Vocabulary
         configuration.internalListen = ListenAddress(host: "127.0.0.1", port: 0)
         configuration.namedCredentials = [
             ("ci", ["server"]), ("ops", ["admin:shop"]), ("auditor", ["audit"]), ("root", ["admin"]),
+            ("reader", ["read"]), ("fraud", ["read", "revoke:shop"]), ("program", ["revoke"]),
         ].compactMap { name, scopes in
             NamedCredential(
                 name: name, digest: Array(SHA256.hash(data: Data(token(name).utf8))), scopes: scopes,
@@ -118,7 +119,7 @@ import Vocabulary
                 wrong.status == 403 && wrong.body.contains("is unknown or has expired")
                     && !wrong.body.contains("no such token"))
             let server = try browser.signIn(Self.token("ci"))
-            #expect(server.status == 403 && server.body.contains("neither the scope admin nor audit"))
+            #expect(server.status == 403 && server.body.contains("none of the scopes read, admin and audit"))
             #expect(browser.cookies.withLockedValue { $0["sealward_console"] } == nil)
             var answers: [Int] = []
             for _ in 0..<9 { answers.append(try browser.signIn("guess").status) }
@@ -342,6 +343,31 @@ import Vocabulary
             let audit = try auditor.get("/console/audit")
             #expect(audit.status == 200 && !audit.body.contains("href=\"/console/keys\""))
             #expect(audit.body.contains("showKey") && audit.body.contains("ops"))
+        }
+    }
+
+    /// Whoever signs in sees what the scopes permit, and nothing that would be refused.
+    @Test func aVisitorSeesWhatTheScopesPermit() async throws {
+        try await Self.with { service in
+            let keyId = try await Phone(service).attested(user: "anna")
+            let (revoke, delete) = (path(keyId) + "/revoke", path(keyId) + "/delete")
+            let reader = try ConsoleBrowser(service.internalBase)
+            #expect(try reader.signIn(Self.token("reader")).status == 303)
+            #expect(try reader.get("/console/").body.contains("reader (read)"))
+            let page = try reader.get(path(keyId))
+            #expect(page.status == 200 && !page.body.contains(revoke) && !page.body.contains(delete))
+            #expect(!page.body.contains("href=\"/console/audit\""))
+            #expect(try reader.get(revoke).status == 401 && reader.get("/console/audit").status == 401)
+            #expect(try reader.post(revoke, [("csrf", page.formToken ?? "")]).status == 401)
+            let fraud = try ConsoleBrowser(service.internalBase)
+            try fraud.signIn(Self.token("fraud"))
+            let shown = try fraud.get(path(keyId))
+            #expect(shown.body.contains("fraud (read, revoke)"))
+            #expect(shown.body.contains(revoke) && !shown.body.contains(delete))
+            #expect(try fraud.get(delete).status == 401)
+            #expect(try fraud.post(revoke, [("csrf", fraud.get(revoke).formToken ?? "")]).status == 303)
+            let program = try ConsoleBrowser(service.internalBase)
+            #expect(try program.signIn(Self.token("program")).status == 403)
         }
     }
 

@@ -33,6 +33,7 @@ import Vocabulary
             named: [
                 try named("ci", "1", ["server:shop", "server:bank"]), try named("ops", "2", ["admin:shop"]),
                 try named("audit", "3", ["audit"]), try named("old", "4", ["admin"], expires: now),
+                try named("reader", "5", ["read", "revoke:shop"]),
             ]
         )
         func caller(_ token: String?) -> Authority { credentials.caller(bearer: token, at: now) }
@@ -44,10 +45,13 @@ import Vocabulary
         #expect(!caller("1").permits(.server, app: "other") && !caller("1").permits(.server, app: nil))
         #expect(caller("2").permits(.server, app: "shop") && caller("2").permits(.audit, app: "shop"))
         #expect(!caller("2").permits(.admin, app: "bank"))
+        #expect(caller("5").permits(.read, app: nil) && caller("5").permits(.revoke, app: "shop"))
+        #expect(!caller("5").permits(.revoke, app: "bank") && !caller("5").has(.admin) && !caller("5").has(.server))
+        #expect(caller("5").roles == "read, revoke")
         #expect(caller("3").permits(.audit, app: nil) && !caller("3").has(.admin) && !caller("3").has(.server))
     }
 
-    @Test(arguments: [[], ["root"], ["server:"], ["admin", ""], [":shop"], ["Server"]] as [[String]])
+    @Test(arguments: [[], ["root"], ["server:"], ["admin", ""], [":shop"], ["Server"], ["reads"]] as [[String]])
     func wrongScopesAreNone(_ scopes: [String]) {
         #expect(
             NamedCredential(name: "n", digest: [UInt8](repeating: 0, count: 32), scopes: scopes, expires: nil) == nil)
@@ -97,6 +101,8 @@ import Vocabulary
         var configuration = AuthorizationTests.configuration()
         configuration.namedCredentials = [
             ("ci", ["server:shop"]), ("ops", ["admin:shop"]), ("audit", ["audit"]), ("shop-audit", ["audit:shop"]),
+            ("reader", ["read"]), ("shop-reader", ["read:shop"]), ("revoker", ["revoke"]),
+            ("shop-revoker", ["revoke:shop"]),
         ].compactMap { name, scopes in
             NamedCredential(
                 name: name, digest: Array(SHA256.hash(data: Data(token(name).utf8))), scopes: scopes, expires: nil)
@@ -190,6 +196,54 @@ import Vocabulary
             // Who was deleted is an unknown key to apps.
             let gone = try await phone.assert(try await phone.assertion(ids[0]))
             #expect(gone.verdict == "404 key.unknown")
+        }
+    }
+
+    /// A leaked token does what its scope says and no more: a reader cannot revoke, and a revoker can neither look nor delete.
+    @Test func eachScopeOpensItsRoutesAlone() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let keyId = try await Phone(service).attested(user: "anna")
+            let key = path(keyId)
+            typealias Ask = @Sendable (String) async throws -> Reply
+            let asks: [(what: String, opens: Set<String>, ask: Ask)] = [
+                (
+                    "list of one app", ["reader", "shop-reader", "ops"],
+                    { try await service.get("/v1/keys?app=shop", token: $0) }
+                ),
+                ("list of all", ["reader"], { try await service.get("/v1/keys", token: $0) }),
+                ("key", ["reader", "shop-reader", "ops"], { try await service.get(key, token: $0) }),
+                ("risk", ["reader", "shop-reader", "ops"], { try await service.get("/v1/apps/shop/risk", token: $0) }),
+                ("risk of another app", ["reader"], { try await service.get("/v1/apps/bank/risk", token: $0) }),
+                (
+                    "dry run", ["revoker", "shop-revoker", "ops"],
+                    {
+                        try await service.post(
+                            "/v1/apps/shop/revocations", ["attestedBefore": "2099-01-01", "dryRun": true], token: $0)
+                    }
+                ),
+                (
+                    "dry run on another app", ["revoker"],
+                    {
+                        try await service.post(
+                            "/v1/apps/bank/revocations", ["user": "anna", "dryRun": true], token: $0)
+                    }
+                ),
+                ("challenge key", [], { try await service.post("/v1/challenge-keys/rotate", [:], token: $0) }),
+                ("audit", ["audit", "shop-audit", "ops"], { try await service.get("/v1/audit", token: $0) }),
+                ("deletion", [], { try await RunningService.call("DELETE", service.base + key, token: $0) }),
+                ("user", [], { try await RunningService.call("DELETE", service.base + "/v1/users/anna", token: $0) }),
+            ]
+            let names = ["ci", "reader", "shop-reader", "revoker", "shop-revoker", "audit", "shop-audit"]
+            for (what, opens, ask) in asks {
+                for name in names + (opens.contains("ops") ? ["ops"] : []) {
+                    let reply = try await ask(Self.token(name))
+                    #expect(
+                        reply.verdict == (opens.contains(name) ? "200" : "401 caller.unauthorized"), "\(name): \(what)")
+                }
+            }
+            let revoked = try await service.post(key + "/revoke", [:], token: Self.token("reader"))
+            #expect(revoked.verdict == "401 caller.unauthorized")
+            #expect(try await service.post(key + "/revoke", [:], token: Self.token("shop-revoker")).status == 200)
         }
     }
 

@@ -387,14 +387,16 @@ struct CredentialSettings: Sendable {
         Key("sha256", .digest, \.digest).required()
             .means("The SHA-256 of the token.")
         Key("scopes", .array(of: .string), \.scopes).required()
-            .means("`server`, `admin` or `audit`: alone for every app, or as `server:APP` for one.")
+            .means(
+                "What the token permits: `server` (backends), `read` (keys, risk, the console), `revoke` (revoke and restore keys), `audit` (reads the audit), `admin` (all of it, and the rest); alone for every app, or as `read:APP` for one."
+            )
         Key("expires", .instant, \.expires).otherwise("never")
             .means("When the token expires.")
     } finish: { entry, place in
         entry.credential = NamedCredential(
             name: entry.name, digest: entry.digest, scopes: entry.scopes, expires: entry.expires)
         if entry.credential == nil {
-            place.member("scopes").wrong("must name server, admin or audit, alone or followed by :APP")
+            place.member("scopes").wrong("must name \(Authority.Role.names), alone or followed by :APP")
         }
     }
 }

@@ -128,7 +128,7 @@ struct ConsoleHandler: Handler {
         }
     }
 
-    private static func opens(_ caller: Authority) -> Bool { caller.has(.admin) || caller.has(.audit) }
+    private static func opens(_ caller: Authority) -> Bool { caller.has(.read) || caller.has(.audit) }
 
     // MARK: - Signing in and out
 
@@ -154,7 +154,7 @@ struct ConsoleHandler: Handler {
                 \(note)<form method="post" action="/console/sign-in"><input type="hidden" name="csrf" value="\(secret.formToken)">
                 <label for="token">Operator token</label>
                 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
-                <p class="dim">A token with the scope <code>admin</code> or <code>audit</code>. What you do here is recorded under its name.</p>
+                <p class="dim">A token with the scope <code>read</code>, <code>admin</code> or <code>audit</code>. What you do here is recorded under its name.</p>
                 <button>Sign in</button></form>
                 \(plain)</section>
 
@@ -187,7 +187,7 @@ struct ConsoleHandler: Handler {
                 call,
                 failed: caller == .anyone
                     ? "This token is unknown or has expired."
-                    : "This token has neither the scope admin nor audit.", status: 403)
+                    : "This token has none of the scopes read, admin and audit.", status: 403)
             guard case .answer(var answer) = reply else { return reply }
             answer.code = .callerUnauthorized
             return .answer(answer)
@@ -233,7 +233,7 @@ struct ConsoleHandler: Handler {
         let all = apps.all
         let alerting = reader.risk.baselines.appsWithAlerts
         // An app with an alert comes first.
-        let open = all.keys.filter { visitor.caller.permits(.admin, app: $0) }
+        let open = all.keys.filter { visitor.caller.permits(.read, app: $0) }
             .sorted { (alerting.contains($0) ? 0 : 1, $0) < (alerting.contains($1) ? 0 : 1, $1) }
         let id = query["app"] ?? open.first
         var view = ConsoleOverview(

@@ -21,6 +21,9 @@ struct ConsoleKeys: Sendable {
 
         var path: HTML { self == .revoke ? "revoke" : "delete" }
 
+        /// What a credential must permit for the key's app.
+        var role: Authority.Role { self == .revoke ? .revoke : .admin }
+
         var warning: String {
             switch self {
             case .revoke:
@@ -39,7 +42,7 @@ struct ConsoleKeys: Sendable {
     @Sendable func list(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let known: Set<UTF8Key> = ["key", "app", "user", "environment", "after"]
         let query = try StrictQuery(call.query, known: known, blank: .absent)
-        let open = apps.all.keys.filter { visitor.caller.permits(.admin, app: $0) }.sorted()
+        let open = apps.all.keys.filter { visitor.caller.permits(.read, app: $0) }.sorted()
         var note: HTML = ""
         if let text = query["key"] {
             if let id = KeyIdentifier(strictBase64: text) ?? KeyIdentifier(base64URL: text) {
@@ -49,7 +52,7 @@ struct ConsoleKeys: Sendable {
                 "<p class=\"note bad\" role=\"alert\">This is not a key id: one has 44 characters of base64, or 43 of base64url.</p>\n"
         }
         // A credential for some apps always names one.
-        let app = query["app"] ?? (visitor.caller.permits(.admin, app: nil) ? nil : open.first)
+        let app = query["app"] ?? (visitor.caller.permits(.read, app: nil) ? nil : open.first)
         var parameters: [(String, String)] = [("limit", String(ConsoleKeys.pageSize))]
         if let app { parameters.append(("app", app)) }
         for name in ["user", "environment", "after"] {
@@ -83,7 +86,7 @@ struct ConsoleKeys: Sendable {
     }
 
     private func options(_ open: [String], _ chosen: String?, _ visitor: ConsoleVisitor) -> [HTML] {
-        let all: [HTML] = visitor.caller.permits(.admin, app: nil) ? ["<option value=\"\">all</option>"] : []
+        let all: [HTML] = visitor.caller.permits(.read, app: nil) ? ["<option value=\"\">all</option>"] : []
         return all + open.map { ConsoleKeys.option($0, isChosen: $0 == chosen) }
     }
 
@@ -157,13 +160,18 @@ struct ConsoleKeys: Sendable {
         let facts: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
         let done: HTML =
             query["done"] == "revoked" ? "<p class=\"note good\" role=\"status\">The key is revoked.</p>\n" : ""
-        let revoke: HTML =
-            key.member("revoked") == .bool(true)
-            ? "" : "<a class=\"button\" href=\"/console/keys/\(id.base64URL)/revoke\">Revoke …</a> "
+        let deeds: [HTML] = [Deed.revoke, .delete].filter { deed in
+            visitor.caller.permits(deed.role, app: key.member("app")?.text)
+                && !(deed == .revoke && key.member("revoked") == .bool(true))
+        }.map { deed in
+            let look: HTML = deed == .delete ? " danger" : ""
+            return
+                "<a class=\"button\(look)\" href=\"/console/keys/\(id.base64URL)/\(deed.path)\">\(deed.rawValue) …</a> "
+        }
         let body: HTML = """
             <h1>Key <code>\(id.base64)</code></h1>
             \(done)<div class="cards"><section><h2>\(ConsoleKeys.state(key))</h2><dl class="facts">\(facts)</dl>
-            <p class="deeds">\(revoke)<a class="button danger" href="/console/keys/\(id.base64URL)/delete">Delete …</a></p></section>
+            <p class="deeds">\(deeds)</p></section>
             <section><h2>History</h2>\(events)</section></div>
 
             """
@@ -174,6 +182,9 @@ struct ConsoleKeys: Sendable {
     @Sendable func confirm(_ deed: Deed, _ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let id = try ConsoleKeys.id(call)
         let key = try await ask("GET", "/v1/keys/\(id.base64URL)", [], call, visitor)
+        guard visitor.caller.permits(deed.role, app: key.member("app")?.text) else {
+            throw Problem(.callerUnauthorized)
+        }
         let code: HTML =
             deed == .delete
             ? ""

@@ -15,7 +15,7 @@ struct ConsoleVisitor: Sendable {
     let secret: ConsoleSecret
 
     /// Whether the overview and the keys of some app may be seen.
-    var seesApps: Bool { caller.has(.admin) }
+    var seesApps: Bool { caller.has(.read) }
     /// Whether the audit may be seen.
     var seesAudit: Bool { caller.has(.audit) }
 
@@ -74,7 +74,7 @@ struct ConsolePage {
             head = """
                 <header><div class="bar"><a class="brand" href="/console/">Sealward</a>
                 <nav aria-label="Console">\(places)</nav>
-                <form class="who" method="post" action="/console/sign-out">\(visitor.input)<span class="dim">\(visitor.caller.name)</span>
+                <form class="who" method="post" action="/console/sign-out">\(visitor.input)<span class="dim">\(visitor.caller.name) (\(visitor.caller.roles))</span>
                 <button class="quiet">Sign out</button></form></div></header>
 
                 """

@@ -15,30 +15,22 @@ package struct Call: Sendable {
         case open
         /// Apps: everybody, within the limits.
         case app
-        /// Backends with a server or an admin token.
-        case server
-        /// Operators with an admin token.
-        case admin
-        /// Whoever may read the audit.
-        case audit
+        /// Servers and operators whose credential permits the role.
+        case role(Authority.Role)
         /// Whoever may read the metrics.
         case metrics
         /// People with a browser, at the internal listener alone. The console itself asks who they are.
         case console
 
-        /// What a credential must permit; nil if none is asked for, or if the route itself decides.
-        var role: Authority.Role? {
-            switch self {
-            case .server: .server
-            case .admin: .admin
-            case .audit: .audit
-            case .open, .app, .metrics, .console: nil
-            }
-        }
+        package static let server = Access.role(.server)
+        package static let read = Access.role(.read)
+        package static let revoke = Access.role(.revoke)
+        package static let admin = Access.role(.admin)
+        package static let audit = Access.role(.audit)
 
         /// Whether a credential opens a route of this access. If the path names no app, the handler looks at what the call is about.
         func admits(_ caller: Authority, app: String?) -> Bool {
-            guard let role else { return true }
+            guard case .role(let role) = self else { return true }
             return caller.has(role) && (app == nil || caller.permits(role, app: app))
         }
     }

@@ -76,9 +76,9 @@ package final class Route: Sendable {
     /// are key sets: without them nobody can check a token.
     var isLimitedByLoad: Bool {
         switch access {
-        case .app, .server: !asksApple
+        case .app, .role(.server): !asksApple
         case .open: operation == "authorize"
-        case .admin, .audit, .metrics, .console: false
+        case .role, .metrics, .console: false
         }
     }
 

@@ -119,8 +119,8 @@ struct ServiceResponder: Sendable {
                     .requestOtherOrigin,
                     evidence: "the request comes from another origin, or the browser does not say from where")
             }
-        case .server, .admin, .audit:
-            guard route.access.role.map(live.current.credentials.opens) ?? false, isInternal || !hasInternalListener
+        case .role(let role):
+            guard live.current.credentials.opens(role), isInternal || !hasInternalListener
             else { throw Problem(.pathUnknown) }
             guard route.access.admits(caller, app: app) else { throw Problem(.callerUnauthorized) }
         case .metrics:

@@ -17,7 +17,7 @@ struct AuditRecord: Sendable {
     func audited(_ route: Route) -> Route {
         switch route.access {
         case .open, .app, .metrics, .console: return route
-        case .server, .admin, .audit:
+        case .role:
             return route.handled { call in
                 let answer: Answer
                 do {

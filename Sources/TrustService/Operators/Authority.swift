@@ -10,10 +10,18 @@ package struct Authority: Sendable, Equatable {
     package enum Role: String, Sendable, CaseIterable {
         /// Routes of backends.
         case server
+        /// Sees keys, risk and the console's overview, and changes nothing.
+        case read
+        /// Revokes keys and restores them.
+        case revoke
         /// Routes of operators, and all others.
         case admin
         /// Reads the audit.
         case audit
+
+        /// All of them, as a sentence about scopes names them.
+        package static let names =
+            allCases.dropLast().map(\.rawValue).joined(separator: ", ") + " or " + (allCases.last?.rawValue ?? "")
     }
 
     /// For which apps a role is given.
@@ -50,6 +58,11 @@ package struct Authority: Sendable, Equatable {
     /// An operator of everything, as the lines of `adminTokenFile` are.
     package static let admin = Authority(name: "adminTokenFile", [.admin: .every])
 
+    /// The roles as they were given, for people: `read, revoke`.
+    var roles: String {
+        Role.allCases.filter { reaches[$0] != nil }.map(\.rawValue).joined(separator: ", ")
+    }
+
     /// Whether the role is given for some app at least.
     package func has(_ role: Role) -> Bool { reaches[role] != nil || reaches[.admin] != nil }
 
@@ -77,7 +90,7 @@ public struct NamedCredential: Sendable, Equatable {
     /// - Parameters:
     ///   - name: the name under which its calls are recorded.
     ///   - digest: SHA-256 of the token, 32 bytes.
-    ///   - scopes: `server`, `admin` or `audit`, each for every app or with `:app` behind it.
+    ///   - scopes: the raw value of a ``Authority/Role``, each for every app or with `:app` behind it.
     ///   - expires: from this instant on it is refused; nil for never.
     public init?(name: String, digest: [UInt8], scopes: [String], expires: Date?) {
         var reaches: [Authority.Role: Authority.Reach] = [:]

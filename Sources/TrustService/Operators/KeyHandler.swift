@@ -17,18 +17,18 @@ struct KeyHandler: Handler {
 
     var routes: [Route] {
         [
-            Route("listKeys", "GET", "/v1/keys", .admin, listKeys),
-            Route("showKey", "GET", "/v1/keys/{keyId}", .admin, showKey),
-            Route("revokeKey", "POST", "/v1/keys/{keyId}/revoke", .admin, revokeKey),
+            Route("listKeys", "GET", "/v1/keys", .read, listKeys),
+            Route("showKey", "GET", "/v1/keys/{keyId}", .read, showKey),
+            Route("revokeKey", "POST", "/v1/keys/{keyId}/revoke", .revoke, revokeKey),
             Route("deleteKey", "DELETE", "/v1/keys/{keyId}", .admin, deleteKey),
             Route("deleteUser", "DELETE", "/v1/users/{user}", .admin, deleteUser),
-            Route("revokeKeys", "POST", "/v1/apps/{app}/revocations", .admin, revokeKeys),
+            Route("revokeKeys", "POST", "/v1/apps/{app}/revocations", .revoke, revokeKeys),
         ]
     }
 
     /// `GET /v1/keys/{keyId}`.
     @Sendable private func showKey(_ call: Call) async throws -> Answer {
-        let key = try await operable(call)
+        let key = try await operable(call, as: .read)
         let history = try await store.history(of: key.id, limit: 200)
         let events = history.map { event -> JSONValue in
             ["at": .string(Timestamps.text(event.at)), "kind": .string(event.kind), "code": .optional(event.code)]
@@ -41,7 +41,7 @@ struct KeyHandler: Handler {
     @Sendable private func listKeys(_ call: Call) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["app", "user", "environment", "after", "limit"])
         let filter = KeyFilter(app: query["app"], user: query["user"], environment: query["environment"])
-        guard call.caller.permits(.admin, app: filter.app) else {
+        guard call.caller.permits(.read, app: filter.app) else {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
         guard filter.environment.map({ AttestationEnvironment(rawValue: $0) != nil }) ?? true else {
@@ -64,7 +64,7 @@ struct KeyHandler: Handler {
 
     /// `POST /v1/keys/{keyId}/revoke`: for good; asking again changes nothing.
     @Sendable private func revokeKey(_ call: Call) async throws -> Answer {
-        let key = try await operable(call)
+        let key = try await operable(call, as: .revoke)
         let code = call.body.isEmpty ? nil : try KeyHandler.revocationCode(try RequestBody(call.body))
         switch try await store.revoke(key.id, code: code ?? "operator", at: call.now) {
         case .revoked, .alreadyRevoked:
@@ -76,7 +76,7 @@ struct KeyHandler: Handler {
 
     /// `DELETE /v1/keys/{keyId}`: the key with its receipts and what is personal in its history.
     @Sendable private func deleteKey(_ call: Call) async throws -> Answer {
-        let key = try await operable(call)
+        let key = try await operable(call, as: .admin)
         guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
         observer.count("keys.deleted")
         return Answer.empty(204).about(.key(key.id, app: key.app))
@@ -169,12 +169,12 @@ struct KeyHandler: Handler {
     }
 
     /// The stored key that a path names, trusted or not, if the operator's credential is good for its app.
-    private func operable(_ call: Call) async throws -> StoredKey {
+    private func operable(_ call: Call, as role: Authority.Role) async throws -> StoredKey {
         guard let text = call.parameters["keyId"], let id = KeyIdentifier(base64URL: text) else {
             throw Problem(.keyUnknown, evidence: "the path names no key id")
         }
         // Whose credential is for other apps does not learn which keys there are.
-        guard let key = try await store.key(id), call.caller.permits(.admin, app: key.app) else {
+        guard let key = try await store.key(id), call.caller.permits(role, app: key.app) else {
             throw Problem(.keyUnknown)
         }
         return key

@@ -13,7 +13,7 @@ struct RiskHandler: Handler {
     let signals: SignalBook
     let watch: RiskWatch
 
-    var routes: [Route] { [Route("risk", "GET", "/v1/apps/{app}/risk", .admin, risk)] }
+    var routes: [Route] { [Route("risk", "GET", "/v1/apps/{app}/risk", .read, risk)] }
 
     /// `GET /v1/apps/{app}/risk`.
     @Sendable private func risk(_ call: Call) async throws -> Answer {

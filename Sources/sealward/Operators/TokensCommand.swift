@@ -32,7 +32,7 @@ struct NewTokenCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "server, admin or audit, for every app, or with :APP for one; repeatable.", valueName: "SCOPE"))
+            "\(Authority.Role.names), for every app, or with :APP for one; repeatable.", valueName: "SCOPE"))
     var scopes: [String]
 
     @Option(help: ArgumentHelp("When it expires, as a date or an RFC 3339 instant.", valueName: "T"))
@@ -53,7 +53,7 @@ struct NewTokenCommand: AsyncParsableCommand {
         }
         guard made != nil else {
             throw ValidationError(
-                "--scope must be server, admin or audit, alone or with :APP, for example server:shop.")
+                "--scope must be \(Authority.Role.names), alone or with :APP, for example server:shop.")
         }
     }
 
