@@ -208,7 +208,7 @@ let package = Package(
             resources: [
                 .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
                 .embedInCode("Migrations/0003-quotas.sql"),
-                .embedInCode("Migrations/0004-terms.sql"),
+                .embedInCode("Migrations/0004-terms.sql"), .embedInCode("Migrations/0005-tombstones.sql"),
             ]
         ),
         // Loads libpq when a store is opened; nothing is linked.

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import FoundationEssentials
 import TrustStores
 
@@ -14,7 +15,9 @@ extension StoreContract {
         Case("another user, another app, another object: refused, and nothing changes") { try await conflicts($0) },
         Case("many users race for one key: one owner, on two nodes") { try await ownerRace($0) },
         Case("one challenge serves one of many keys") { try await oneChallengeManyKeys($0) },
-        Case("a key is revoked once and for good") { try await revoke($0) },
+        Case("a key is revoked once") { try await revoke($0) },
+        Case("a revoked key is restored once, in time, with its counter") { try await restore($0) },
+        Case("a revoked key that was deleted is not inserted again, on any node") { try await tombstones($0) },
         Case("keys of a user are counted by app and time") { try await counts($0) },
     ]
 
@@ -137,6 +140,82 @@ extension StoreContract {
         let history = try await fixture.store.history(of: id, limit: 10)
         try expect(history.map(\.kind) == ["attested", "revoked"] && history.last?.code == "operator")
         try expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 9, limit: 9, for: .seconds(9)).isEmpty)
+    }
+
+    static func restore(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
+        @Sendable func restore(_ id: KeyIdentifier, since start: Date, _ node: Int = 0) async throws -> RestoreOutcome {
+            try await nodes[node].restore(id, revokedSince: start, refreshAt: Sample.now + 40, at: Sample.now + 20)
+        }
+        func advance(_ counter: UInt32) async throws -> AdvanceOutcome {
+            try await nodes[1].advance(
+                CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: Sample.challenge()),
+                at: Sample.now + 30)
+        }
+        try expect(try await advance(7), is: .advanced(previous: 0))
+        try expect(try await restore(id, since: Sample.now), is: .notRevoked)
+        try expect(try await restore(Sample.keyId(), since: Sample.now), is: .unknown)
+        try expect(try await nodes[0].revoke(id, code: "operator", at: Sample.now + 10), is: .revoked)
+        try expect(try await restore(id, since: Sample.now + 11), is: .tooLate(Sample.now + 10))
+        try expect(try await advance(8), is: .refused(.revoked))
+        let outcomes = try await race(20) { try await restore(id, since: Sample.now + 10, $0 % 2) }
+        try expect(outcomes.count { $0 == .restored }, is: 1)
+        try expect(outcomes.count { $0 == .notRevoked }, is: 19)
+        let key = try require(try await nodes[1].key(id))
+        try expect(key.revokedAt == nil && key.restoredAt == Sample.now + 20 && key.counter == 7)
+        try expect(try await advance(7), is: .refused(.replayed))
+        try expect(try await advance(8), is: .advanced(previous: 7))
+        try expect(
+            try await nodes[1].history(of: id, limit: 9).map(\.kind), is: ["attested", "revoked", "restored"])
+        try expect(try await nodes[0].leaseDueReceipts(at: Sample.now + 39, limit: 9, for: .seconds(9)).isEmpty)
+        let leases = try await nodes[0].leaseDueReceipts(at: Sample.now + 40, limit: 9, for: .seconds(9))
+        try expect(leases.map(\.key.id), is: [id])
+        // It may be revoked again.
+        try expect(try await nodes[1].revoke(id, code: nil, at: Sample.now + 50), is: .revoked)
+        try expect(try await nodes[0].keyCounts().isEmpty)
+    }
+
+    static func tombstones(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        @Sendable func insert(
+            _ id: KeyIdentifier, _ node: Int, digest: [UInt8] = Sample.bytes(32)
+        ) async throws -> InsertOutcome {
+            let challenge = Sample.challenge()
+            let outcome = try await nodes[node].insert(
+                Sample.registration(id: id, user: "ann", digest: digest), spending: challenge, at: Sample.now)
+            if outcome == .refused(.revoked) { try expect(try await !nodes[node].isSpent(challenge)) }
+            return outcome
+        }
+        @Sendable func isInserted(_ outcome: InsertOutcome) -> Bool {
+            if case .inserted = outcome { true } else { false }
+        }
+        let (revoked, other, restored) = (Sample.keyId(), Sample.keyId(), Sample.keyId())
+        let digest = Sample.bytes(32)
+        for id in [revoked, other, restored] { try expect(isInserted(try await insert(id, 0, digest: digest))) }
+        for id in [revoked, restored] {
+            try expect(try await nodes[0].revoke(id, code: nil, at: Sample.now), is: .revoked)
+        }
+        try expect(
+            try await nodes[0].restore(restored, revokedSince: Sample.now, refreshAt: nil, at: Sample.now),
+            is: .restored)
+        // While it is deleted nobody gets it in, and nobody afterwards.
+        let outcomes = try await race(20) { index -> Bool in
+            if index == 10 { return try await nodes[1].deleteKeys(ofUser: "ann", app: nil) == 0 }
+            return isInserted(try await insert(revoked, index % 2))
+        }
+        try expect(!outcomes.contains(true))
+        try expect(try await insert(revoked, 1, digest: digest), is: .refused(.revoked))
+        try expect(try await nodes[0].key(revoked), is: nil)
+        try expect(
+            try await nodes[0].restore(revoked, revokedSince: Sample.now, refreshAt: nil, at: Sample.now), is: .unknown)
+        // Who was never revoked, or was restored, may come again.
+        for id in [other, restored] { try expect(isInserted(try await insert(id, 1, digest: digest))) }
+        try expect(try await nodes[0].revoke(other, code: nil, at: Sample.now), is: .revoked)
+        try expect(try await nodes[0].deleteKey(other))
+        try expect(try await insert(other, 1), is: .refused(.revoked))
     }
 
     static func counts(_ backend: Backend) async throws {

@@ -89,8 +89,16 @@ public protocol TrustStore: Sendable {
     /// counter never goes down; a refused assertion changes nothing.
     func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome
 
-    /// Revokes a key for good. Exactly one of any number of callers receives `.revoked`; what is asked afterwards sees it.
+    /// Revokes a key. Exactly one of any number of callers receives `.revoked`; what is asked afterwards sees it.
     func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome
+
+    /// Makes a key good again that was revoked at `start` or later. Exactly one of any number of callers receives `.restored`; what is
+    /// asked afterwards sees it.
+    ///
+    /// - Parameter refreshAt: when its receipt is to be refreshed next; nil for never.
+    func restore(
+        _ id: KeyIdentifier, revokedSince start: Date, refreshAt: Date?, at instant: Date
+    ) async throws -> RestoreOutcome
 
     /// How many keys of an app one user has attested since an instant.
     func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int
@@ -103,8 +111,8 @@ public protocol TrustStore: Sendable {
     /// Counts the unrevoked keys of each kind, by environment and app.
     func keyCounts() async throws -> [KeyCount]
 
-    /// Removes a key with its receipts, and the detail of its events; the events stay. Exactly one of any number of callers receives
-    /// true.
+    /// Removes a key with its receipts, and its id and the details from its events; the events stay. Exactly one of any number of callers
+    /// receives true. A key that was revoked is never inserted again, as long as ``Retention/tombstones`` says.
     func deleteKey(_ id: KeyIdentifier) async throws -> Bool
 
     /// Removes all keys that a user had when the call began, as ``deleteKey(_:)`` does, and says how many this caller removed. Each key

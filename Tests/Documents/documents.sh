@@ -152,6 +152,7 @@ document keys list "${by[@]}" --app shop
 document keys list "${by[@]}" | tee keys.json
 key="$(python3 -c 'import json; print(json.load(open("keys.json"))["keys"][0]["keyId"])')"
 document keys revoke "${by[@]}" "$key"
+document keys restore "${by[@]}" "$key"
 document keys revoke "${by[@]}" --app shop --simulated
 document keys delete "${by[@]}" "$key"
 document audit "${by[@]}"

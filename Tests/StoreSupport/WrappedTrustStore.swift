@@ -79,6 +79,13 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
         try await wrapper.run("revoke") { try await base.revoke(id, code: code, at: instant) }
     }
+    package func restore(
+        _ id: KeyIdentifier, revokedSince start: Date, refreshAt: Date?, at instant: Date
+    ) async throws -> RestoreOutcome {
+        try await wrapper.run("restore") {
+            try await base.restore(id, revokedSince: start, refreshAt: refreshAt, at: instant)
+        }
+    }
     package func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
         try await wrapper.run("keyCount") { try await base.keyCount(ofUser: user, app: app, since: instant) }
     }

@@ -34,6 +34,10 @@ import Vocabulary
             let first = ids[overHTTP ? 0 : 2]
             let revoked = try run(["keys", "revoke", first, "--format", "json"] + target)
             #expect(revoked.status == 0 && revoked.json["keys"] as? Int == 1, "\(revoked.errors)")
+            #expect(try run(["keys", "restore", first] + target).output == "restore: 1 key\n")
+            let back = try run(["keys", "list", "--format", "json", "--user", overHTTP ? "anna" : "bert"] + target)
+            #expect((back.json["keys"] as? [[String: Any]] ?? []).allSatisfy { $0["revoked"] as? Bool == false })
+            #expect(try run(["keys", "revoke", first] + target).status == 0)
             let rule = ["--app", "shop", "--user", overHTTP ? "anna" : "bert"]
             let dry = try run(["keys", "revoke", "--dry-run", "--format", "json"] + rule + target)
             #expect(dry.status == 0 && dry.json["keys"] as? Int == 1, "\(dry.errors)")

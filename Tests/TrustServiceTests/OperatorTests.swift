@@ -247,6 +247,90 @@ import Vocabulary
         }
     }
 
+    /// A wrong revocation is undone for a day; what was deleted stays refused, and leaves nothing that leads to it.
+    @Test func aRevokedKeyIsRestoredWithinADayAndStaysRefusedOnceDeleted() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested(user: "anna")
+            let key = path(keyId)
+            let revoker = Self.token("shop-revoker")
+            let token = try #require(
+                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
+            func shown() async throws -> Reply { try await service.get(key, token: Self.token("reader")) }
+            func restore(_ token: String = revoker) async throws -> Reply {
+                try await RunningService.call("POST", service.base + key + "/restore", token: token)
+            }
+            func authorized() async throws -> String {
+                try await service.get("/v1/authorize?simulated=allow", token: token).verdict
+            }
+            #expect(try await restore()["revoked"] == .bool(false))
+            #expect(try await service.post(key + "/revoke", ["code": "mistake"], token: revoker).status == 200)
+            #expect(try await shown()["revokedAt"]?.text != nil)
+            #expect(try await authorized() == "403 key.revoked")
+            for name in ["reader", "ci", "audit"] {
+                #expect(try await restore(Self.token(name)).verdict == "401 caller.unauthorized")
+            }
+            let back = try await restore()
+            #expect(back.status == 200 && back["keyId"] == .string(keyId) && back["revoked"] == .bool(false))
+            #expect(try await shown()["revokedAt"] == .null)
+            #expect(try await authorized() == "204")
+            let again = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))
+            guard case .array(let reasons)? = again["reasons"] else { throw Failure("no reasons: \(again)") }
+            #expect(again.status == 200 && reasons.contains("restored"))
+            #expect(again["tier"]?.text != "low")
+
+            #expect(try await service.post(key + "/revoke", [:], token: revoker).status == 200)
+            service.clock.advance(86_401)
+            #expect(try await restore().verdict == "403 key.revoked")
+            #expect(try await shown()["revoked"] == .bool(true))
+            #expect(try await delete(service, "/v1/users/anna", RunningService.adminToken)["deleted"] == .integer(1))
+            #expect(try await restore(RunningService.adminToken).verdict == "404 key.unknown")
+            let id = try #require(KeyIdentifier(strictBase64: keyId))
+            #expect(try await service.store.history(of: id, limit: 9).isEmpty)
+        }
+    }
+
+    /// A device that kept an attestation back does not come in with it after its revoked key was deleted.
+    @Test func aDeletedRevokedKeyCannotBeAttestedAgain() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let admin = RunningService.adminToken
+            for (seed, isRevoked) in [(1, true), (2, false)] as [(UInt64, Bool)] {
+                // The second one has the key of the first, which Apple certifies a second time.
+                let phone = await Phone(service, random: SimulatorRandom(seed: seed))
+                let keyId = try await phone.attested()
+                let other = await Phone(service, random: SimulatorRandom(seed: seed))
+                let (same, body) = try await other.attestation()
+                try #require(same == keyId)
+                if isRevoked {
+                    #expect(try await service.post(path(keyId) + "/revoke", [:], token: admin).status == 200)
+                }
+                #expect(try await service.post("/v1/apps/shop/attestations", body).verdict == "409 key.exists")
+                #expect(try await delete(service, path(keyId), admin).status == 204)
+                let again = try await service.post("/v1/apps/shop/attestations", body)
+                #expect(again.verdict == (isRevoked ? "403 key.revoked" : "201"))
+                let assertion = try await other.assert(try await other.assertion(keyId))
+                #expect(assertion.verdict == (isRevoked ? "404 key.unknown" : "200"))
+            }
+        }
+    }
+
+    /// Guesses at the routes of servers and operators have a limit of their own, and a good token has none.
+    @Test func wrongTokensAreLimitedAndGoodOnesAreNot() async throws {
+        var settings = Self.configuration()
+        settings.limits.requestsPerSecondPerAddress = 200
+        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+            var verdicts: [String: Int] = [:]
+            for guess in 0..<200 where verdicts["429 limit.address"] == nil {
+                verdicts[try await service.get("/v1/keys", token: "guess \(guess)").verdict, default: 0] += 1
+            }
+            #expect(
+                verdicts["429 limit.address"] == 1 && (verdicts["401 caller.unauthorized"] ?? 0) >= 100, "\(verdicts)")
+            #expect(try await service.get("/v1/keys", token: Self.token("reader")).status == 200)
+            // Who sends none guesses nothing.
+            #expect(try await service.get("/v1/keys").verdict == "401 caller.unauthorized")
+        }
+    }
+
     @Test func moreThanAHundredKeysAreRevokedOnlyIfTheirNumberIsExpected() async throws {
         try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
             let now = service.clock.now

@@ -27,14 +27,15 @@ struct Phone {
     }
 
     init(
-        _ service: RunningService, system: SimulatedSystem = .iOS("27.0"), app: SimulatedApp = RunningService.app
+        _ service: RunningService, system: SimulatedSystem = .iOS("27.0"), app: SimulatedApp = RunningService.app,
+        random: SimulatorRandom = SimulatorRandom()
     )
         async
     {
         self.service = service
         self.app = app
         faults = Faults()
-        device = SimulatedDevice(system: system, service: faults)
+        device = SimulatedDevice(system: system, random: random, service: faults)
         await device.install(app)
     }
 

@@ -14,20 +14,38 @@ struct ConsoleKeys: Sendable {
     let operators: OperatorRoutes
     let apps: AppDirectory
 
-    /// What changes a key for good.
+    /// What changes a key.
     enum Deed: String {
         case revoke = "Revoke"
+        case restore = "Restore"
         case delete = "Delete"
 
-        var path: HTML { self == .revoke ? "revoke" : "delete" }
+        var path: HTML {
+            switch self {
+            case .revoke: "revoke"
+            case .restore: "restore"
+            case .delete: "delete"
+            }
+        }
 
         /// What a credential must permit for the key's app.
-        var role: Authority.Role { self == .revoke ? .revoke : .admin }
+        var role: Authority.Role { self == .delete ? .admin : .revoke }
+
+        /// Whether it can be done to a key, as the route shows it.
+        func isPossible(_ key: JSONValue, at now: Date) -> Bool {
+            let revokedAt = key.member("revokedAt")?.text.flatMap(Timestamps.date)
+            return switch self {
+            case .revoke: revokedAt == nil
+            case .restore: revokedAt.map { now.timeIntervalSince($0) < KeyHandler.restorable } ?? false
+            case .delete: true
+            }
+        }
 
         var warning: String {
             switch self {
             case .revoke:
-                "The key is refused everywhere from now on. This cannot be undone; its device needs a new key."
+                "The key is refused everywhere from now on. It can be restored within a day; after that its device needs a new key."
+            case .restore: "The key and its tokens are good again from now on, with the counter that the key had."
             case .delete:
                 "The key is deleted, with its receipts and the personal details in its history. This cannot be undone."
             }
@@ -158,11 +176,15 @@ struct ConsoleKeys: Sendable {
             stacks: true
         ).html()
         let facts: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
-        let done: HTML =
-            query["done"] == "revoked" ? "<p class=\"note good\" role=\"status\">The key is revoked.</p>\n" : ""
-        let deeds: [HTML] = [Deed.revoke, .delete].filter { deed in
-            visitor.caller.permits(deed.role, app: key.member("app")?.text)
-                && !(deed == .revoke && key.member("revoked") == .bool(true))
+        let sentence: String? =
+            switch query["done"] {
+            case "revoked": "The key is revoked."
+            case "restored": "The key is restored."
+            default: nil
+            }
+        let done: HTML = sentence.map { "<p class=\"note good\" role=\"status\">\($0)</p>\n" } ?? ""
+        let deeds: [HTML] = [Deed.revoke, .restore, .delete].filter { deed in
+            visitor.caller.permits(deed.role, app: key.member("app")?.text) && deed.isPossible(key, at: call.now)
         }.map { deed in
             let look: HTML = deed == .delete ? " danger" : ""
             return
@@ -186,7 +208,7 @@ struct ConsoleKeys: Sendable {
             throw Problem(.callerUnauthorized)
         }
         let code: HTML =
-            deed == .delete
+            deed != .revoke
             ? ""
             : """
             <label for="code">Reason, as a code <span class="dim">(optional, without spaces)</span></label>
@@ -211,6 +233,12 @@ struct ConsoleKeys: Sendable {
             "POST", "/v1/keys/\(id.base64URL)/revoke", body: Array(body.rendered(pretty: false).utf8))
         _ = try await operators.ask(question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
         return ConsolePage.redirect(to: "/console/keys/\(id.base64URL)?done=revoked")
+    }
+
+    func restore(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+        let id = try ConsoleKeys.id(call)
+        _ = try await ask("POST", "/v1/keys/\(id.base64URL)/restore", [], call, visitor)
+        return ConsolePage.redirect(to: "/console/keys/\(id.base64URL)?done=restored")
     }
 
     func delete(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {

@@ -102,7 +102,10 @@ package enum ProblemTable {
             )),
         .keyRevoked: Entry(
             status: 403, title: "The key was revoked.", retry: .newKey,
-            .init(.app, "make a new key, once, and attest it; the audit says who revoked the key")),
+            .init(
+                .app,
+                "make a new key, once, and attest it; the audit says who revoked the key, and an operator can restore it within a day (keys restore)"
+            )),
         .keyUnknown: Entry(status: 404, title: "The key is unknown.", retry: .newKey),
         .keyOtherUser: Entry(status: 409, title: "The key belongs to another user.", retry: .newKey),
         .keyExists: Entry(status: 409, title: "The key is already registered.", retry: .newKey),
@@ -171,7 +174,10 @@ package enum ProblemTable {
             .init(.developer, "send Content-Type: application/json")),
         .limitAddress: Entry(
             status: 429, title: "Too many requests from this address.", retry: .after,
-            .init(.app, "wait as long as Retry-After says; if it is a proxy of yours, name it in trustedProxies")),
+            .init(
+                .app,
+                "wait as long as Retry-After says; if it is a proxy of yours, name it in trustedProxies. Wrong tokens of servers and operators have a limit of their own, good ones have none"
+            )),
         .limitApp: Entry(
             status: 429, title: "Too many requests for this app.", retry: .after,
             .init(

@@ -13,13 +13,18 @@ struct KeyHandler: Handler {
     let store: any TrustStore
     let apps: AppDirectory
     let trusted: TrustedKeys
+    let receiptPlan: ReceiptPlan
     let observer: RequestObserver
+
+    /// For so long after its revocation a key can be restored, in seconds.
+    static let restorable: TimeInterval = 86_400
 
     var routes: [Route] {
         [
             Route("listKeys", "GET", "/v1/keys", .read, listKeys),
             Route("showKey", "GET", "/v1/keys/{keyId}", .read, showKey),
             Route("revokeKey", "POST", "/v1/keys/{keyId}/revoke", .revoke, revokeKey),
+            Route("restoreKey", "POST", "/v1/keys/{keyId}/restore", .revoke, restoreKey),
             Route("deleteKey", "DELETE", "/v1/keys/{keyId}", .admin, deleteKey),
             Route("deleteUser", "DELETE", "/v1/users/{user}", .admin, deleteUser),
             Route("revokeKeys", "POST", "/v1/apps/{app}/revocations", .revoke, revokeKeys),
@@ -62,7 +67,7 @@ struct KeyHandler: Handler {
             .about(filter.user == nil ? .app(filter.app) : .user(app: filter.app))
     }
 
-    /// `POST /v1/keys/{keyId}/revoke`: for good; asking again changes nothing.
+    /// `POST /v1/keys/{keyId}/revoke`: asking again changes nothing.
     @Sendable private func revokeKey(_ call: Call) async throws -> Answer {
         let key = try await operable(call, as: .revoke)
         let code = call.body.isEmpty ? nil : try KeyHandler.revocationCode(try RequestBody(call.body))
@@ -74,7 +79,22 @@ struct KeyHandler: Handler {
         }
     }
 
-    /// `DELETE /v1/keys/{keyId}`: the key with its receipts and what is personal in its history.
+    /// `POST /v1/keys/{keyId}/restore`: within a day of the revocation; asking again changes nothing.
+    @Sendable private func restoreKey(_ call: Call) async throws -> Answer {
+        let key = try await operable(call, as: .revoke)
+        let outcome = try await store.restore(
+            key.id, revokedSince: call.now.addingTimeInterval(-KeyHandler.restorable),
+            refreshAt: receiptPlan.next(after: nil, key: key.id.bytes, at: call.now), at: call.now)
+        switch outcome {
+        case .restored, .notRevoked:
+            return .json(["keyId": .string(key.id.base64), "revoked": false]).about(.key(key.id, app: key.app))
+        case .tooLate(let instant):
+            throw Problem(.keyRevoked, evidence: "revoked at \(Timestamps.text(instant)), more than a day ago")
+        case .unknown: throw Problem(.keyUnknown)
+        }
+    }
+
+    /// `DELETE /v1/keys/{keyId}`: the key with its receipts, and all that leads to it in its history.
     @Sendable private func deleteKey(_ call: Call) async throws -> Answer {
         let key = try await operable(call, as: .admin)
         guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
@@ -185,7 +205,8 @@ struct KeyHandler: Handler {
         [
             "keyId": .string(key.id.base64), "app": .string(key.app), "user": .optional(key.user),
             "environment": .string(key.environment), "counter": .integer(Int(key.counter)),
-            "revoked": .bool(key.revokedAt != nil), "simulated": .bool(key.simulated),
+            "revoked": .bool(key.revokedAt != nil), "revokedAt": .optional(key.revokedAt.map(Timestamps.text)),
+            "simulated": .bool(key.simulated),
             "trusted": .bool(try await trusted.trust(in: key) == .trusted),
             "attestedAt": .string(Timestamps.text(key.attestedAt)),
             "lastUsedAt": .optional(key.lastUsedAt.map(Timestamps.text)), "riskMetric": .optional(key.riskMetric),

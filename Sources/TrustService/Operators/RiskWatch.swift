@@ -80,6 +80,7 @@ struct RiskWatch: Sendable {
     func trust(in key: StoredKey, at now: Date) async throws -> JudgedTrust {
         var signals = RiskSignals()
         signals.isNewKey = now.timeIntervalSince(key.attestedAt) < RiskWatch.youth
+        signals.isRestored = key.restoredAt != nil
         signals.metric = key.riskMetric
         signals.baseline = baselines[key.app]
         signals.largestCounterGap = Int(key.largestGap)

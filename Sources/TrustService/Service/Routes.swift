@@ -37,7 +37,8 @@ extension ServiceParts {
             SignalHandler(apps: apps, signals: signals, observer: observer),
             RampHandler(apps: apps),
             DeviceCheckHandler(apps: apps, device: device),
-            KeyHandler(store: store, apps: apps, trusted: trusted, observer: observer),
+            KeyHandler(
+                store: store, apps: apps, trusted: trusted, receiptPlan: receiptPlan, observer: observer),
             ChallengeKeyHandler(
                 store: store, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer),
             AuditHandler(store: store, apps: apps, sources: sources),

@@ -143,8 +143,14 @@ extension KeyCursor {
 
 extension MemoryState {
     fileprivate mutating func delete(_ id: KeyIdentifier) -> Bool {
-        guard keys.removeValue(forKey: id) != nil else { return false }
-        for index in events.indices where events[index].keyId == id { events[index].detail = nil }
+        guard let key = keys.removeValue(forKey: id)?.key else { return false }
+        if let instant = key.revokedAt {
+            let tombstone = Tombstone(id, revokedAt: StoreTime.milliseconds(instant))
+            tombstones[tombstone.name] = tombstone.day
+        }
+        for index in events.indices where events[index].keyId == id {
+            (events[index].keyId, events[index].detail) = (nil, nil)
+        }
         return true
     }
 }

@@ -97,6 +97,12 @@ package final class InMemoryTrustStore: TrustStore {
         try locked { $0.revoke(id, code: code, at: instant) }
     }
 
+    package func restore(
+        _ id: KeyIdentifier, revokedSince start: Date, refreshAt: Date?, at instant: Date
+    ) async throws -> RestoreOutcome {
+        try locked { $0.restore(id, revokedSince: start, refreshAt: refreshAt, at: instant) }
+    }
+
     package func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
         try locked { state in
             state.keys.values.count {

@@ -15,6 +15,8 @@ struct MemoryState {
     /// Everything that expired before this instant may have been swept, so nothing that old is spent again.
     var sweptUntil: Int64 = 0
     var keys: [KeyIdentifier: KeyEntry] = [:]
+    /// The days of the revocations of deleted keys.
+    var tombstones: [[UInt8]: Int64] = [:]
     var events: [StoreEvent] = []
     var tallies: [TallyName: Int] = [:]
     var promotions: [PromotionClaim: PromotionEntry] = [:]
@@ -88,6 +90,7 @@ struct MemoryState {
         case .expired: return .refused(.challengeExpired)
         case .spent: break
         }
+        if tombstones[Tombstone.name(of: registration.id)] != nil { return .refused(.revoked) }
         let before = quotas
         for draw in registration.draws {
             guard case .exhausted(let until) = self.draw(draw, at: instant) else { continue }
@@ -127,6 +130,18 @@ struct MemoryState {
         keys[id]?.nextRefresh = nil
         append(StoreEvent(at: instant, app: key.app, keyId: id, kind: EventKind.revoked, code: code))
         return .revoked
+    }
+
+    mutating func restore(
+        _ id: KeyIdentifier, revokedSince start: Date, refreshAt: Date?, at instant: Date
+    ) -> RestoreOutcome {
+        guard let key = keys[id]?.key else { return .unknown }
+        guard let before = key.revokedAt else { return .notRevoked }
+        guard StoreTime.milliseconds(before) >= StoreTime.milliseconds(start) else { return .tooLate(before) }
+        keys[id]?.key = key.restored(at: instant)
+        keys[id]?.nextRefresh = refreshAt.map(StoreTime.milliseconds)
+        append(StoreEvent(at: instant, app: key.app, keyId: id, kind: EventKind.restored))
+        return .restored
     }
 }
 

@@ -45,6 +45,7 @@ extension SQLTrustStore {
         }
         report.quotas = try await delete(Text.sweepQuotas, upTo: edge(.milliseconds(QuotaDraw.slack)))
         report.audit = try await delete(Text.sweepAudit, upTo: edge(retention.audit))
+        report.tombstones = try await delete(Text.sweepTombstones, upTo: edge(retention.tombstones))
         return report
     }
 
@@ -203,6 +204,10 @@ extension SQLTrustStore {
             """
         static let sweepAudit: SQLText = """
             DELETE FROM audit_entries WHERE id IN (SELECT id FROM audit_entries WHERE at < $1 ORDER BY at LIMIT $2)
+            """
+        static let sweepTombstones: SQLText = """
+            DELETE FROM key_tombstones WHERE name IN
+            (SELECT name FROM key_tombstones WHERE revoked_on < $1 ORDER BY revoked_on LIMIT $2)
             """
     }
 }

@@ -35,7 +35,8 @@ extension SQLTrustStore {
             let results = try session.run([
                 name.spending, key.inserting(refreshAt: registration.refreshAt),
                 StoredReceipt(keyId: key.id, receipt: registration.receipt, storedAt: key.attestedAt).inserting,
-                event.inserting,
+                // After the key, so that one which was deleted since the first look is seen here.
+                event.inserting, Tombstone.finding(key.id),
             ])
             // Another node may have committed the same key since the first look.
             if results[1].changes == 0, let existing = try session.key(registration.id) {
@@ -44,6 +45,7 @@ extension SQLTrustStore {
             if results[0].changes == 0 {
                 return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
             }
+            guard results[4].rows.isEmpty else { return .rollback(.refused(.revoked)) }
             for draw in registration.draws {
                 if case .exhausted(let until) = try session.draw(draw, at: instant) {
                     return .rollback(.exhausted(until: until))
@@ -77,10 +79,7 @@ extension SQLTrustStore {
 
     package func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
         try await transact { session in
-            guard
-                let row = try session.row(
-                    "SELECT app, revoked_at FROM attested_keys WHERE id = $1 {lock}", .bytes(id.bytes))
-            else { return .rollback(.unknown) }
+            guard let row = try session.row(StoredKey.revocation, .bytes(id.bytes)) else { return .rollback(.unknown) }
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
             let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
             _ = try session.run([
@@ -88,6 +87,25 @@ extension SQLTrustStore {
                 event.inserting,
             ])
             return .commit(.revoked)
+        }
+    }
+
+    package func restore(
+        _ id: KeyIdentifier, revokedSince start: Date, refreshAt: Date?, at instant: Date
+    ) async throws -> RestoreOutcome {
+        try await transact { session in
+            guard let row = try session.row(StoredKey.revocation, .bytes(id.bytes)) else { return .rollback(.unknown) }
+            guard let before = try row.optionalInteger(1) else { return .rollback(.notRevoked) }
+            guard before >= StoreTime.milliseconds(start) else {
+                return .rollback(.tooLate(StoreTime.date(before)))
+            }
+            _ = try session.run([
+                SQLStatement(
+                    Text.restore, .bytes(id.bytes), .integer(StoreTime.milliseconds(instant)),
+                    .optional(refreshAt.map(StoreTime.milliseconds))),
+                StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.restored).inserting,
+            ])
+            return .commit(.restored)
         }
     }
 
@@ -105,6 +123,8 @@ extension SQLTrustStore {
         static let setState: SQLText =
             "UPDATE attested_keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1"
         static let revoke: SQLText = "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1"
+        static let restore: SQLText =
+            "UPDATE attested_keys SET revoked_at = NULL, restored_at = $2, next_refresh = $3 WHERE id = $1"
         static let count: SQLText =
             "SELECT count(*) FROM attested_keys WHERE app = $1 AND user_name = $2 AND attested_at >= $3"
     }

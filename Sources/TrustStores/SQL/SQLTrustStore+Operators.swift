@@ -107,13 +107,14 @@ extension SQLTrustStore {
         }
     }
 
-    /// Removes some keys in one transaction. The details of their events go first, in transactions of their own: if this program ends
-    /// in between, the keys are still there to be deleted again.
+    /// Removes some keys in one transaction. What their events say of them goes first, in transactions of their own: if this program
+    /// ends in between, the keys are still there to be deleted again.
     private func delete(_ ids: [KeyIdentifier], ofUser user: String?) async throws -> Int {
         if ids.isEmpty { return 0 }
         let ids = ids.ascending
-        try await clearDetails(of: ids)
+        try await clearEvents(of: ids)
         let deleted = try await transact { session -> SQLEnd<Int> in
+            let before = try session.run(ids.map { SQLStatement(StoredKey.revocation, .bytes($0.bytes)) })
             let results = try session.run(
                 ids.map { id in
                     user.map { SQLStatement(Text.deleteOfUser, .bytes(id.bytes), .text($0)) }
@@ -121,21 +122,26 @@ extension SQLTrustStore {
                 }
             )
             let gone = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
-            _ = try session.run(gone.map { SQLStatement(Text.deleteReceipts, .bytes($0.bytes)) })
+            let tombstones = try zip(zip(ids, results), before).compactMap { key, before -> Tombstone? in
+                guard key.1.changes == 1 else { return nil }
+                return try before.rows.first?.optionalInteger(1).map { Tombstone(key.0, revokedAt: $0) }
+            }
+            _ = try session.run(
+                gone.map { SQLStatement(Text.deleteReceipts, .bytes($0.bytes)) } + tombstones.map(\.inserting))
             return gone.isEmpty ? .rollback(0) : .commit(gone.count)
         }
         // What was written between the two.
-        try await clearDetails(of: ids)
+        try await clearEvents(of: ids)
         return deleted
     }
 
-    private func clearDetails(of ids: [KeyIdentifier]) async throws {
+    private func clearEvents(of ids: [KeyIdentifier]) async throws {
         for id in ids {
             var last: Int64 = 0
             while true {
                 let after = last
                 let found = try await read { session in
-                    try session.run(Text.details, .bytes(id.bytes), .integer(after), .integer(Int64(Batch.rows))).rows
+                    try session.run(Text.events, .bytes(id.bytes), .integer(after), .integer(Int64(Batch.rows))).rows
                         .map { try $0.integer(0) }
                 }
                 guard let first = found.first, let newest = found.last else { break }
@@ -162,9 +168,9 @@ extension SQLTrustStore {
         static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"
         static let deleteOfUser: SQLText = "DELETE FROM attested_keys WHERE id = $1 AND user_name = $2"
         static let deleteReceipts: SQLText = "DELETE FROM key_receipts WHERE key_id = $1"
-        static let details: SQLText =
-            "SELECT id FROM key_events WHERE key_id = $1 AND id > $2 AND detail IS NOT NULL ORDER BY id LIMIT $3"
-        static let clear: SQLText = "UPDATE key_events SET detail = NULL WHERE key_id = $1 AND id >= $2 AND id <= $3"
+        static let events: SQLText = "SELECT id FROM key_events WHERE key_id = $1 AND id > $2 ORDER BY id LIMIT $3"
+        static let clear: SQLText =
+            "UPDATE key_events SET key_id = NULL, detail = NULL WHERE key_id = $1 AND id >= $2 AND id <= $3"
     }
 }
 

@@ -7,11 +7,15 @@ import FoundationEssentials
 extension StoredKey {
     static let columns = """
         id, public_key, app, identity, environment, simulated, user_name, attestation_digest, validation_category,
-        bundle_version, os_version, attested_at, counter, largest_gap, last_used_at, revoked_at, risk_metric
+        bundle_version, os_version, attested_at, counter, largest_gap, last_used_at, revoked_at, risk_metric,
+        restored_at
         """
 
     /// How many columns ``columns`` names.
-    static let columnCount = 17
+    static let columnCount = 18
+
+    /// The app of a key and when it was revoked, locked against others.
+    static let revocation: SQLText = "SELECT app, revoked_at FROM attested_keys WHERE id = $1 {lock}"
 
     static let selecting = SQLText("SELECT \(columns) FROM attested_keys WHERE id = $1")
 
@@ -35,7 +39,8 @@ extension StoredKey {
             record, attestedAt: StoreTime.date(try row.integer(11)), counter: try row.counter(12),
             largestGap: try row.counter(13), lastUsedAt: try row.optionalInteger(14).map(StoreTime.date),
             revokedAt: try row.optionalInteger(15).map(StoreTime.date),
-            riskMetric: try row.optionalInteger(16).map(Int.init))
+            riskMetric: try row.optionalInteger(16).map(Int.init),
+            restoredAt: try row.optionalInteger(17).map(StoreTime.date))
     }
 
     /// Inserts the key as it is before its first assertion, unless its id is taken.
@@ -83,6 +88,18 @@ extension ReceiptRecord {
             expiresAt: try row.optionalInteger(offset + 3).map(StoreTime.date),
             riskMetric: try row.optionalInteger(offset + 4).map(Int.init))
     }
+}
+
+extension Tombstone {
+    var inserting: SQLStatement { SQLStatement(Tombstone.insert, .bytes(name), .integer(day)) }
+
+    /// One row if the key is not to be inserted.
+    static func finding(_ id: KeyIdentifier) -> SQLStatement {
+        SQLStatement("SELECT 1 FROM key_tombstones WHERE name = $1", .bytes(name(of: id)))
+    }
+
+    private static let insert: SQLText =
+        "INSERT INTO key_tombstones (name, revoked_on) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 }
 
 extension StoreEvent {

@@ -95,6 +95,8 @@ public enum InsertRefusal: Sendable, CaseIterable {
     case challengeUsed
     /// The challenge has expired.
     case challengeExpired
+    /// The key was revoked and then deleted.
+    case revoked
 
     /// The code of the HTTP contract.
     package var code: Code {
@@ -103,6 +105,7 @@ public enum InsertRefusal: Sendable, CaseIterable {
         case .exists: .keyExists
         case .challengeUsed: .challengeUsed
         case .challengeExpired: .challengeExpired
+        case .revoked: .keyRevoked
         }
     }
 }

@@ -17,6 +17,8 @@ public struct Retention: Sendable, Equatable {
     public var openClaims: Duration = .seconds(7 * 86_400)
     /// How long audit entries are kept.
     public var audit: Duration = .seconds(800 * 86_400)
+    /// How long it is known, counted from the day of the revocation, that a deleted key was revoked.
+    public var tombstones: Duration = .seconds(800 * 86_400)
     /// Promotions, each with the instant before which its grants no longer count. Grants of all others are kept forever.
     public var promotionGrants: [String: Date] = [:]
     /// At most this many rows of each kind go in one sweep, so that a sweep never holds up a commit for long.
@@ -45,6 +47,8 @@ public struct SweepReport: Sendable, Equatable {
     public var quotas = 0
     /// Rows of audit entries.
     public var audit = 0
+    /// Rows of revoked keys that were deleted.
+    public var tombstones = 0
     /// What is wrong with the clock; nil if nothing is. Nothing was swept if it is an offset or a jump.
     public var clockFault: ClockFault?
     /// Whether more is waiting: sweep again.
@@ -56,6 +60,7 @@ public struct SweepReport: Sendable, Equatable {
     /// All rows together.
     package var total: Int {
         spent + events + tallies + receipts + promotionAnswers + openClaims + promotionGrants + quotas + audit
+            + tombstones
     }
 }
 

@@ -35,3 +35,15 @@ public enum RevokeOutcome: Sendable, Equatable {
     /// No such key.
     case unknown
 }
+
+/// The outcome of restoring a key.
+public enum RestoreOutcome: Sendable, Equatable {
+    /// From now on the key is good again.
+    case restored
+    /// It is not revoked; nothing changed.
+    case notRevoked
+    /// It was revoked too long ago, at this instant, and stays revoked.
+    case tooLate(Date)
+    /// No such key.
+    case unknown
+}

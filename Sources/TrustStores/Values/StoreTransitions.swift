@@ -11,6 +11,8 @@ package enum EventKind {
     package static let attested = "attested"
     /// A key was revoked.
     package static let revoked = "revoked"
+    /// A revoked key was made good again.
+    package static let restored = "restored"
     /// A receipt was renewed or refused.
     package static let receipt = "receipt"
     /// A proof was refused, or would have been if the app did not only monitor.
@@ -37,6 +39,13 @@ extension StoredKey {
     func revoked(at instant: Date) -> StoredKey {
         var key = self
         key.revokedAt = StoreTime.date(StoreTime.milliseconds(instant))
+        return key
+    }
+
+    func restored(at instant: Date) -> StoredKey {
+        var key = self
+        key.revokedAt = nil
+        key.restoredAt = StoreTime.date(StoreTime.milliseconds(instant))
         return key
     }
 

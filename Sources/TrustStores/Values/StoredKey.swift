@@ -80,11 +80,13 @@ public struct StoredKey: Sendable, Equatable {
     public internal(set) var revokedAt: Date?
     /// The metric of the newest receipt that had one.
     public internal(set) var riskMetric: Int?
+    /// When the key was last made good again after a revocation; nil if it never was.
+    public internal(set) var restoredAt: Date?
 
     /// A key as a store reads it back, with all that has happened since.
     public init(
         _ record: KeyRecord, attestedAt: Date, counter: UInt32, largestGap: UInt32, lastUsedAt: Date?, revokedAt: Date?,
-        riskMetric: Int?
+        riskMetric: Int?, restoredAt: Date? = nil
     ) {
         shared = SharedRecord(record)
         self.attestedAt = attestedAt
@@ -93,6 +95,7 @@ public struct StoredKey: Sendable, Equatable {
         self.lastUsedAt = lastUsedAt
         self.revokedAt = revokedAt
         self.riskMetric = riskMetric
+        self.restoredAt = restoredAt
     }
 
     /// A member of ``record``.

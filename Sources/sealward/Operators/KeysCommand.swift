@@ -11,13 +11,13 @@ import Vocabulary
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "The attested keys of a service or a store: list, revoke, delete.",
+        abstract: "The attested keys of a service or a store: list, revoke, restore, delete.",
         discussion: """
             Ask a running service with --url and --token-file, or a store with --store.
 
             Example: sealward keys list --store sqlite:sealward.sqlite --app shop
             """,
-        subcommands: [ListKeysCommand.self, RevokeKeysCommand.self, DeleteKeysCommand.self]
+        subcommands: [ListKeysCommand.self, RevokeKeysCommand.self, RestoreKeyCommand.self, DeleteKeysCommand.self]
     )
 }
 
@@ -101,9 +101,9 @@ struct ListKeysCommand: AsyncParsableCommand {
 struct RevokeKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Revoke one key, or all keys of an app that match one rule, permanently.",
+        abstract: "Revoke one key, or all keys of an app that match one rule.",
         discussion: """
-            More than 100 keys are revoked only with --expect: ask with --dry-run how many there are, then give that number.
+            Within a day 'sealward keys restore' makes a key good again. More than 100 keys are revoked only with --expect: ask with --dry-run how many there are, then give that number.
 
             Example: sealward keys revoke --store sqlite:sealward.sqlite --app shop --attested-before 2026-01-01 --dry-run
             """
@@ -195,12 +195,46 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     }
 }
 
+struct RestoreKeyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Restore a key within a day of its revocation.",
+        discussion: """
+            The key and its tokens are good again, with the counter that the key had. A key that is not revoked stays as it is; one that was \
+            deleted, or revoked more than a day ago, cannot be restored: its device attests a new key.
+
+            Example: sealward keys restore --store sqlite:sealward.sqlite zgSY9YSD+7TaDXssY6WlOPVS1K3Lmk+pFhlcSWE+ZV0=
+            """
+    )
+
+    @Argument(help: ArgumentHelp("The key, base64.", valueName: "KEY"))
+    var key: String
+
+    @OptionGroup var target: OperatorTarget
+
+    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
+    var format: TextOrJSON = .text
+
+    @OptionGroup var shared: SharedOptions
+
+    func validate() throws { try OperatorTarget.validate(key: key) }
+
+    func run() async throws {
+        try await CommandIO.run {
+            let path = OperatorTarget.path(ofKey: key) + "/restore"
+            guard try await target.document("POST", path) != nil else { return .findings }
+            try OperatorChange("restore", 1).write(format, shared)
+            return .clean
+        }
+    }
+}
+
 struct DeleteKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
         abstract: "Delete one key, or all keys of a user, with receipts and names.",
         discussion: """
-            A deleted key cannot be restored: its device attests a new key when it is asked to.
+            A deleted key cannot be restored: its device attests a new key when it is asked to. One that was revoked stays refused.
 
             Example: sealward keys delete --store sqlite:sealward.sqlite --user anna
             """

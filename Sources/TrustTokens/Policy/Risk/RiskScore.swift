@@ -79,6 +79,7 @@ public struct RiskScore: Sendable, Equatable {
         reasons =
             (signals.isNewKey ? ["newKey"] : [])
             + named.filter { entry in found.contains { $0.code == entry.code } }.map(\.name)
+            + (signals.isRestored ? ["restored"] : [])
     }
 }
 

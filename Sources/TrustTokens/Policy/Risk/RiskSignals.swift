@@ -19,6 +19,8 @@ public struct RiskSignals: Sendable, Equatable {
     package var baseline: MetricBaseline?
     /// The key is so young that nothing speaks for it yet. It costs no points.
     package var isNewKey = false
+    /// The key was revoked once, and restored. It costs no points.
+    package var isRestored = false
     /// The largest jump of the counter.
     public var largestCounterGap = 0
     /// An object or key of another environment than the app's was seen for this key's user.
