@@ -124,10 +124,21 @@ import Vocabulary
             var answers: [Int] = []
             for _ in 0..<9 { answers.append(try browser.signIn("guess").status) }
             #expect(answers.prefix(8).allSatisfy { $0 == 403 } && answers.last == 429, "\(answers)")
-            #expect(try !browser.signIn(RunningService.adminToken).fields("retry-after").isEmpty)
-            // Somebody else is not kept out.
-            let other = try ConsoleBrowser(service.internalBase, source: 9)
-            #expect(try other.signIn(RunningService.adminToken).status == 303)
+            #expect(try !browser.signIn("guess").fields("retry-after").isEmpty)
+            // Nobody is kept out by the failures of others at the same address, or by what other sites' pages send from the own browser.
+            let form = try browser.get("/console/sign-in").formToken ?? ""
+            for _ in 0..<12 {
+                let fields = [("csrf", form), ("token", "guess")]
+                let page = try browser.post("/console/sign-in", fields, from: ["Sec-Fetch-Site: cross-site"])
+                #expect(page.status == 403)
+            }
+            #expect(try browser.signIn(RunningService.adminToken).status == 303)
+            // One wrong token is limited wherever it comes from; another one from elsewhere is not.
+            let statuses = try (2...5).map {
+                try ConsoleBrowser(service.internalBase, source: $0).signIn("guess").status
+            }
+            #expect(statuses == [403, 403, 429, 429], "\(statuses)")
+            #expect(try ConsoleBrowser(service.internalBase, source: 9).signIn("another").status == 403)
         }
     }
 
@@ -399,6 +410,74 @@ import Vocabulary
         }
     }
 
+    @Test func aKeyIsRestoredWithinADay() async throws {
+        try await Self.with { service in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested(user: "anna")
+            let restore = path(keyId) + "/restore"
+            let browser = try ConsoleBrowser(service.internalBase)
+            try browser.signIn(Self.token("fraud"))
+            #expect(try !browser.get(path(keyId)).body.contains(restore))
+            func revoke() throws {
+                let form = try browser.get(path(keyId) + "/revoke").formToken ?? ""
+                #expect(try browser.post(path(keyId) + "/revoke", [("csrf", form)]).status == 303)
+            }
+            try revoke()
+            #expect(try browser.get(path(keyId)).body.contains(restore))
+            let ask = try browser.get(restore)
+            #expect(ask.body.contains("Restore this key?"))
+            let done = try browser.post(restore, [("csrf", ask.formToken ?? "")])
+            #expect(try browser.get(done.fields("location").first ?? "").body.contains("The key is restored."))
+            #expect(try await phone.assert(try await phone.assertion(keyId)).status == 200)
+            try revoke()
+            service.clock.advance(86_400)
+            try browser.signIn(Self.token("fraud"))
+            #expect(try !browser.get(path(keyId)).body.contains(restore))
+            let late = try browser.post(restore, [("csrf", browser.get(path(keyId)).formToken ?? "")])
+            #expect(late.status == 303 || late.status == 403)
+        }
+    }
+
+    @Test func sessionsAreListedAndEnded() async throws {
+        try await Self.with { service in
+            func signedIn(_ name: String, _ source: UInt32) throws -> ConsoleBrowser {
+                let browser = try ConsoleBrowser(service.internalBase, source: source)
+                #expect(try browser.signIn(Self.token(name)).status == 303)
+                return browser
+            }
+            let (root, reader) = (try signedIn("root", 1), try signedIn("reader", 7))
+            let (ops, second) = (try signedIn("ops", 8), try signedIn("ops", 9))
+            func names(_ page: ConsoleBrowser.Page) -> [String] {
+                page.body.components(separatedBy: "action=\"/console/sessions/").dropFirst()
+                    .map { String($0.prefix { $0 != "/" }) }
+            }
+            let all = try root.get("/console/sessions")
+            for text in [
+                "root", "reader", "ops", "127.0.0.7", "127.0.0.9", "this one", "<a href=\"/console/sessions\"",
+            ] {
+                #expect(all.body.contains(text), "\(text)")
+            }
+            #expect(names(all).count == 4)
+            // Who does not administer everything sees the sessions of the own credential.
+            let own = try ops.get("/console/sessions")
+            #expect(names(own).count == 2 && !own.body.contains("127.0.0.7"))
+            let foreign = try #require(names(try reader.get("/console/sessions")).first)
+            for session in [foreign, "0000000000000000"] {
+                let form = try ops.get("/console/sessions").formToken ?? ""
+                #expect(try ops.post("/console/sessions/\(session)/end", [("csrf", form)]).status == 303)
+            }
+            #expect(try reader.get("/console/keys").status == 200)
+            #expect(try ops.post("/console/sessions/\(foreign)/end", [("csrf", "")]).status == 403)
+            let other = try #require(names(try second.get("/console/sessions")).last)
+            #expect(try second.post("/console/sessions/\(other)/end", [("csrf", own.formToken ?? "")]).status == 403)
+            let form = try root.get("/console/sessions").formToken ?? ""
+            #expect(try root.post("/console/sessions/\(foreign)/end", [("csrf", form)]).status == 303)
+            #expect(try reader.get("/console/keys").fields("location") == ["/console/sign-in"])
+            let entries = try await service.store.audit(after: nil, limit: 100).map(\.entry)
+            #expect(entries.filter { $0.operation == "consoleEndSession" }.map(\.name) == ["root"])
+        }
+    }
+
     @Test func theAuditGoesBackFromTheNewest() async throws {
         let store = InMemoryTrustStore()
         for number in 1...250 {
@@ -448,7 +527,8 @@ import Vocabulary
         let registry = PrometheusRegistry()
         let sessions = ConsoleSessions(observer: RequestObserver(registry: registry, log: .init(label: "test")))
         for number in 0..<9 {
-            sessions.open(credential: [1], secret: secret(number), at: now.addingTimeInterval(Double(number)))
+            sessions.open(
+                credential: [1], from: "192.0.2.1", secret: secret(number), at: now.addingTimeInterval(Double(number)))
         }
         #expect(sessions.count == ConsoleSessions.perCredential)
         let later = now.addingTimeInterval(20)
@@ -456,19 +536,22 @@ import Vocabulary
         #expect(sessions.credential(of: secret(1), at: later) == [1])
         for number in 0..<200 {
             sessions.open(
-                credential: [2, UInt8(number)], secret: secret(1000 + number), at: later.addingTimeInterval(1))
+                credential: [2, UInt8(number)], from: "192.0.2.1", secret: secret(1000 + number),
+                at: later.addingTimeInterval(1))
         }
         #expect(sessions.count == ConsoleSessions.limit)
         #expect(registry.render().contains("sealward_console_sessions 64"))
         #expect(registry.render().contains("sealward_console_sessions_ended_total{reason=\"replaced\"} 145"))
-        sessions.open(credential: [3], secret: secret(5000), at: later.addingTimeInterval(ConsoleSessions.idle + 1))
+        sessions.open(
+            credential: [3], from: "192.0.2.1", secret: secret(5000),
+            at: later.addingTimeInterval(ConsoleSessions.idle + 1))
         #expect(sessions.count == 1)
     }
 
     @Test func aClockThatWasPutBackEndsSessions() {
         let sessions = ConsoleSessions(
             observer: RequestObserver(registry: PrometheusRegistry(), log: .init(label: "test")))
-        sessions.open(credential: [1], secret: secret(1), at: now)
+        sessions.open(credential: [1], from: "192.0.2.1", secret: secret(1), at: now)
         #expect(sessions.credential(of: secret(1), at: now.addingTimeInterval(-30)) == [1])
         #expect(sessions.credential(of: secret(1), at: now.addingTimeInterval(-3600)) == nil)
     }

@@ -94,6 +94,11 @@ package enum SettingChanges {
         Change(
             schema: 4,
             sentence: "apps: a member that is given twice in a request or in client data is refused, at any depth"),
+        Change(
+            schema: 5,
+            sentence:
+                "limits.requestsPerSecondPerAddress: of wrong tokens of servers and operators, half of it at once and then a two-hundredth get 401, the rest 429; a higher number lets more pass"
+        ),
     ]
 
     /// What changed since a schema, one sentence each without a full stop, the setting first.

@@ -20,8 +20,12 @@ struct ConsoleHandler: Handler {
     let observer: RequestObserver
     let sources: SystemSources
     let sessions: ConsoleSessions
-    /// Sign-ins of one address: ten at once, then one in six seconds.
-    private let signIns = RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
+    /// Failed sign-ins of one address, and with one token from anywhere: ten at once, then one in six seconds. A token that opens the console is
+    /// never limited, so that nobody keeps operators out: not at their address, and not with a full table.
+    private let failures = (
+        byAddress: RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096),
+        byToken: RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
+    )
 
     /// - Parameter operators: the routes of operators, audited.
     init(_ parts: ServiceParts, operators: RouteTable) {
@@ -40,6 +44,7 @@ struct ConsoleHandler: Handler {
     var routes: [Route] {
         let keys = ConsoleKeys(operators: operators, apps: apps)
         let audit = ConsoleAudit(operators: operators, store: reader.store)
+        let list = ConsoleSessionList(sessions: sessions, live: live, record: record)
         return [
             route("console", "GET", "/console") { _ in .redirect(to: "/console/") },
             page("consoleOverview", "/console/", overview),
@@ -50,11 +55,19 @@ struct ConsoleHandler: Handler {
             page("consoleKey", "/console/keys/{keyId}", keys.show),
             page("consoleRevokePage", "/console/keys/{keyId}/revoke") { try await keys.confirm(.revoke, $0, $1) },
             form("consoleRevoke", "/console/keys/{keyId}/revoke", fields: ["code"], keys.revoke),
+            page("consoleRestorePage", "/console/keys/{keyId}/restore") { try await keys.confirm(.restore, $0, $1) },
+            form("consoleRestore", "/console/keys/{keyId}/restore") { call, visitor, _ in
+                try await keys.restore(call, visitor)
+            },
             page("consoleDeletePage", "/console/keys/{keyId}/delete") { try await keys.confirm(.delete, $0, $1) },
             form("consoleDelete", "/console/keys/{keyId}/delete") { call, visitor, _ in
                 try await keys.delete(call, visitor)
             },
             page("consoleAudit", "/console/audit", audit.page),
+            page("consoleSessions", "/console/sessions", list.page),
+            form("consoleEndSession", "/console/sessions/{session}/end") { call, visitor, _ in
+                try await list.end(call, visitor)
+            },
             route("consoleStyle", "GET", "/console/console.css") { _ in .text(ConsoleFiles.style, "text/css") },
         ]
     }
@@ -168,11 +181,6 @@ struct ConsoleHandler: Handler {
     }
 
     @Sendable private func signIn(_ call: Call) async throws -> ConsoleReply {
-        // Before anything else: whatever is wrong with a try, it is one.
-        if let wait = signIns.take(CallerAddress.bucket(of: call.address), at: sources.uptime()) {
-            observer.count("console.signins", [("outcome", "limited")])
-            throw Problem(.limitAddress, retryAfterSeconds: Int(min(max(1, wait.rounded(.up)), 3600)))
-        }
         let secrets = ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.signInCookie)
         guard !secrets.isEmpty else {
             return signInPage(
@@ -182,6 +190,15 @@ struct ConsoleHandler: Handler {
         let digest = Credentials.digest(of: values["token"] ?? "")
         let caller = live.current.credentials.caller(digest: digest, at: call.now)
         guard ConsoleHandler.opens(caller) else {
+            let now = sources.uptime()
+            if let wait = failures.byAddress.take(CallerAddress.bucket(of: call.address), at: now)
+                ?? failures.byToken.take(Base64.encode(digest), at: now)
+            {
+                observer.count("console.signins", [("outcome", "limited")])
+                throw Problem(
+                    .limitAddress, retryAfterSeconds: Int(min(max(1, wait.rounded(.up)), 3600)),
+                    evidence: "wrong tokens at the sign-in")
+            }
             observer.count("console.signins", [("outcome", "refused")])
             let reply = signInPage(
                 call,
@@ -195,7 +212,7 @@ struct ConsoleHandler: Handler {
         observer.count("console.signins", [("outcome", "accepted")])
         endSessions(of: call)
         let session = ConsoleSecret(random: sources.random(ConsoleSecret.length))
-        sessions.open(credential: digest, secret: session, at: call.now)
+        sessions.open(credential: digest, from: call.address, secret: session, at: call.now)
         await record.record(call, by: caller, about: .app(nil))
         var answer = ConsolePage.redirect(to: "/console/")
         let isSecure = ConsoleRequest.isSecure(call.headers)

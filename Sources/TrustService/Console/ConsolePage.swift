@@ -30,16 +30,24 @@ struct ConsolePage {
         case overview = "Overview"
         case keys = "Keys"
         case audit = "Audit"
+        case sessions = "Sessions"
 
         var path: HTML {
             switch self {
             case .overview: "/console/"
             case .keys: "/console/keys"
             case .audit: "/console/audit"
+            case .sessions: "/console/sessions"
             }
         }
 
-        func isOpen(to visitor: ConsoleVisitor) -> Bool { self == .audit ? visitor.seesAudit : visitor.seesApps }
+        func isOpen(to visitor: ConsoleVisitor) -> Bool {
+            switch self {
+            case .overview, .keys: visitor.seesApps
+            case .audit: visitor.seesAudit
+            case .sessions: true
+            }
+        }
     }
 
     let title: String

@@ -25,13 +25,27 @@ final class ConsoleSessions: Sendable {
     /// Why a session ended, for the metrics.
     enum End: String, CaseIterable {
         case signedOut = "signed-out"
+        case ended
         case expired
         case credential
         case replaced
     }
 
+    /// A session as a page shows it.
+    struct Listed: Sendable {
+        /// Says which one it is, and opens nothing.
+        let name: String
+        let credential: [UInt8]
+        /// The address that signed in.
+        let address: String
+        let openedAt: Date
+        let usedAt: Date
+        fileprivate let digest: [UInt8]
+    }
+
     private struct Session {
         let credential: [UInt8]
+        let address: String
         let openedAt: Date
         var usedAt: Date
 
@@ -54,8 +68,9 @@ final class ConsoleSessions: Sendable {
     ///
     /// - Parameters:
     ///   - digest: by what the credential is known.
+    ///   - address: where it was signed in from.
     ///   - secret: 32 random bytes that were never used before, for the cookie.
-    func open(credential digest: [UInt8], secret: ConsoleSecret, at now: Date) {
+    func open(credential digest: [UInt8], from address: String, secret: ConsoleSecret, at now: Date) {
         let (expired, replaced, count) = sessions.withLock { sessions -> (Int, Int, Int) in
             let before = sessions.count
             sessions = sessions.filter { !$0.value.isOver(at: now) }
@@ -72,7 +87,8 @@ final class ConsoleSessions: Sendable {
                 replaceOldest { $0.credential == digest }
             }
             if sessions.count >= ConsoleSessions.limit { replaceOldest { _ in true } }
-            sessions[secret.digest] = Session(credential: digest, openedAt: now, usedAt: now)
+            sessions[secret.digest] = Session(
+                credential: digest, address: address, openedAt: now, usedAt: now)
             return (expired, replaced, sessions.count)
         }
         ended(.expired, expired, left: count)
@@ -100,11 +116,26 @@ final class ConsoleSessions: Sendable {
         return digest
     }
 
+    /// The sessions that are not over, the last used first.
+    func list(at now: Date) -> [Listed] {
+        sessions.withLock { $0.filter { !$0.value.isOver(at: now) } }.map { digest, session in
+            Listed(
+                name: ConsoleSecret.name(ofDigest: digest), credential: session.credential, address: session.address,
+                openedAt: session.openedAt, usedAt: session.usedAt, digest: digest)
+        }.sorted { ($1.usedAt, $0.name) < ($0.usedAt, $1.name) }
+    }
+
     /// Ends a session; whether there was one.
     @discardableResult
-    func end(_ secret: ConsoleSecret, because reason: End) -> Bool {
+    func end(_ secret: ConsoleSecret, because reason: End) -> Bool { end(secret.digest, because: reason) }
+
+    /// Ends one of the list.
+    func end(_ session: Listed, because reason: End) { end(session.digest, because: reason) }
+
+    @discardableResult
+    private func end(_ digest: [UInt8], because reason: End) -> Bool {
         let (hasEnded, count) = sessions.withLock { sessions in
-            (sessions.removeValue(forKey: secret.digest) != nil, sessions.count)
+            (sessions.removeValue(forKey: digest) != nil, sessions.count)
         }
         if hasEnded { ended(reason, 1, left: count) }
         return hasEnded
@@ -141,6 +172,11 @@ struct ConsoleSecret: Sendable {
 
     /// SHA-256 of the secret.
     var digest: [UInt8] { Array(SHA256.hash(data: Data(bytes))) }
+
+    /// Names the session without opening it.
+    var name: String { ConsoleSecret.name(ofDigest: digest) }
+
+    static func name(ofDigest digest: [UInt8]) -> String { Array(digest.prefix(8)).hexadecimal() }
 
     private static let purpose = Data("sealward console form".utf8)
 

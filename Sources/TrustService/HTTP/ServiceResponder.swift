@@ -20,6 +20,8 @@ struct ServiceResponder: Sendable {
     let trustedProxies: [AddressRange]
     let bodyLimit: Int
     let addressLimits: RequestLimits
+    /// Wrong tokens on the routes of servers and operators, by address.
+    let wrongTokens: RequestLimits
     let inFlight: RequestsInFlight
     let hasInternalListener: Bool
     let sources: SystemSources
@@ -99,7 +101,11 @@ struct ServiceResponder: Sendable {
     /// Servers with a token are not limited; everybody else is, and wrong tokens and unknown paths count too.
     private func limit(_ caller: Call.Caller, _ address: String) throws(Problem) {
         guard caller == .anyone else { return }
-        if let wait = addressLimits.take(CallerAddress.bucket(of: address), at: sources.uptime()) {
+        try take(from: addressLimits, address)
+    }
+
+    private func take(from limits: RequestLimits, _ address: String) throws(Problem) {
+        if let wait = limits.take(CallerAddress.bucket(of: address), at: sources.uptime()) {
             throw Problem(.limitAddress, retryAfterSeconds: max(1, Int(wait.rounded(.up))))
         }
     }
@@ -122,7 +128,11 @@ struct ServiceResponder: Sendable {
         case .role(let role):
             guard live.current.credentials.opens(role), isInternal || !hasInternalListener
             else { throw Problem(.pathUnknown) }
-            guard route.access.admits(caller, app: app) else { throw Problem(.callerUnauthorized) }
+            if route.access.admits(caller, app: app) { return }
+            if caller == .anyone, Call.bearer(in: request.head.headerFields) != nil {
+                try take(from: wrongTokens, address)
+            }
+            throw Problem(.callerUnauthorized)
         case .metrics:
             guard isInternal || !hasInternalListener else { throw Problem(.pathUnknown) }
             // A proxy that is not trusted says nothing about its client, except that there is one.

@@ -39,6 +39,7 @@ public struct TrustServer: Service {
     private let announce: @Sendable (String) -> Void
     private let connectionLimits: ConnectionLimits
     private let inFlight: RequestsInFlight
+    private let wrongTokens: RequestLimits
 
     /// Builds the service over an open store.
     ///
@@ -67,6 +68,9 @@ public struct TrustServer: Service {
         inFlight = RequestsInFlight(
             limit: configuration.limits.inFlight ?? 64 * ProcessInfo.processInfo.activeProcessorCount,
             operations: table.routes.filter(\.isLimitedByLoad).map(\.operation))
+        // Far fewer than requests: who has a good token has no wrong ones, and who has none is not to try many.
+        let rate = Double(configuration.limits.requestsPerSecondPerAddress)
+        wrongTokens = RequestLimits(perSecond: rate / 200, burst: rate / 2)
         parts.observer.show(inFlight)
         parts.observer.declareWatchedCounters()
         parts.quotas.declareCounters()
@@ -166,7 +170,7 @@ public struct TrustServer: Service {
             table: isInternal ? table : table.withoutConsole, isInternal: isInternal, isLoopback: address.isLoopback,
             browsers: BrowserGate(listener: address.host, names: configuration.hosts), live: parts.live,
             trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
-            addressLimits: addressLimits, inFlight: inFlight,
+            addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight,
             hasInternalListener: configuration.internalListen != nil, sources: parts.sources, observer: parts.observer,
             correlationIds: CorrelationIds(random: parts.sources.random), spans: tracing?.requests)
     }
