@@ -46,6 +46,12 @@ import Testing
         ("{ NSExceptionDomains = { \"a.example\" = { NSExceptionMinimumTLSVersion = \"1.0\"; }; }; }", "info-plist", 1),
         ("Error Domain=NSURLErrorDomain Code=-1022 \"x\"\n", "log", 1), ("-9816\n", "explained", 1),
         ("nothing that anybody knows\n", "unknown", 2), ("", "empty", 2),
+        ("{ NSAppTransportSecurity = { NSAllowsArbitraryLoads = ", "info-plist", 2),
+        ("{ A = { B = 1; }; }", "property-list", 2), ("{\"a\": [1]}", "json", 2),
+        ("{\"schema\": \"sealward.ats-check/1\"}", "report", 2),
+        ("00-0af7651916cd43dd8448eb211c80319c-b7-01", "unknown", 2),
+        ("export default { a: -1 }", "unknown", 2), ("Fehler -1022", "explained", 1),
+        ("import x\nraise Exception('Connection failed')\n", "unknown", 2),
     ])
     func standardInputIsRecognised(_ text: String, _ what: String, _ status: Int32) throws {
         let run = try doctor(["-"], input: text)
@@ -56,6 +62,98 @@ import Testing
         #expect(try doctor([folder.path("absent.plist")]).status == 2)
         try FileManager.default.createDirectory(atPath: folder.path("empty"), withIntermediateDirectories: true)
         #expect(try doctor(["empty"]).status == 2)
+    }
+
+    /// What cannot be read is a fault as in every command, and stays an item for programs.
+    @Test func whatCannotBeReadIsAFault() throws {
+        try Data().write(to: folder.url.appending(path: "empty.plist"))
+        for (name, reason) in [
+            ("absent.plist", "there is no such file"), ("empty.plist", "is empty"),
+            ("no-such-file", "there is no such file"),
+        ] {
+            let run = try ProgramRun(["doctor", name], in: folder.url)
+            #expect(
+                run.status == 2 && run.output.isEmpty && run.errors.hasPrefix("sealward: \(name): \(reason)"),
+                "\(run.errors)")
+            let item = try #require(try items(doctor([name])).first)
+            #expect(item["verdict"] as? String == "unknown" && (item["because"] as? [Any])?.isEmpty == false)
+        }
+    }
+
+    /// Numbers need no `--`, and the words of one error are one.
+    @Test(arguments: [
+        ["-1022"], ["-1200 NSURLErrorDomain"], ["NSURLErrorDomain", "-1200"], ["com.apple.devicecheck.error", "3"],
+    ])
+    func anErrorIsOneThing(_ words: [String]) throws {
+        let run = try doctor(words)
+        #expect(
+            run.status == 1 && items(run).map { $0["what"] as? String } == ["explained"], "\(run.output) \(run.errors)")
+    }
+
+    @Test func twoNumbersAreTwo() throws { #expect(try items(doctor(["-1022", "-1200"])).count == 2) }
+
+    /// An assertion is judged by the command that verifies it.
+    @Test func anAssertionNamesItsVerifier() throws {
+        let assertion =
+            "omlzaWduYXR1cmVYRjBEAiAqKioqKioqKioqKioqKioqKioqKioqKioqKioqKioqKgIgKioqKioqKioqKioqKioqKioqKioqKioqKioqKioqKipxYXV0aGVudGljYXRvckRhdGFYJQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQAAAAAE="
+        let item = try #require(try items(doctor(["-"], input: assertion)).first)
+        #expect(item["what"] as? String == "assertion", "\(item)")
+        #expect((item["next"] as? [String])?.first?.hasPrefix("sealward attest verify-assertion - ") == true)
+        #expect((item["because"] as? [Any])?.isEmpty == false)
+    }
+
+    /// Files of the repository by the beginning of their path, the longest first: what each is called, and how it ends.
+    private static let forms: [(path: String, what: Set<String>, verdicts: Set<String>)] = [
+        ("Fuzz/Corpus/archive/", ["app-archive"], ["cause", "unknown"]),
+        ("Fuzz/Corpus/attestation/apple", ["attestation"], ["unknown"]),
+        ("Fuzz/Corpus/attestation/leaf", ["certificate"], ["cause"]),
+        ("Fuzz/Corpus/certificate/bundle", ["certificate"], ["unknown"]),
+        ("Fuzz/Corpus/certificate/ocsp", ["ocsp-response"], ["unknown"]),
+        ("Fuzz/Corpus/certificate/every-extension", ["root-certificate"], ["unknown"]),
+        ("Fuzz/Corpus/certificate/", ["certificate"], ["cause"]),
+        ("Fuzz/Corpus/executable/encoded-alone", ["unknown"], ["unknown"]),
+        ("Fuzz/Corpus/executable/profile", ["unknown"], ["unknown"]),
+        ("Fuzz/Corpus/executable/", ["executable"], ["unknown"]),
+        ("Fuzz/Corpus/form/", ["property-list", "unknown"], ["unknown"]),
+        ("Fuzz/Corpus/json/dictionary", ["info-plist"], ["cause"]),
+        ("Fuzz/Corpus/log/", ["log"], ["cause"]), ("Fuzz/Corpus/ocsp/", ["ocsp-response"], ["unknown"]),
+        ("Fuzz/Corpus/pasted/quoted", ["hash"], ["unknown"]),
+        ("Fuzz/Corpus/project/ios.csproj", ["dotnet-project"], ["unknown"]),
+        ("Fuzz/Corpus/project/project.pbxproj", ["xcode-project"], ["fine"]),
+        ("Fuzz/Corpus/receipt/", ["receipt"], ["cause"]),
+        ("Fuzz/", ["json", "report", "unknown", "empty", "property-list"], ["unknown"]),
+        ("Tests/Vectors/appattest/apple", ["attestation"], ["unknown"]),
+        ("Tests/Vectors/appattest/Apple", ["root-certificate"], ["unknown"]),
+        ("Tests/Vectors/ats/real/01-react-native-tester", ["info-plist"], ["fine"]),
+        ("Tests/Vectors/ats/real/06-sparkle-downloader", ["info-plist"], ["fine"]),
+        ("Tests/Vectors/ats/real/", ["info-plist"], ["cause"]),
+        ("Tests/Vectors/ats/tricky/", ["info-plist", "property-list"], ["cause"]),
+        ("Tests/Vectors/", ["json", "report", "unknown", "proof-in-json"], ["unknown"]),
+        ("docs/schemas/", ["json"], ["unknown"]), ("packaging/grafana/", ["json"], ["unknown"]),
+    ]
+
+    /// Every fixture of the repository is called what it is; nothing is fine but what is, and no answer is silence.
+    @Test func everyFixtureIsAnswered() throws {
+        let root = URL(fileURLWithPath: LoopbackServers.repository)
+        let paths = ["Fuzz/Corpus", "Tests/Vectors", "docs/schemas", "packaging/grafana"].flatMap { folder in
+            (FileManager.default.subpaths(atPath: root.appending(path: folder).path) ?? []).map { folder + "/" + $0 }
+        }.filter {
+            var isFolder: ObjCBool = false
+            return FileManager.default.fileExists(atPath: root.appending(path: $0).path, isDirectory: &isFolder)
+                && !isFolder.boolValue && !$0.hasSuffix(".md")
+        }
+        #expect(paths.count > 150)
+        let run = try ProgramRun(["doctor", "--format", "json"] + paths, in: root)
+        let items = items(run)
+        #expect(items.count == paths.count, "\(run.errors)")
+        for item in items {
+            let path = item["from"] as? String ?? ""
+            let row = Self.forms.first { path.hasPrefix($0.path) }
+            #expect(row?.what.contains(item["what"] as? String ?? "") == true, "\(path): \(item["what"] ?? "")")
+            #expect(
+                row?.verdicts.contains(item["verdict"] as? String ?? "") == true, "\(path): \(item["verdict"] ?? "")")
+            #expect(item["verdict"] as? String == "fine" || (item["because"] as? [Any])?.isEmpty == false, "\(path)")
+        }
     }
 
     /// A link that leads out of a folder is not followed.

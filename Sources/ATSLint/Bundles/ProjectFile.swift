@@ -247,6 +247,11 @@ extension ProjectFile.Kind {
         }
     }
 
+    /// Whether the file says something as one of this kind: what it is, or a list at one of its places.
+    package func isRead(_ bytes: [UInt8]) -> Bool {
+        advice != nil || paths.contains { ((try? PlistDocument(json: bytes, below: $0)) ?? nil) != nil }
+    }
+
     /// Whether the file has one of the words in its first 256 kB.
     package func isMeant(_ bytes: [UInt8]) -> Bool {
         if words.isEmpty { return true }

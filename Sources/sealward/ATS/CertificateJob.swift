@@ -191,8 +191,8 @@ struct CertificateBench {
 
     /// What a file in DER is that contains certificates and is none itself; nil for anything else.
     private static func container(_ der: [UInt8]) -> String? {
-        // After the header of the outermost SEQUENCE: the version 3 of PFX (RFC 7292), or the type signedData of CMS (RFC 5652).
-        let content = der.dropFirst(2 + (der.count > 1 && der[1] > 0x80 ? Int(der[1] & 0x7F) : 0))
+        // The version 3 of PFX (RFC 7292), the type signedData of CMS (RFC 5652), or the status of an OCSP response (RFC 6960).
+        let content = content(ofSequence: der)
         if content.starts(with: [0x02, 0x01, 0x03, 0x30]) {
             return
                 "is a PKCS #12 file, with a private key perhaps; take the certificates out of it: openssl pkcs12 -in FILE -nokeys -out chain.pem"
@@ -201,7 +201,15 @@ struct CertificateBench {
             return
                 "is a PKCS #7 file; take the certificates out of it: openssl pkcs7 -inform DER -in FILE -print_certs -out chain.pem"
         }
-        return nil
+        if content.starts(with: [0x0A, 0x01]) {
+            return "is an OCSP response; name the chain, and this file with --ocsp-response"
+        }
+        return content.first == 0x30 ? nil : "is DER, but no certificate"
+    }
+
+    /// What comes after the header of the outermost SEQUENCE.
+    static func content(ofSequence der: [UInt8]) -> ArraySlice<UInt8> {
+        der.dropFirst(2 + (der.count > 1 && der[1] > 0x80 ? Int(der[1] & 0x7F) : 0))
     }
 
     /// The certificates of a file, leaf first: PEM, or one in DER.

@@ -50,17 +50,33 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             var items: [DoctorItem] = []
-            for one in what.isEmpty ? ["-"] : what { items += await diagnose(one) }
-            try CommandIO.write(
-                format == .json
-                    ? DoctorItem.document(items).rendered() + "\n" : items.map(\.text).joined(separator: "\n").fitted,
-                to: shared.output)
+            for one in subjects { items += await diagnose(one) }
+            for fault in items.compactMap(\.fault) { CommandIO.say("sealward: \(fault).") }
+            let texts = items.filter { $0.fault == nil }.map(\.text)
+            if format == .json || !texts.isEmpty {
+                try CommandIO.write(
+                    format == .json
+                        ? DoctorItem.document(items).rendered() + "\n" : texts.joined(separator: "\n").fitted,
+                    to: shared.output)
+            }
             if items.contains(where: { $0.verdict == .cause }) { return .findings }
             return items.allSatisfy { $0.verdict == .fine } ? .clean : .undetermined
         }
     }
 
     // MARK: - What it is
+
+    /// What was given; words that say something only together, as `NSURLErrorDomain -1200`, are one.
+    private var subjects: [String] {
+        let whole = what.joined(separator: " ")
+        guard what.count > 1, ExplainedSubject(whole) != nil,
+            what.contains(where: { ExplainedSubject($0) == nil && CodeCatalog.explanation(of: $0) == nil }),
+            !what.contains(where: {
+                $0 == "-" || SystemFile.status(of: $0, followingLinks: true) != nil || Self.target($0) != nil
+            })
+        else { return what.isEmpty ? ["-"] : what }
+        return [whole]
+    }
 
     private func diagnose(_ one: String) async -> [DoctorItem] {
         if one == "-" {
@@ -69,7 +85,7 @@ struct DoctorCommand: AsyncParsableCommand {
                 let head = try InputFile.standardInput().contents(limit: Self.headBytes)
                 return [await diagnose(Recogniser.Input(name: "-", head: head), path: "-", from: "standard input")]
             } catch {
-                return [DoctorItem(unknown: "input", from: "standard input", "standard input \(error.reason)")]
+                return [DoctorItem(fault: "input", from: "standard input", error.reason)]
             }
         }
         if SystemFile.status(of: one, followingLinks: true) != nil {
@@ -80,7 +96,7 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         let looksLikeFile = one.contains("/") && !one.contains(" ") || Self.suffixes.contains { one.hasSuffix($0) }
         if looksLikeFile, !one.contains("\n") {
-            return [DoctorItem(unknown: "file", from: one, "there is no such file")]
+            return [DoctorItem(fault: "file", from: one, InputFault.missing.reason)]
         }
         return [await diagnose(words: one)]
     }
@@ -109,7 +125,7 @@ struct DoctorCommand: AsyncParsableCommand {
             let head = try InputFile.open(path).contents(limit: Self.headBytes)
             return await diagnose(Recogniser.Input(name: path.lastName, head: head), path: path, from: path)
         } catch {
-            return DoctorItem(unknown: "file", from: path, error.reason)
+            return DoctorItem(fault: "file", from: path, error.reason)
         }
     }
 
@@ -123,20 +139,25 @@ struct DoctorCommand: AsyncParsableCommand {
         do throws(InputFault) {
             try InputFile.keepStandardInput(words: input.head)
         } catch {
-            return DoctorItem(unknown: "words", from: words, error.reason)
+            return DoctorItem(fault: "words", from: words, error.reason)
         }
-        return await diagnose(input, path: "-", from: words)
+        let item = await diagnose(input, path: "-", from: words)
+        let isName = item.what == DoctorItem.notKnown && !words.utf8.contains { $0 <= 0x20 }
+        return isName
+            ? DoctorItem(
+                fault: item.what, from: words,
+                "there is no such file, and it is no URL, host, code, number or name that is known") : item
     }
 
     private func diagnose(_ input: Recogniser.Input, path: String, from: String) async -> DoctorItem {
-        guard !input.head.isEmpty else { return DoctorItem(unknown: "empty", from: from, "there is nothing in it") }
+        guard !input.head.isEmpty else { return DoctorItem(fault: "empty", from: from, "is empty") }
         guard let form = Recogniser.of(input) else {
-            // Lines that nobody knows may still be a log.
+            // Lines of any form may still be a log.
             let log = await hand(["ats", "log", path], "log", "a log", from: from)
-            if log.verdict == .cause { return log }
+            if log.verdict != .unknown { return log }
             return DoctorItem(
-                unknown: "unknown", from: from,
-                "this is none of the forms that are known: a URL, a log, an Info.plist or project, a certificate, or an object of App Attest"
+                unknown: DoctorItem.notKnown, from: from,
+                "this is none of the forms that are known: a URL, an Info.plist or project, a certificate, an object of App Attest, or a log with a failure that is known"
             )
         }
         switch form.answer {
@@ -145,6 +166,7 @@ struct DoctorCommand: AsyncParsableCommand {
             return await hand(words + ["--", input.line ?? ""], form.what, form.words, from: from)
         case .named(let advice):
             return DoctorItem(unknown: form.what, from: from, "this is \(form.words): \(advice)")
+        case .assertion: return await DoctorItem.assertion(form, path: path, from: from, hand: hand)
         case .attestation: return await DoctorItem.attestation(form, path: path, from: from, hand: hand)
         case .receipt: return await DoctorItem.receipt(form, path: path, from: from, hand: hand)
         }

@@ -23,7 +23,18 @@ struct DoctorItem {
     /// The command's own text.
     private var body = ""
 
+    /// The sentence of a file or stream that cannot be read; nil for what was looked at.
+    private(set) var fault: String?
+
     private static let most = 20
+    /// What nothing recognises.
+    static let notKnown = "unknown"
+
+    /// Something that cannot be read.
+    init(fault what: String, from: String, _ reason: String) {
+        self.init(unknown: what, from: from, reason)
+        fault = "\(safe(from).terminalSafe(limit: 200)): \(reason)"
+    }
 
     /// Something that no command can judge.
     init(unknown what: String, from: String, _ sentence: String) {
@@ -57,6 +68,14 @@ struct DoctorItem {
             if !because.contains(where: { words.contains($0.message) }), !body.contains(words) {
                 because.append((nil, words))
             }
+        }
+        // Silence is no answer.
+        if verdict == .unknown, because.isEmpty, body.isEmpty {
+            because.append(
+                (
+                    nil,
+                    "\(ShellWord.quoted("sealward " + command.prefix(2).joined(separator: " "))) finds nothing in it that it knows"
+                ))
         }
     }
 
@@ -139,6 +158,19 @@ struct DoctorItem {
         item.verdict = code.isEmpty ? .unknown : .cause
         item.because = tried.because
         item.fix = tried.fix
+        return item
+    }
+
+    /// Inspects an assertion. The key and the counter are not in it.
+    static func assertion(_ form: Recogniser, path: String, from: String, hand: Hand) async -> DoctorItem {
+        var item = await hand(["attest", "inspect", path], form.what, form.words, from)
+        guard item.verdict == .unknown, item.result != nil else { return item }
+        item.because = [
+            (nil, "the form is right; the public key, the client data, the app ID and the counter decide the rest")
+        ]
+        item.next = [
+            "sealward attest verify-assertion \(ShellWord.quoted(path)) --app-id PREFIX.BUNDLE --public-key KEY --client-data DATA --counter PREVIOUS"
+        ]
         return item
     }
 

@@ -3,9 +3,12 @@
 
 import ATSLint
 import AppAttest
+import AppTransportSecurity
 import Formats
 import FoundationEssentials
 import PropertyLists
+import TLSModel
+import TLSProbe
 import Vocabulary
 
 /// A form of what people have, and the command that reads it.
@@ -18,6 +21,8 @@ struct Recogniser: Sendable {
         let head: [UInt8]
         /// The bytes that the text stands for, if it is an object in base64 or another form; else the head.
         let object: [UInt8]
+        /// The same as JSON; nil if it is none.
+        let json: JSONValue?
 
         init(name: String, head: [UInt8]) {
             self.name = name
@@ -25,12 +30,31 @@ struct Recogniser: Sendable {
             let isText = !head.starts(with: "<".utf8) && !ZipArchive.isArchive(head)
             let pasted = isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil
             object = pasted?.bytes ?? head
+            var limits = JSONReader.Limits()
+            (limits.depth, limits.values) = (64, 500_000)
+            let isJSON = head.first { $0 > 0x20 }.map { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "[") } == true
+            json = isJSON ? try? JSONReader.read(head, limits: limits) : nil
         }
 
         func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
         func ends(_ suffixes: String...) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0.utf8) } }
 
-        var isJSON: Bool { head.first { $0 > 0x20 } == UInt8(ascii: "{") }
+        /// Whether a block of PEM with a label begins on a line of its own.
+        func hasPEM(_ labels: String...) -> Bool {
+            labels.contains { label in
+                let mark = Array("-----BEGIN \(label)-----".utf8)
+                return head.starts(with: mark) || head.firstRange(of: [0x0A] + mark) != nil
+            }
+        }
+
+        /// The one certificate of a file.
+        var certificate: CertificateFacts? {
+            let blocks = PEMBlocks.decode(head)
+            return blocks.count > 1 ? nil : try? CertificateFacts(decoding: blocks.first ?? head)
+        }
+
+        /// What is in the list of a file of any form.
+        var list: PlistDocument? { try? InfoPlistSearch.document(head, name: name) }
 
         /// The text on one line, if it is short.
         var line: String? {
@@ -46,8 +70,8 @@ struct Recogniser: Sendable {
         case command([String])
         /// A command that reads the words themselves.
         case words([String])
-        /// An attestation, or a receipt: inspected, and then verified as far as it can be with what it says about itself.
-        case attestation, receipt
+        /// An object of App Attest: inspected, and then verified as far as it can be with what it says about itself.
+        case attestation, assertion, receipt
         /// A sentence that says what to do: nothing here can judge it.
         case named(String)
     }
@@ -89,7 +113,7 @@ struct Recogniser: Sendable {
             Recogniser("attestation", "an attestation of App Attest", .attestation) {
                 $0.object.first == 0xA3 && $0.object.prefix(64).firstRange(of: Array("apple-appattest".utf8)) != nil
             },
-            Recogniser("assertion", "an assertion of App Attest", .command(["attest", "inspect"])) {
+            Recogniser("assertion", "an assertion of App Attest", .assertion) {
                 (try? AssertionObject(decoding: $0.object)) != nil
             },
             Recogniser("attestation", "an object of CBOR, as attestations are", .attestation) { input in
@@ -112,21 +136,33 @@ struct Recogniser: Sendable {
             Recogniser(
                 "strings-table", "a table of texts", lint, example: ("Localizable.strings", "\"title\" = \"Shop\";\n")
             ) { $0.ends(".strings") },
+            publicKey,
+            Recogniser(
+                "certificate-request", "a request for a certificate",
+                .named("give the certificate that the authority made of it to `sealward ats certificate`"),
+                example: ("shop.csr", "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n")
+            ) { $0.hasPEM("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST") },
+            Recogniser(
+                "ocsp-response", "an OCSP response",
+                .named("give it with its chain: `sealward ats certificate CHAIN --ocsp-response FILE`")
+            ) { $0.head.first == 0x30 && CertificateBench.content(ofSequence: $0.head).starts(with: [0x0A, 0x01]) },
+            Recogniser(
+                "root-certificate", "a root certificate, which is no server's",
+                .named("judge a chain with it as installed: `sealward ats certificate CHAIN --ca-file FILE`")
+            ) { input in
+                // Of self-signed certificates those of servers have names, and those of authorities may only sign.
+                input.certificate.map {
+                    $0.isAuthority == true && $0.subjectDER == $0.issuerDER && $0.alternativeNames == nil
+                        && $0.keyUsage?.contains(5) == true
+                } == true
+            },
             Recogniser(
                 "certificate", "a certificate or a chain", .command(["ats", "certificate"]),
                 example: ("chain.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
             ) {
-                $0.has("-----BEGIN CERTIFICATE-----") || $0.has("-----BEGIN PKCS7-----")
+                $0.hasPEM("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE", "PKCS7")
                     || $0.ends(".cer", ".crt", ".der", ".p7b", ".p7c", ".p12", ".pfx", ".pem")
-                    || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 & 0x80 != 0 } == true
-            },
-            Recogniser(
-                "public-key", "a public key",
-                .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion"),
-                example: ("key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n")
-            ) { input in
-                input.has("-----BEGIN PUBLIC KEY-----")
-                    || input.line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: [65, 91])) != nil } == true
+                    || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 > 0x80 } == true
             },
             Recogniser(
                 "token", "a signed token (JWT)",
@@ -136,6 +172,20 @@ struct Recogniser: Sendable {
                 input.line.map { $0.hasPrefix("eyJ") && $0.utf8.count { $0 == UInt8(ascii: ".") } == 2 } == true
             },
             Recogniser("property-list", "a binary property list", lint) { $0.head.starts(with: "bplist00".utf8) },
+            Recogniser(
+                "executable", "an executable of an app",
+                .named("name the app that it belongs to: `sealward ats lint NAME.app`")
+            ) { input in
+                // Mach-O in both orders of bytes, and files of several architectures (mach-o/loader.h, mach-o/fat.h).
+                let magic: [UInt32] = [0xCFFA_EDFE, 0xCEFA_EDFE, 0xFEED_FACF, 0xFEED_FACE, 0xCAFE_BABE, 0xCAFE_BABF]
+                let number = input.head.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+                return input.head.count >= 4 && magic.contains(number)
+            },
+            Recogniser(
+                "report", "a document of this program",
+                .named("what was found stands in it; to find it again, name what it is about"),
+                example: ("check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#)
+            ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
         ] + projects + [
             Recogniser(
                 "xcode-project", "the project file of Xcode", lint,
@@ -167,11 +217,13 @@ struct Recogniser: Sendable {
                 if input.ends(".plist") { return true }
                 if input.ends(".log") { return false }
                 // Keys of an Info.plist begin with these letters; other texts with braces are none.
-                let list = try? InfoPlistSearch.document(input.head, name: input.name)
-                return list?.root.members?.contains { member in
+                let isList = input.list?.root.members?.contains { member in
                     ["NS", "CF", "UI", "LS"].contains { member.key.hasPrefix($0) }
                 }
-                    == true
+                if let isList { return isList }
+                // A list that is cut off.
+                return [UInt8(ascii: "{"), UInt8(ascii: "<")].contains(input.head.first { $0 > 0x20 })
+                    && (ATSDictionary.keys + [ATSKey.dictionary]).contains(where: input.has)
             },
             Recogniser(
                 "proof-in-json", "a JSON document with proofs in it",
@@ -179,24 +231,24 @@ struct Recogniser: Sendable {
                     "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`"
                 ),
                 example: ("body.json", #"{"keyId": "a", "attestation": "b", "challenge": "c"}"#)
-            ) { input in
-                input.isJSON && ["attestation", "assertion", "receipt"].contains { input.has("\"\($0)\"") }
-            },
+            ) { $0.json.map(hasProof) == true },
             Recogniser(
                 "log", "a log", .command(["ats", "log"]),
                 example: (
                     "console.txt",
                     "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLStringKey=http://old.example.com/}"
                 )
+            ) { $0.ends(".log") || $0.has("Error Domain=") || $0.has("\"eventMessage\"") },
+            Recogniser(
+                "json", "a JSON document",
+                .named("it has no key of an Info.plist and no proof of App Attest"), example: ("a.json", #"{"a": 1}"#)
+            ) { $0.json != nil },
+            Recogniser(
+                "property-list", "a property list", .named("it has no key of an Info.plist"),
+                example: ("list.txt", "{ A = { B = 1; }; }")
             ) { input in
-                let marks = [
-                    "Error Domain=", "ErrorDomain", "NSURLError", "boringssl", "kCFStream", "nscurl", "Diagnostics",
-                    "HandshakeException", "devicecheck", "DCError", "HTTP load failed", "App Transport Security has",
-                    "TIC ", "Connection ", "Exception",
-                ]
-                // Of documents only the lines of `log show --style ndjson` are logs.
-                guard !input.isJSON || input.has("eventMessage") else { return false }
-                return input.ends(".log") || marks.contains(where: input.has)
+                [UInt8(ascii: "{"), UInt8(ascii: "<"), UInt8(ascii: "D")].contains(input.head.first { $0 > 0x20 })
+                    && input.list?.root.members?.isEmpty == false
             },
             Recogniser(
                 "hash", "32 bytes: a key identifier or a hash",
@@ -220,6 +272,24 @@ struct Recogniser: Sendable {
         let example = name.hasPrefix(".") ? "shop" + name : name.hasSuffix(".") ? name + "js" : name
         return Recogniser(
             kind.label, "the file of a project (\(kind.label))", lint, example: (example, kind.example)
-        ) { kind.has($0.name) && kind.isMeant($0.head) }
+        ) { kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head) }
+    }
+
+    private static let publicKey = Recogniser(
+        "public-key", "a public key",
+        .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion"),
+        example: ("key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n")
+    ) { input in
+        input.hasPEM("PUBLIC KEY") && !input.hasPEM("CERTIFICATE")
+            || input.line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: [65, 91])) != nil } == true
+    }
+
+    /// Whether a document has a text where a proof is expected. The reader has bounded its depth.
+    private static func hasProof(_ value: JSONValue) -> Bool {
+        if let elements = value.elements { return elements.contains(where: hasProof) }
+        return value.members?.contains { member in
+            ["attestation", "assertion", "receipt"].contains(member.name) && member.value.text != nil
+                || hasProof(member.value)
+        } == true
     }
 }

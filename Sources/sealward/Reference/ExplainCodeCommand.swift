@@ -67,12 +67,14 @@ struct ExplainCodeCommand: AsyncParsableCommand {
         }
     }
 
-    /// The words of the command line with a number that begins with a minus behind `--`: it is no option.
+    /// The words of the command line with those that begin with a negative number behind `--`: they are no options.
     static func allowingMinus(_ words: [String]) -> [String] {
-        guard words.first == configuration.commandName, !words.contains("--") else { return words }
+        guard let first = words.first,
+            [configuration.commandName, DoctorCommand.configuration.commandName].contains(first),
+            !words.contains("--")
+        else { return words }
         let isNumber = { (word: String) in
-            word.utf8.first == UInt8(ascii: "-") && word.utf8.count > 1
-                && word.utf8.dropFirst().allSatisfy { 0x30...0x39 ~= $0 }
+            word.utf8.first == UInt8(ascii: "-") && word.utf8.dropFirst().first.map { 0x30...0x39 ~= $0 } == true
         }
         let numbers = words.filter(isNumber)
         return numbers.isEmpty ? words : words.filter { !isNumber($0) } + ["--"] + numbers

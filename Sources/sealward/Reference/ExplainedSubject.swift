@@ -26,7 +26,7 @@ struct ExplainedSubject {
         let bytes = Array(text.utf8.prefix(300)).asciiLowercased
         let letters = bytes.filter(\.isASCIIAlphanumeric)
         func has(_ word: String) -> Bool { bytes.contains(word.utf8) || letters.contains(word.utf8) }
-        let number = ExplainedSubject.number(in: bytes)
+        let number = ExplainedSubject.isAboutANumber(bytes) ? ExplainedSubject.number(in: bytes) : nil
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: text) }) {
             self.init(key: key)
         } else if let number, has("devicecheck") || has("dcerror") {
@@ -54,6 +54,19 @@ struct ExplainedSubject {
         } else {
             return nil
         }
+    }
+
+    /// Whether a text is a number with words around it, and not any text that ends in a number: it says what numbers these are, or it is short.
+    private static func isAboutANumber(_ bytes: [UInt8]) -> Bool {
+        guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return false }
+        let words = bytes.split { !$0.isASCIIAlphanumeric && $0 < 0x80 }
+        let isShort =
+            words.count <= 3
+            && words.allSatisfy { $0.allSatisfy { 0x30...0x39 ~= $0 } || !$0.contains { 0x30...0x39 ~= $0 } }
+        return isShort
+            || ["error", "code", "status", "alert", "stream", "ssl", "appcheck", "app check", "devicecheck"].contains {
+                bytes.contains($0.utf8)
+            }
     }
 
     /// The last number of the text, without its sign; nil if there is none or it has more than five digits.

@@ -244,6 +244,6 @@ enum CommandIO {
 }
 
 extension String {
-    /// The text with its sentences broken so that they fit ``CommandIO/columns``.
-    var fitted: String { wrapped(to: CommandIO.columns) }
+    /// The text with its sentences broken so that they fit ``CommandIO/columns``; what is captured is broken by its reader.
+    var fitted: String { CommandCapture.current == nil ? wrapped(to: CommandIO.columns) : self }
 }
