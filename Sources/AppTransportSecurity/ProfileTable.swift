@@ -56,6 +56,8 @@ enum ProfileTable {
             SuiteLists.rsaSix, .apple("Cocoa Keys: NSExceptionRequiresForwardSecrecy", read: "2026-11-21")),
         unrestrictedSuites: Cited(SuiteLists.offered2015, .capture("iOS 9 and OS X 10.11"), .inferred),
         hello: Cited(SystemHellos.of2015, .capture("iOS 9 and OS X 10.11"), .inferred),
+        sendsAddressNames: Cited(
+            true, .report("a maintainer of Apple's on 46899367; servers of rustls refuse it"), .inferred),
         transportSecurityRules: Cited(.transportSecurityUntil2019, .security("SecPolicy.c")),
         plainRules: Cited(
             .plainUntil2019, .apple("HT210176: what iOS 13 and macOS 10.15 began to ask", read: "2026-11-21")),
@@ -107,6 +109,7 @@ enum ProfileTable {
         facts.transportSecurityRules = Cited(
             .transportSecuritySince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
         facts.plainRules = Cited(.plainSince2019, .apple("HT210176 and HT211025", read: "2026-11-21"))
+        facts.sendsAddressNames = Cited(false, .report("a maintainer of Apple's on 46899367"), .inferred)
         facts.forwardSecrecyOffDropsKeySize = Cited(false, .security("SecPolicy.c, SecPolicyCreateSSL_internal"))
         facts.readsLegacyKeys = Cited(false, .security("SecProtocolConfiguration.m"))
         facts.requiresTransparency = Cited(true, .security("CertificateTransparency.m"))

@@ -19,6 +19,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
     case rsaSuites
     case unrestrictedSuites
     case hello
+    case addressNames
     case transportSecurityRules
     case plainRules
     case keySizeWithoutForwardSecrecy
@@ -45,6 +46,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .rsaSuites: "Suites that NSExceptionRequiresForwardSecrecy = NO adds"
         case .unrestrictedSuites: "Suites up to TLS 1.2 if ATS restricts nothing"
         case .hello: "The rest of the ClientHello"
+        case .addressNames: "server_name with the address if the host is an address"
         case .transportSecurityRules: "Certificates under ATS"
         case .plainRules: "Certificates outside ATS"
         case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
@@ -87,6 +89,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .rsaSuites: say(profile.facts.rsaSuites) { "\($0.count)" }
         case .unrestrictedSuites: say(profile.facts.unrestrictedSuites) { "\($0.count)" }
         case .hello: say(profile.facts.hello, \.words)
+        case .addressNames: say(profile.facts.sendsAddressNames) { $0 ? "sent" : "not sent" }
         case .transportSecurityRules: say(profile.facts.transportSecurityRules, \.words)
         case .plainRules: say(profile.facts.plainRules, \.words)
         case .keySizeWithoutForwardSecrecy: say(profile.facts.forwardSecrecyOffDropsKeySize) { yes(!$0) }

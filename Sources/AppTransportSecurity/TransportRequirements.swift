@@ -99,7 +99,11 @@ public struct TransportRequirements: Sendable {
     package var keyShareGroups: [NamedGroup] { profile.facts.hello.value.keyShareGroups }
 
     /// How the system's client writes its hello.
-    package var helloLayout: HelloLayout { profile.facts.hello.value.layout }
+    package func helloLayout(toAddress isAddress: Bool) -> HelloLayout {
+        var layout = profile.facts.hello.value.layout
+        layout.sendsAddresses = isAddress && profile.facts.sendsAddressNames.value
+        return layout
+    }
 
     /// What the system's client offers as signature_algorithms.
     package var signatureSchemes: [SignatureScheme] {

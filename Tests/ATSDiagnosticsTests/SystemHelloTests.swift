@@ -201,6 +201,20 @@ import Testing
         #expect(sent.shares == [[0x0A0A, 1], [0x11EC, 1216], [0x001D, 32]])
     }
 
+    @Test(
+        "Before iOS 13 and macOS 10.15 the hello to an address names the address; a name is always sent",
+        arguments: [("ios12", true), ("macos10.14", true), ("ios13", false), ("macos26", false)])
+    func addressNames(_ id: String, _ isSent: Bool) throws {
+        let profile = try #require(OSProfile.named(id))
+        let policy = ATSPolicy(dictionary: ATSDictionary(), profile: profile)
+        for (host, name) in [("192.0.2.7", isSent ? "192.0.2.7" : ""), ("api.example.com", "api.example.com")] {
+            let url = try LoadURL("https://\(host)/")
+            let offer = Offer(policy.requirements(for: url), to: url).hello(serverName: host)
+            var handshake = ClientHandshake(offer: offer, secrets: .fresh())
+            #expect(try Structure(handshake.start()).serverName == name, "\(id) \(host)")
+        }
+    }
+
     @Test("Without its post-quantum group the hello fits into one TCP segment")
     func smaller() throws {
         let profile = try #require(OSProfile.named("macos26"))

@@ -16,8 +16,8 @@ struct PolicyHello: Sendable {
         var offer = HelloOffer(
             minimumVersion: requirements.effectiveMinimum, maximumVersion: requirements.maximum,
             suites: requirements.suites, groups: requirements.groups, signatureSchemes: requirements.signatureSchemes,
-            serverName: IPAddress(host) == nil ? host : nil, keyShareGroups: requirements.keyShareGroups)
-        offer.layout = requirements.helloLayout
+            serverName: host, keyShareGroups: requirements.keyShareGroups)
+        offer.layout = requirements.helloLayout(toAddress: IPAddress(host) != nil)
         self.offer = offer
         self.prober = prober
         self.addresses = addresses

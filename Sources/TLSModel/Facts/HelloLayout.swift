@@ -50,6 +50,8 @@ package struct HelloLayout: Sendable, Hashable {
     package let usesGREASE: Bool
     /// Whether TLS_EMPTY_RENEGOTIATION_INFO_SCSV, 0x00FF, leads the suites (RFC 5746 section 3.3).
     package let leadsWithRenegotiation: Bool
+    /// Whether server_name contains the address where the host is one, against RFC 6066 section 3.
+    package var sendsAddresses = false
 
     package init(items: [Item], usesGREASE: Bool = false, leadsWithRenegotiation: Bool = false) {
         self.items = items

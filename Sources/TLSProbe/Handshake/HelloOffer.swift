@@ -83,7 +83,7 @@ public struct HelloOffer: Sendable, Hashable {
         }
     }
 
-    /// The name as the extension carries it; nil for address literals and for what is no host name.
+    /// The name as the extension carries it; nil for what is no host name, and for address literals unless the layout sends them.
     var sentServerName: [UInt8]? {
         guard var name = serverName.map({ Array($0.utf8) }) else { return nil }
         if name.last == UInt8(ascii: ".") { name.removeLast() }
@@ -92,6 +92,6 @@ public struct HelloOffer: Sendable, Hashable {
         else { return nil }
         let lastLabel = name.split(separator: UInt8(ascii: ".")).last ?? []
         // A last label of digits makes an IPv4 address of the whole (WHATWG URL, "ends in a number").
-        return lastLabel.allSatisfy { (0x30...0x39).contains($0) } ? nil : name
+        return lastLabel.allSatisfy { (0x30...0x39).contains($0) } && !layout.sendsAddresses ? nil : name
     }
 }
