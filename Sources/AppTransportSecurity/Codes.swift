@@ -42,6 +42,7 @@ extension Code {
     package static let noteStackMinimum: Code = "ats.note.stack-minimum"
     package static let noteStapleUnusable: Code = "ats.note.staple-unusable"
     package static let noteSubdomainDepth: Code = "ats.note.subdomain-depth"
+    package static let notePinnedKeys: Code = "ats.note.pinned-keys"
     package static let notePurposeExempt: Code = "ats.note.purpose-exempt"
     package static let noteTLS13Minimum: Code = "ats.note.tls13-minimum"
     package static let noteTLS13Unknown: Code = "ats.note.tls13-unknown"

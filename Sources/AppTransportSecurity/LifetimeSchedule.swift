@@ -22,6 +22,12 @@ enum LifetimeSchedule {
         source: "CA/Browser Forum Baseline Requirements 6.3.2 (ballot SC-081v3); Apple Root Program policy 2.0",
         read: "2026-11-22")
 
+    /// The most days of a certificate that is issued on a day.
+    static func days(on day: Date) -> Int { steps.last { $0.from <= day }?.days ?? 398 }
+
+    /// The end of the longest certificate that is issued on a day.
+    static func end(issuedOn day: Date) -> Date { day.addingTimeInterval(Double(days(on: day)) * 86_400) }
+
     /// What the schedule says about a leaf that a public authority issued: that it is longer than it may be, or that its successor must be
     /// shorter; nil if neither.
     static func note(_ leaf: CertificateFacts) -> Cause? {

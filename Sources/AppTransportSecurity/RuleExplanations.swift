@@ -90,6 +90,9 @@ package enum RuleExplanations {
         .init(
             .noteExpiresSoon, "a certificate of the path expires within the given number of days", .server,
             "renew the certificate before the day that the note names"),
+        .init(
+            .notePinnedKeys, "which key that the app pins ends when, and what comes after it", .developer,
+            "ship an app that pins the next key before the day that the note names"),
         note(.noteLoadNotMade, "the HTTPS load was not made, and why"),
     ]
 

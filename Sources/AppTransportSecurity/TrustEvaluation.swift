@@ -65,7 +65,42 @@ struct TrustEvaluation {
                 .noteIntermediateFetched,
                 "The server omitted the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
                     + "trust evaluation does. Clients that do not fetch it fail: send it after the leaf.", kind: .note)
-        } + stapleNotes() + lifetimeNotes() + purposeNotes() + wildcardNotes()
+        } + stapleNotes() + lifetimeNotes() + purposeNotes() + wildcardNotes() + pinNotes()
+    }
+
+    /// When the keys end that the app pins for the host, each with its certificate, and what a spare key can last after that.
+    private func pinNotes() -> [Cause] {
+        guard let pins = requirements.pins, let host, let leaf = judged.first else { return [] }
+        func dated(_ certificate: CertificateFacts) -> String {
+            "\(Base64.encode(certificate.publicKey.sha256)) (\(certificate.subject.terminalSafe(limit: 100))) ends with its certificate on \(CivilDate.text(of: certificate.notAfter))"
+        }
+        var sentences: [String] = []
+        if let leaves = pins.leaves, leaves.contains(leaf.publicKey.sha256) {
+            sentences.append("The pinned leaf key \(dated(leaf)).")
+            if leaves.count == 1 {
+                sentences.append(
+                    "No other leaf key is pinned: a renewal with a new key locks every installed app out.")
+            } else if case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .system {
+                let next = LifetimeSchedule.end(issuedOn: leaf.notAfter)
+                sentences.append(
+                    "A spare key that takes over on that day can have a public certificate of at most \(LifetimeSchedule.days(on: leaf.notAfter)) days, "
+                        + "until \(CivilDate.text(of: next)), and then one of at most \(LifetimeSchedule.days(on: next)) days."
+                )
+            }
+        }
+        let authorities = path.dropFirst().filter { pins.authorities?.contains($0.publicKey.sha256) == true }
+        sentences += authorities.map { "The pinned key of an authority \(dated($0))." }
+        let seen = Set(path.map(\.publicKey.sha256))
+        let spare = (pins.leaves ?? []).union(pins.authorities ?? []).subtracting(seen).count
+        if spare > 0 {
+            sentences.append("\(spare == 1 ? "One pinned key is" : "\(spare) pinned keys are") not in this chain.")
+        }
+        guard !sentences.isEmpty else { return [] }
+        return [
+            Cause(
+                .notePinnedKeys, "Pins of \(host): " + sentences.joined(separator: " "),
+                citation: .apple(ATSKey.pinnedDomains, read: "2026-11-21"), kind: .note)
+        ]
     }
 
     /// Where the exemption of installed roots decides.

@@ -271,6 +271,35 @@ struct EvaluationTests {
         #expect(try Scene().verdict(#"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#, os: "ios13").passed)
     }
 
+    @Test("pins have a calendar, which changes no verdict")
+    func pinCalendar() throws {
+        func note(_ entry: String, _ scene: Scene = Scene(), os: String = "macos26") throws -> String? {
+            let entry = entry.replacingOccurrences(of: "LEAF", with: EvaluationTests.leafPin)
+                .replacingOccurrences(of: "ROOT", with: EvaluationTests.rootPin)
+                .replacingOccurrences(of: "SPARE", with: Data(repeating: 9, count: 32).base64EncodedString())
+            let verdict = try scene.verdict(#"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#, os: os)
+            #expect(verdict.passed)
+            return verdict.notes.first { $0.code == "ats.note.pinned-keys" }?.message
+        }
+        let leaf = #"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"LEAF"}]}"#
+        let end = CivilDate.text(of: Scene().issued.addingTimeInterval(Scene().days * 86_400))
+        let lone = try #require(try note(leaf))
+        #expect(
+            lone.contains(EvaluationTests.leafPin) && lone.contains("ends with its certificate on \(end)"), "\(lone)")
+        #expect(lone.contains("locks every installed app out"))
+        let spare = #"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"LEAF"},{"SPKI-SHA256-BASE64":"SPARE"}]}"#
+        var scene = Scene()
+        scene.anchor = .system
+        scene.issued = Scene.date("2026-05-01")
+        scene.days = 200
+        let both = try #require(try note(spare, scene))
+        #expect(both.contains("at most 200 days, until 2027-06-05, and then one of at most 100 days"), "\(both)")
+        #expect(both.contains("One pinned key is not in this chain"))
+        let root = try #require(try note(#"{"NSPinnedCAIdentities":[{"SPKI-SHA256-BASE64":"ROOT"}]}"#))
+        #expect(root.contains("The pinned key of an authority \(EvaluationTests.rootPin)"), "\(root)")
+        #expect(try note("{}") == nil && note(leaf, os: "ios13") == nil)
+    }
+
     @Test("a leaf that is installed itself is no authority above itself, and is judged once")
     func ownAnchor() throws {
         var scene = Scene()

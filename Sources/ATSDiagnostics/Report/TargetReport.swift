@@ -94,7 +94,7 @@ public struct TargetReport: Sendable {
         return noted.filter {
             [
                 .noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon, .noteClientCertificateRequested,
-                .notePurposeExempt, .noteWildcardBelowTop,
+                .notePurposeExempt, .noteWildcardBelowTop, .notePinnedKeys,
             ].contains($0.code)
                 && seen.insert(UTF8Key($0.message)).inserted
         }
