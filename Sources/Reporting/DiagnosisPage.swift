@@ -109,12 +109,12 @@ package struct DiagnosisPage: Sendable {
 
     /// The page as text.
     package func html() -> String {
-        let failing = targets.count { $0.configurations.first?.result == .fail }
+        let failing = targets.count { $0.verdicts.contains { $0.result == .fail } }
         let moment = judgedAt.map { ", judged on \(CivilDate.text($0))" } ?? ""
         var page = HTMLPage(
             title: "App Transport Security check",
             lead:
-                "\(targets.count) target\(targets.count == 1 ? "" : "s"), \(failing) failing the default configuration\(moment)."
+                "\(targets.count) target\(targets.count == 1 ? "" : "s"), \(failing) failing\(moment)."
         )
         if targets.contains(where: { !$0.verdicts.isEmpty }) { page.section("Hosts by system", strip()) }
         if targets.contains(where: { !$0.changes.isEmpty }) { page.section("Since the previous run", changes()) }

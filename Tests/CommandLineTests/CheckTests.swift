@@ -94,7 +94,8 @@ struct CheckTests {
         #expect(lines.count == 4 && text.output.contains("tlsMinimumSupportedProtocolVersion"))
         #expect(try Self.check(["tls11-only"], more + ["--changes", "--sdk", "18"]).status == 0)
         for wrong in [
-            ["--changes"], ["--systems", "ios18,beos"], ["--systems", ""], ["--systems", "ios18", "--format", "junit"],
+            ["--changes"], ["--systems", "ios18,beos"], ["--systems", ""],
+            ["--systems", "ios18", "--format", "nscurl"],
         ] {
             #expect(try Self.check(["modern"], wrong).status == 64, "\(wrong)")
         }
@@ -188,6 +189,20 @@ struct CheckTests {
         // The server's configuration names the port that was checked.
         let port = try #require(LoopbackServers.shared).server("expired").port
         #expect(run.output.contains("listen \(port) ssl;") == (format == "html"))
+    }
+
+    /// Every document has the systems that were asked for and no other, and with --changes only what is not the same on all of them.
+    @Test(arguments: ["junit", "markdown", "html"]) func documentsHaveTheSystemsAskedFor(_ format: String) throws {
+        let more = ["--systems", "ios18,ios26", "--format", format]
+        let ports = try ["modern", "tls11-only"].map { try #require(LoopbackServers.shared).server($0).port }
+        let allow = try CheckTests.check(["modern", "tls11-only"], more)
+        #expect(allow.status == 1, "\(allow.errors)")
+        for part in ["iOS 18", "iOS 26", "ats.tls.version-too-low", ":\(ports[0])", ":\(ports[1])"] {
+            #expect(allow.output.contains(part), "\(part): \(allow.output)")
+        }
+        #expect(!allow.output.contains("iOS 9") && !allow.output.contains("macOS 26"))
+        let changes = try CheckTests.check(["modern", "tls11-only"], more + ["--changes"])
+        #expect(!changes.output.contains(":\(ports[0])"), "\(changes.output)")
     }
 
     @Test(arguments: ["text", "nscurl", "json", "jsonl", "junit", "markdown", "html"])

@@ -75,8 +75,8 @@ struct CheckCommand: AsyncParsableCommand {
         if changes, fleet.shard != nil {
             throw ValidationError("--changes leaves out targets that 'ats merge' would miss: use --shard without it.")
         }
-        if systems != nil, ![.text, .json, .jsonl, .html].contains(format) {
-            throw ValidationError("--systems works only with --format text, json, jsonl and html.")
+        if systems != nil, format == .nscurl {
+            throw ValidationError("--systems works with every --format but nscurl, which is of one system.")
         }
         if systems != nil, network.system.os != nil {
             throw ValidationError("--systems names the systems: leave out --os.")

@@ -11,13 +11,13 @@ import Vocabulary
 
 extension CheckDocuments {
     /// What the page shows of one target.
-    static func page(_ report: TargetReport, on profile: OSProfile, at instant: Date) -> DiagnosisPage.Target {
+    static func page(_ report: TargetReport, on profile: OSProfile) -> DiagnosisPage.Target {
         var target = DiagnosisPage.Target(name: report.target)
-        target.verdicts = verdicts(report, on: profile, at: instant)
+        target.verdicts = verdicts(report, on: profile)
         target.configurations = report.results.map { row in
             DiagnosisPage.Configuration(
                 section: row.configuration.section, name: row.configuration.name,
-                result: DiagnosisPage.Result(rawValue: row.result.rawValue) ?? .undetermined,
+                result: result(row),
                 isSmallest: report.isLeastPassing(row), dictionary: propertyList(row.configuration.dictionary))
         }
         let causes = report.decisive?.because ?? []
@@ -35,45 +35,16 @@ extension CheckDocuments {
         return target
     }
 
-    /// The verdict on each system that was asked for; if it was one, also on others where the same connection tells it.
-    ///
-    /// One connection speaks for another system where that one could have made it too: the facts are of the default configuration,
-    /// version, group and signature scheme are ones that the system offers, and the judge agrees with what was measured.
-    private static func verdicts(
-        _ report: TargetReport, on profile: OSProfile, at instant: Date
-    ) -> [DiagnosisPage
-        .Verdict]
-    {
-        if !report.systems.isEmpty {
-            return report.systems.map {
-                let result = $0.decisive?.result ?? .undetermined
-                return .init(system: $0.profile.shownName, result: .init(rawValue: result.rawValue) ?? .undetermined)
-            }
-        }
-        guard let decisive = report.decisive else { return [] }
-        let result = DiagnosisPage.Result(rawValue: decisive.result.rawValue) ?? .undetermined
-        let own = DiagnosisPage.Verdict(system: profile.shownName, result: result)
-        guard let facts = report.facts, report.hello.kind == .default, let url = try? LoadURL(report.target),
-            passes(decisive, url, profile, facts, instant) == (result == .pass)
-        else { return [own] }
-        var all: [DiagnosisPage.Verdict] = []
-        for id in stripSystems where id != profile.id {
-            guard let other = OSProfile.named(id), facts.handshake.version <= other.maximumVersion,
-                facts.handshake.group.map(other.groups.contains) != false,
-                facts.handshake.signatureScheme.map(other.signatureSchemes.contains) != false
-            else { continue }
-            all.append(.init(system: other.name, result: passes(decisive, url, other, facts, instant) ? .pass : .fail))
-        }
-        return all + [own]
+    /// The verdict on each system that was asked for.
+    private static func verdicts(_ report: TargetReport, on profile: OSProfile) -> [DiagnosisPage.Verdict] {
+        let all =
+            report.systems.isEmpty
+            ? [(profile, report.decisive)] : report.systems.map { ($0.profile, $0.decisive) }
+        return all.map { .init(system: $0.shownName, result: result($1)) }
     }
 
-    private static let stripSystems = ["ios9", "ios13", "ios17", "ios26", "macos15", "macos26"]
-
-    private static func passes(
-        _ row: ConfigurationResult, _ url: LoadURL, _ profile: OSProfile, _ facts: ConnectionFacts, _ instant: Date
-    ) -> Bool {
-        let policy = ATSPolicy(dictionary: row.configuration.dictionary, profile: profile)
-        return evaluate(policy.decide(url).requirements, facts, host: url.host, at: instant).passed
+    private static func result(_ row: ConfigurationResult?) -> DiagnosisPage.Result {
+        row.flatMap { DiagnosisPage.Result(rawValue: $0.result.rawValue) } ?? .undetermined
     }
 
     private static func certificates(_ report: TargetReport) -> [DiagnosisPage.Certificate] {

@@ -14,8 +14,10 @@ enum CheckDocuments {
     static let junitHead = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sealward ats check\">\n"
     static let junitTail = "</testsuites>\n"
 
-    /// One suite a target, one case a configuration; only the decisive one can fail the build, the others are diagnosis.
+    /// One suite a target, one case a configuration; only the decisive one can fail the build, the others are diagnosis. With several systems the
+    /// decisive one of each is a case.
     static func junit(_ report: TargetReport) -> String {
+        if !report.systems.isEmpty { return junit(systemsOf: report) }
         let decisive = report.decisive?.configuration
         let failures = report.decisive?.result == .fail ? 1 : 0
         let errors = report.decisive?.result == .undetermined ? 1 : 0
@@ -45,9 +47,32 @@ enum CheckDocuments {
         return text + "  </testsuite>\n"
     }
 
+    private static func junit(systemsOf report: TargetReport) -> String {
+        let results = report.systems.map { $0.decisive?.result ?? .undetermined }
+        var text =
+            "  <testsuite name=\"\(Markup.attribute(report.target))\" tests=\"\(results.count)\" failures=\"\(results.count { $0 == .fail })\" "
+        text +=
+            "errors=\"\(results.count { $0 == .undetermined })\" time=\"\(Double(report.elapsed.milliseconds) / 1000)\">\n"
+        for (system, result) in zip(report.systems, results) {
+            text +=
+                "    <testcase classname=\"\(Markup.attribute(report.host))\" name=\"\(Markup.attribute(system.profile.shownName))\""
+            let because = system.decisive?.because ?? []
+            let shown = (because + report.warnings).map { "\($0.code): \($0.message)" }.joined(separator: "\n")
+            let element = result == .pass ? "system-out" : result == .fail ? "failure" : "error"
+            let message =
+                result == .pass
+                ? "" : " message=\"\(Markup.attribute(because.first?.code.rawValue ?? result.rawValue))\""
+            text +=
+                shown.isEmpty && result == .pass
+                ? "/>\n" : ">\n      <\(element)\(message)>\(Markup.text(shown))</\(element)>\n    </testcase>\n"
+        }
+        return text + "  </testsuite>\n"
+    }
+
     static func markdownHead(os: String) -> String { "# App Transport Security check on \(os)\n" }
 
     static func markdown(_ report: TargetReport) -> String {
+        if !report.systems.isEmpty { return markdown(systemsOf: report) }
         let result = report.decisive?.result.rawValue ?? "UNDETERMINED"
         var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
         for cause in report.decisive?.because ?? [] {
@@ -65,6 +90,22 @@ enum CheckDocuments {
         for row in report.results {
             let reasons = row.because.map { Markdown.code($0.code.rawValue) }.joined(separator: " ")
             text += "| \(Markdown.text(row.configuration.name)) | \(row.result.rawValue) | \(reasons) |\n"
+        }
+        return text
+    }
+
+    private static func markdown(systemsOf report: TargetReport) -> String {
+        var text = "\n## \(TargetSummary.verdict(report).rawValue) \(Markdown.code(report.target))\n\n"
+        for warning in report.warnings {
+            text += "- \(Markdown.code(warning.code.rawValue)): \(Markdown.text(warning.message))\n"
+        }
+        text += "\n| system | result | because |\n|---|---|---|\n"
+        for system in report.systems {
+            let because = (system.decisive?.because ?? []).map {
+                "\(Markdown.code($0.code.rawValue)): \(Markdown.text($0.message))"
+            }
+            text +=
+                "| \(Markdown.text(system.profile.shownName)) | \((system.decisive?.result ?? .undetermined).rawValue) | \(because.joined(separator: " ")) |\n"
         }
         return text
     }

@@ -107,7 +107,7 @@ struct CheckOutput {
             try stream.write(
                 CheckedTargets.head(os: profile.id, sdk: profile.sdk?.description, checked: RFC3339.text(Date())))
         case .junit: try stream.write(CheckDocuments.junitHead)
-        case .markdown: try stream.write(CheckDocuments.markdownHead(os: profile.shownID))
+        case .markdown: try stream.write(CheckDocuments.markdownHead(os: words))
         case .text where hasSystems: try stream.write(text.head(options.profiles))
         case .text, .nscurl, .jsonl, .html: break
         }
@@ -122,7 +122,7 @@ struct CheckOutput {
             for warning in report.warnings { CommandIO.say("sealward: \(warning.message.terminalSafe)") }
         }
         if options.format == .html {
-            pages[place] = CheckDocuments.page(report, on: profile, at: options.instant)
+            if isShown(report) { pages[place] = CheckDocuments.page(report, on: profile) }
             return []
         }
         return isShown(report) ? try render(report, place) : []
