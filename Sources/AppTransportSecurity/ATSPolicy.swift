@@ -129,7 +129,8 @@ public struct ATSPolicy: Sendable {
         guard tlsRequired || entry != nil else {
             return TransportRequirements(
                 minimumTLS: isHardened ? .tls12 : nil, suitePolicy: .system, serverTrust: .default,
-                delegateMayAccept: true, pins: pins, isHardened: isHardened, profile: profile)
+                delegateMayAccept: true, pins: pins, isHardened: isHardened, isToAddress: url.literalAddress != nil,
+                profile: profile)
         }
         let insecure = entry?.allowsInsecureHTTPLoads ?? false
         let forwardSecrecy = entry?.requiresForwardSecrecy ?? true
@@ -141,7 +142,7 @@ public struct ATSPolicy: Sendable {
             judgesKeySize: forwardSecrecy || !profile.facts.forwardSecrecyOffDropsKeySize.value, pins: pins,
             isHardened: isHardened,
             entryRequiresTransparency: (entry?.requiresCertificateTransparency ?? false)
-                && profile.facts.readsTransparencyKey.value, profile: profile)
+                && profile.facts.readsTransparencyKey.value, isToAddress: url.literalAddress != nil, profile: profile)
     }
 
     private func minimumVersion(_ entry: ExceptionEntry?) -> TLSVersion {

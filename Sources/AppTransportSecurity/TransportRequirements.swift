@@ -40,13 +40,15 @@ public struct TransportRequirements: Sendable {
     public let isHardened: Bool
     /// Whether signed certificate timestamps are required of this host by an entry of the dictionary.
     package let entryRequiresTransparency: Bool
+    /// Whether the host is an address.
+    package let isToAddress: Bool
     /// The system whose client loads.
     package let profile: OSProfile
 
     package init(
         minimumTLS: TLSVersion?, suitePolicy: SuitePolicy, serverTrust: ServerTrust, delegateMayAccept: Bool,
         judgesKeySize: Bool = true, pins: PinSet? = nil, isHardened: Bool = false,
-        entryRequiresTransparency: Bool = false, profile: OSProfile
+        entryRequiresTransparency: Bool = false, isToAddress: Bool = false, profile: OSProfile
     ) {
         self.minimumTLS = minimumTLS
         self.suitePolicy = suitePolicy
@@ -56,6 +58,7 @@ public struct TransportRequirements: Sendable {
         self.pins = pins
         self.isHardened = isHardened
         self.entryRequiresTransparency = entryRequiresTransparency
+        self.isToAddress = isToAddress
         self.profile = profile
     }
 
@@ -71,7 +74,7 @@ public struct TransportRequirements: Sendable {
         TransportRequirements(
             minimumTLS: minimumTLS, suitePolicy: suitePolicy, serverTrust: serverTrust,
             delegateMayAccept: delegateMayAccept, judgesKeySize: judgesKeySize, pins: pins, isHardened: isHardened,
-            entryRequiresTransparency: false, profile: profile)
+            entryRequiresTransparency: false, isToAddress: isToAddress, profile: profile)
     }
 
     /// The oldest version that may be negotiated: ATS's minimum, or that of the system's network stack, whichever is newer.
@@ -99,9 +102,9 @@ public struct TransportRequirements: Sendable {
     package var keyShareGroups: [NamedGroup] { profile.facts.hello.value.keyShareGroups }
 
     /// How the system's client writes its hello.
-    package func helloLayout(toAddress isAddress: Bool) -> HelloLayout {
+    package var helloLayout: HelloLayout {
         var layout = profile.facts.hello.value.layout
-        layout.sendsAddresses = isAddress && profile.facts.sendsAddressNames.value
+        layout.sendsAddresses = isToAddress && profile.facts.sendsAddressNames.value
         return layout
     }
 

@@ -209,7 +209,7 @@ import Testing
         let policy = ATSPolicy(dictionary: ATSDictionary(), profile: profile)
         for (host, name) in [("192.0.2.7", isSent ? "192.0.2.7" : ""), ("api.example.com", "api.example.com")] {
             let url = try LoadURL("https://\(host)/")
-            let offer = Offer(policy.requirements(for: url), to: url).hello(serverName: host)
+            let offer = Offer(policy.requirements(for: url)).hello(serverName: host)
             var handshake = ClientHandshake(offer: offer, secrets: .fresh())
             #expect(try Structure(handshake.start()).serverName == name, "\(id) \(host)")
         }

@@ -17,7 +17,7 @@ struct PolicyHello: Sendable {
             minimumVersion: requirements.effectiveMinimum, maximumVersion: requirements.maximum,
             suites: requirements.suites, groups: requirements.groups, signatureSchemes: requirements.signatureSchemes,
             serverName: host, keyShareGroups: requirements.keyShareGroups)
-        offer.layout = requirements.helloLayout(toAddress: IPAddress(host) != nil)
+        offer.layout = requirements.helloLayout
         self.offer = offer
         self.prober = prober
         self.addresses = addresses

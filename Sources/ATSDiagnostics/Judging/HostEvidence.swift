@@ -21,14 +21,14 @@ package struct Offer: Hashable, Sendable {
     /// What a hello with this offer asks.
     var question: HelloQuestion { HelloQuestion(minimumVersion: minimum, suites: suites) }
 
-    package init(_ requirements: TransportRequirements, to url: LoadURL? = nil) {
+    package init(_ requirements: TransportRequirements) {
         minimum = requirements.effectiveMinimum
         maximum = requirements.maximum
         suites = requirements.suites
         groups = requirements.groups
         keyShareGroups = requirements.keyShareGroups
         signatureSchemes = requirements.signatureSchemes
-        layout = requirements.helloLayout(toAddress: url?.literalAddress != nil)
+        layout = requirements.helloLayout
     }
 
     private init(_ other: Offer, groups: [NamedGroup], keyShareGroups: [NamedGroup]) {

@@ -21,7 +21,7 @@ struct PlaceDecision: Sendable {
         because = decision.failures
         notes = decision.notes
         requirements = decision.requirements
-        offer = Offer(decision.requirements, to: place)
+        offer = Offer(decision.requirements)
     }
 }
 
@@ -32,7 +32,7 @@ extension Offer {
         for (dictionary, profile) in dictionaries {
             for reading in dictionary.readings(on: profile) {
                 let policy = ATSPolicy(dictionary: reading, profile: profile)
-                let offer = Offer(policy.requirements(for: place), to: place)
+                let offer = Offer(policy.requirements(for: place))
                 if !offers.contains(offer) { offers.append(offer) }
             }
         }
