@@ -131,12 +131,18 @@ enum PinCheck {
             }
             valid.insert(text)
         }
+        // Both lists must be satisfied where both are there: a lone leaf key is one whatever the other list says.
+        let isLeaf = list.key == ATSKey.pinnedLeaves
         let isSingle = pins.map { $0?.count == 1 }
-        if list.key == ATSKey.pinnedLeaves, valid.count == 1, elements.count == 1, systems.someSupported(isSingle) {
+        if isLeaf || entry.sub(ATSKey.pinnedLeaves) == nil, valid.count == 1, elements.count == 1,
+            systems.someSupported(isSingle)
+        {
             hits.report(
                 list, path,
-                "\(entry.key) is pinned to a single leaf key: when the server changes it, every installed app is locked out.",
-                fix: "Add the pin of a backup key that is kept off the server, or pin a certificate authority.")
+                "\(entry.key) is pinned to a single \(isLeaf ? "leaf key" : "key of an authority"): when the server changes it, every installed app is locked out.",
+                fix:
+                    "Add a second pin: 'sealward ats pins \(entry.host.checkTarget) --spare FILE' writes the keys of the authorities, and the leaf's beside a backup key that is kept off the server."
+            )
         }
     }
 }

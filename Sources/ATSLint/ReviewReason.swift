@@ -40,12 +40,16 @@ struct ReviewReason: Sendable {
     /// The reasons that fit a key.
     static func accepted(for key: String) -> [String] { all.filter { $0.keys.contains(key) }.map(\.text) }
 
+    /// Where Apple's texts do not agree about ``ATSKey/minimumTLSVersion``.
+    static let anyMinimum =
+        "Two of Apple's documents of 2016 name NSExceptionMinimumTLSVersion with any value among the keys that App Review asks about; the page of the key (read 2026-11-21) only values below TLSv1.2."
+
     /// The reasons that fit a key, as one sentence for the page of its rule.
     static func sentence(for key: String) -> String {
         let reasons = accepted(for: key)
         guard !reasons.isEmpty else { return "Apple has named no acceptable reason for this key." }
         return
             "Reasons that Apple has named as acceptable (2016): \(reasons.joined(separator: "; ")). On 2016-12-21 Apple postponed, without a new date, the day from which every app would "
-            + "have needed one."
+            + "have needed one." + (key == ATSKey.minimumTLSVersion ? " " + anyMinimum : "")
     }
 }

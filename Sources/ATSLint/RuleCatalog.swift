@@ -10,6 +10,7 @@ public enum RuleCatalog {
         ats021, ats022, ats023, ats024, ats025, ats026, ats027, ats028, ats029, ats030,
         ats031, ats032, ats033, ats034, ats035, ats036, ats037, ats038, ats039, ats040,
         ats041, ats042, ats043, ats044, ats045, ats046, ats047, ats048, ats050, ats051, ats052, ats053, ats054, ats055,
+        ats056, ats057,
     ]
 
     /// The rule with an id, in any case of letters.

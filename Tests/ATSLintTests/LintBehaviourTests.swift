@@ -224,6 +224,34 @@ import Vocabulary
         #expect(messages.contains { $0.contains("matches it") } == remarks.contains { $0.contains("matches nothing") })
     }
 
+    /// One pin without a second is an error that names the command which writes both, in either list.
+    @Test(arguments: ["NSPinnedCAIdentities", "NSPinnedLeafIdentities"]) func oneLonePinIsAnError(_ list: String) throws
+    {
+        func lint(_ pins: [String]) throws -> [Finding] {
+            let identities = pins.map { "<dict><key>SPKI-SHA256-BASE64</key><string>\($0)</string></dict>" }.joined()
+            return try LintFixtures.lint(
+                ats:
+                    "<key>NSPinnedDomains</key><dict><key>example.com</key><dict><key>\(list)</key><array>\(identities)</array></dict></dict>"
+            ).findings.map(\.finding).filter { $0.rule == "ATS026" }
+        }
+        let (one, two) = (
+            "r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=", "++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI="
+        )
+        let lone = try #require(try lint([one]).first)
+        #expect(lone.severity == .error && lone.fix?.contains("sealward ats pins example.com --spare FILE") == true)
+        #expect(try lint([one, two]).isEmpty)
+    }
+
+    /// Apple's recipe for apps that also run on iOS 9 stands beside what App Review asks about the same key.
+    @Test func olderSystemsGetApplesRecipe() throws {
+        let result = try LintFixtures.lint(
+            ats: "<key>NSAllowsArbitraryLoadsInWebContent</key><true/>",
+            root: "<key>MinimumOSVersion</key><string>9.0</string>")
+        #expect(
+            result.findings.contains { $0.finding.message.contains("NSAllowsArbitraryLoads = true beside the key") })
+        #expect(RuleCatalog.rule("ATS016")?.reason.contains("any value") == true)
+    }
+
     /// The linter calls a host local exactly if the policy does.
     @Test(arguments: [
         "localhost", "intranet", "com", "printer.local", "app.localhost", "example.com", "127.0.0.1", "::1", "fe80::1",

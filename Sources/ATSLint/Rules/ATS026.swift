@@ -12,7 +12,7 @@ extension RuleCatalog {
         "Pins are broken, or one lost key locks the app out.",
         reason: """
             A pin is the base64 form of the SHA-256 of a public key: 44 characters for 32 bytes. Others are skipped; a list that has none left refuses every \
-            certificate, and an entry without a list pins nothing. With a single leaf pin the app is locked out when the server changes its key. \
+            certificate, and an entry without a list pins nothing. With a single pin the app is locked out when the server changes that key. \
             Subdomains are covered one label deep.
             """,
         citation: .apple(ATSKey.pinnedDomains, read: "2026-11-21"),
@@ -22,7 +22,9 @@ extension RuleCatalog {
         ),
         passes: .pins(
             "<dict><key>NSPinnedCAIdentities</key><array><dict><key>SPKI-SHA256-BASE64</key>"
-                + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>"),
+                + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict>"
+                + "<dict><key>SPKI-SHA256-BASE64</key><string>++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI=</string></dict></array></dict>"
+        ),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             PinCheck.misplaced(facts, &hits)

@@ -14,7 +14,7 @@ extension RuleCatalog {
         reason: """
             Stricter than the default. A server, a proxy or a CDN without TLS 1.3 can then not be reached. Systems before \(SystemChange.tls13.names) keep \
             TLS 1.2 as the minimum; from there to before \(SystemChange.tls13Minimum.names) loads with this minimum failed when that was measured, though another \
-            report says that the key has no effect.
+            report says that the key has no effect. \(ReviewReason.anyMinimum)
             """,
         citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
         firstOS: SystemChange.tls13.list,

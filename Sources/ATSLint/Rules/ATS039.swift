@@ -40,7 +40,7 @@ extension RuleCatalog {
                 guard facts.systems.someSupported(blocked) else { continue }
                 hits.report(
                     member, facts.path(member.key),
-                    "\(member.key) is not read before \(SystemChange.globalKeys.names); the app supports \(minimum.name) and later, and such loads are blocked there.",
+                    "\(member.key) is not read before \(SystemChange.globalKeys.names); the app supports \(minimum.name) and later, and such loads are blocked there. Two of Apple's documents of 2016 write NSAllowsArbitraryLoads = true beside the key for such an app: only those systems obey it.",
                     fix:
                         "Add NSAllowsArbitraryLoads = true, which only those systems obey beside this key, or raise the minimum system."
                 )
