@@ -222,7 +222,8 @@ struct Recogniser: Sendable {
                 }
                 if let isList { return isList }
                 // A list that is cut off.
-                return [UInt8(ascii: "{"), UInt8(ascii: "<")].contains(input.head.first { $0 > 0x20 })
+                return input.json == nil
+                    && [UInt8(ascii: "{"), UInt8(ascii: "<")].contains(input.head.first { $0 > 0x20 })
                     && (ATSDictionary.keys + [ATSKey.dictionary]).contains(where: input.has)
             },
             Recogniser(
