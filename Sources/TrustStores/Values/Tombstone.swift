@@ -3,7 +3,7 @@
 
 import AppAttest
 import Crypto
-import Foundation
+import FoundationEssentials
 
 /// What is left of a revoked key that was deleted, so that it stays refused: a hash of its id and the day of its revocation.
 struct Tombstone: Sendable, Equatable {
