@@ -14,7 +14,7 @@ import Vocabulary
 struct Sealward: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sealward", abstract: "The open trust stack between Apple apps and their servers.",
-        version: "0.1.0", subcommands: Overview.groups.flatMap(\.commands))
+        version: "0.2.0", subcommands: Overview.groups.flatMap(\.commands))
 
     /// Without a word: what the program can do.
     mutating func run() async throws { print(Overview.text, terminator: "") }
