@@ -208,7 +208,8 @@ let package = Package(
             resources: [
                 .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
                 .embedInCode("Migrations/0003-quotas.sql"),
-                .embedInCode("Migrations/0004-terms.sql"), .embedInCode("Migrations/0005-tombstones.sql"),
+                .embedInCode("Migrations/0004-terms.sql"),
+                .embedInCode("Migrations/0005-revocations.sql"),
             ]
         ),
         // Loads libpq when a store is opened; nothing is linked.
@@ -264,7 +265,7 @@ let package = Package(
             "SealwardHummingbird",
             [
                 "ServerTrait",
-                "TrustTokens", "Vocabulary", "Formats", .asyncHTTPClient, .crypto, .hummingbird,
+                "TrustTokens", "Vocabulary", "Formats", "TLSModel", .asyncHTTPClient, .crypto, .hummingbird,
                 .httpTypes, .logging, .nioCore, .nioHTTP1,
             ]
         ),

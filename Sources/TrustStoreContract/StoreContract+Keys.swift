@@ -18,6 +18,7 @@ extension StoreContract {
         Case("a key is revoked once") { try await revoke($0) },
         Case("a revoked key is restored once, in time, with its counter") { try await restore($0) },
         Case("a revoked key that was deleted is not inserted again, on any node") { try await tombstones($0) },
+        Case("revoked keys are listed, newest first, also after their deletion") { try await revokedKeys($0) },
         Case("keys of a user are counted by app and time") { try await counts($0) },
     ]
 
@@ -216,6 +217,28 @@ extension StoreContract {
         try expect(try await nodes[0].revoke(other, code: nil, at: Sample.now), is: .revoked)
         try expect(try await nodes[0].deleteKey(other))
         try expect(try await insert(other, 1), is: .refused(.revoked))
+    }
+
+    static func revokedKeys(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        var ids: [KeyIdentifier] = []
+        for _ in 0..<4 { ids.append(try await Sample.storeWithKey(in: fixture)) }
+        for (index, id) in ids.prefix(3).enumerated() {
+            _ = try await nodes[index % 2].revoke(id, code: nil, at: Sample.now + Double(index + 1))
+        }
+        _ = try await nodes[0].deleteKey(ids[2])
+        _ = try await nodes[0].deleteKey(ids[3])
+        for node in nodes {
+            let all = try await node.revokedKeys(since: Sample.now, limit: 3)
+            try expect(all.ids == [ids[2], ids[1], ids[0]] && all.isComplete)
+            let newest = try await node.revokedKeys(since: Sample.now, limit: 2)
+            try expect(newest.ids == [ids[2], ids[1]] && !newest.isComplete)
+            try expect(try await node.revokedKeys(since: Sample.now + 2, limit: 9).ids, is: [ids[2], ids[1]])
+            try expect(
+                try await node.revokedKeys(since: Sample.now + 4, limit: 9), is: .init(newestFirst: [], limit: 9))
+            try expect(try await !node.revokedKeys(since: Sample.now, limit: -1).isComplete)
+        }
     }
 
     static func counts(_ backend: Backend) async throws {

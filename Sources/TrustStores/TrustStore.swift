@@ -127,6 +127,12 @@ public protocol TrustStore: Sendable {
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult
 
+    /// The keys that were revoked since an instant, also those that were deleted afterwards, newest first. Whoever asks after a revocation
+    /// committed sees it.
+    ///
+    /// - Parameter limit: how many are named at most.
+    func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys
+
     // MARK: Audit
 
     /// Appends entries, in their order, all or none. Numbers grow in the order of commits, so who reads on behind a number misses none.

@@ -96,6 +96,9 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func keyCounts() async throws -> [KeyCount] {
         try await wrapper.run("keyCounts") { try await base.keyCounts() }
     }
+    package func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys {
+        try await wrapper.run("revokedKeys") { try await base.revokedKeys(since: instant, limit: limit) }
+    }
     package func deleteKey(_ id: KeyIdentifier) async throws -> Bool {
         try await wrapper.run("deleteKey") { try await base.deleteKey(id) }
     }

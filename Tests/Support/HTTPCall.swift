@@ -32,6 +32,8 @@ package struct HTTPCall: Sendable {
         guard let address = URL(string: url) else { throw URLError(.badURL) }
         var request = URLRequest(url: address, timeoutInterval: timeout)
         request.httpMethod = method
+        // A test asks the server, never a cache.
+        request.cachePolicy = .reloadIgnoringLocalCacheData
         request.httpBody = body.map { Data($0) }
         if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }

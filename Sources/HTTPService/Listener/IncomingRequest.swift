@@ -73,7 +73,7 @@ extension Answer {
             fields[.contentLength] = String(body.count)
             return Response(status: status, headers: fields)
         }
-        if self.status == 204 { return Response(status: status, headers: fields) }
+        if self.status == 204 || self.status == 304 { return Response(status: status, headers: fields) }
         return Response(status: status, headers: fields, body: .init(byteBuffer: ByteBuffer(bytes: body)))
     }
 }

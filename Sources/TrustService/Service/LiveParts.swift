@@ -57,6 +57,9 @@ final class LiveBook: Sendable {
 }
 
 extension Configuration {
+    /// How long the longest token lives.
+    var longestTokenLife: Duration { max(tokens.ttl, appCheck?.ttl ?? .zero) }
+
     /// This configuration with what another one read from files of tokens, keys and roots. All other settings stay.
     func takingFiles(of other: Configuration) -> Configuration {
         var result = self

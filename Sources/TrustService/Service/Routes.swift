@@ -26,6 +26,10 @@ extension ServiceParts {
             UntrustedTokenHandler(
                 apps: apps, challenges: challenges, store: store, live: live, observer: observer, random: sources.random
             ),
+            RevocationHandler(
+                RevocationList(
+                    store: store, live: live, tokenLife: configuration.longestTokenLife, sources: sources,
+                    observer: observer, log: log), uptime: sources.uptime),
             AssertionHandler(
                 apps: apps, modes: modes, proofs: proofs, live: live, observer: observer, random: sources.random),
             ChallengeHandler(

@@ -38,7 +38,15 @@ struct TokenKeySet: Sendable {
 
     func contains(_ identifier: String) -> Bool { verifying[UTF8Key(identifier)] != nil }
 
-    func sign(_ claims: TokenClaims) async throws -> String { try await keys.sign(claims, kid: signing) }
+    /// The name of the key that signs.
+    var signer: String { signing.string }
+
+    /// - Parameter type: the `typ` of the header.
+    func sign(_ claims: some JWTPayload, type: String = "JWT") async throws -> String {
+        var header = JWTHeader()
+        header.typ = type
+        return try await keys.sign(claims, kid: signing, header: header)
+    }
 
     /// The claims of a token, if the key that it names signed it.
     ///

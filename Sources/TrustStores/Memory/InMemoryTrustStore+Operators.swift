@@ -87,6 +87,17 @@ extension InMemoryTrustStore {
         }
     }
 
+    package func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys {
+        let start = StoreTime.milliseconds(instant)
+        return try locked { state in
+            let keys = state.keys
+            let ids = state.events.reversed().lazy
+                .filter { $0.kind == EventKind.revoked && StoreTime.milliseconds($0.at) >= start }
+                .compactMap(\.keyId).filter { id in keys[id].map { $0.key.revokedAt != nil } ?? true }
+            return RevokedKeys(newestFirst: ids, limit: limit)
+        }
+    }
+
     package func append(_ entries: [AuditEntry]) async throws {
         try locked { state in
             for entry in entries {

@@ -73,6 +73,16 @@ extension SQLTrustStore {
         return .revoked(revoked)
     }
 
+    package func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys {
+        let start = SQLValue.integer(StoreTime.milliseconds(instant))
+        // One more, to see whether there are more.
+        let rows = SQLValue.integer(Int64(min(max(0, limit), 1_000_000) + 1))
+        let ids = try await read { session in
+            try session.run(Text.revokedSince, start, rows).rows.map { try KeyIdentifier(row: $0, at: 0) }
+        }
+        return RevokedKeys(newestFirst: ids, limit: limit)
+    }
+
     /// Gives the unrevoked keys that a rule includes, page by page, until the body wants no more.
     private func forEachPage(
         of app: String, matching rule: RevocationRule, _ body: ([KeyIdentifier]) async throws -> Bool
@@ -163,6 +173,12 @@ extension SQLTrustStore {
 
     /// Statements of this file.
     private enum Text {
+        /// Answered from the index `revocations_by_time`, with a look at each key that is still there.
+        static let revokedSince: SQLText = """
+            SELECT key_id FROM key_events WHERE kind = 'revoked' AND at >= $1 AND key_id IS NOT NULL AND NOT EXISTS
+            (SELECT 1 FROM attested_keys WHERE attested_keys.id = key_events.key_id AND revoked_at IS NULL)
+            ORDER BY at DESC LIMIT $2
+            """
         static let revoke: SQLText =
             "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"

@@ -173,3 +173,26 @@ public enum RevocationResult: Sendable, Equatable {
     /// No key changed: so many would have been revoked, or at least so many if that is more than the bound.
     case unchanged(Int)
 }
+
+/// Keys that were revoked lately.
+public struct RevokedKeys: Sendable, Equatable {
+    /// Each once, the one that was revoked last first.
+    public let ids: [KeyIdentifier]
+    /// Whether all are named; if not, earlier ones are missing.
+    public let isComplete: Bool
+
+    /// Names keys in the order of their revocations, newest first; what is beyond the limit is left out.
+    public init(newestFirst ids: some Sequence<KeyIdentifier>, limit: Int) {
+        var named: Set<KeyIdentifier> = []
+        var kept: [KeyIdentifier] = []
+        var isComplete = true
+        for id in ids where named.insert(id).inserted {
+            if kept.count >= max(0, limit) {
+                isComplete = false
+                break
+            }
+            kept.append(id)
+        }
+        (self.ids, self.isComplete) = (kept, isComplete)
+    }
+}

@@ -11,6 +11,8 @@ package struct CompactToken: Sendable {
     /// The most bytes of a token that is read: one of ours with a signature of 2048 bits has less than 2 kB.
     package static let limit = 4096
 
+    /// The `typ` of its header; nil if it has none.
+    package let type: String?
     /// The `kid` of its header.
     package let keyId: String
     /// What is signed: header, dot, claims.
@@ -20,10 +22,14 @@ package struct CompactToken: Sendable {
 
     /// Reads the header.
     ///
-    /// - Parameter algorithm: the one `alg` that is read; a token never says how it wants to be verified.
+    /// - Parameters:
+    ///   - algorithm: the one `alg` that is read; a token never says how it wants to be verified.
+    ///   - limit: the most bytes that are read.
     /// - Throws: ``UnreadableToken`` for everything that the service does not write: another algorithm, a critical header, doubled members.
-    package init(_ token: String, algorithm: String) throws(UnreadableToken) {
-        guard token.utf8.count <= CompactToken.limit else { throw UnreadableToken(reason: "longer than any token") }
+    package init(
+        _ token: String, algorithm: String, limit: Int = CompactToken.limit
+    ) throws(UnreadableToken) {
+        guard token.utf8.count <= limit else { throw UnreadableToken(reason: "longer than any token") }
         var parts = token.utf8.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)[...]
         guard parts.count == 3, let head = parts.popFirst(), let body = parts.popFirst(), let tail = parts.popFirst(),
             let bytes = Base64.decodeURL(String(Substring(head))), let header = CompactToken.object(bytes)
@@ -32,6 +38,7 @@ package struct CompactToken: Sendable {
             header.member("crit") == nil
         else { throw UnreadableToken(reason: "another algorithm") }
         self.keyId = keyId
+        type = header.member("typ")?.text
         signed = Data(head) + Data(".".utf8) + Data(body)
         middle = String(Substring(body))
         end = String(Substring(tail))
@@ -43,7 +50,12 @@ package struct CompactToken: Sendable {
     package var signature: [UInt8]? { Base64.decodeURL(end) }
 
     /// Its claims: nil unless they are an object whose members have different names. Ask only after the signature was verified.
-    package var claims: JSONValue? { payload.flatMap(CompactToken.object) }
+    package var claims: JSONValue? { claims(limits: .outside) }
+
+    /// The same within other limits.
+    package func claims(limits: JSONReader.Limits) -> JSONValue? {
+        payload.flatMap { CompactToken.object($0, limits: limits) }
+    }
 
     /// Whether this key signed it with ES256: 64 bytes, no DER (RFC 7518, section 3.4).
     package func isSigned(by key: P256.Signing.PublicKey) -> Bool {
@@ -53,8 +65,8 @@ package struct CompactToken: Sendable {
         return key.isValidSignature(signature, for: signed)
     }
 
-    private static func object(_ bytes: [UInt8]) -> JSONValue? {
-        guard let value = try? JSONReader.read(bytes, limits: .outside), value.members != nil, !value.hasDoubledMember
+    private static func object(_ bytes: [UInt8], limits: JSONReader.Limits = .outside) -> JSONValue? {
+        guard let value = try? JSONReader.read(bytes, limits: limits), value.members != nil, !value.hasDoubledMember
         else { return nil }
         return value
     }

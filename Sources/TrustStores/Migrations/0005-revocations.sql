@@ -11,3 +11,6 @@ CREATE TABLE key_tombstones (
 CREATE INDEX tombstones_by_day ON key_tombstones (revoked_on);
 
 ALTER TABLE attested_keys ADD COLUMN restored_at {integer};
+
+-- Finds what was revoked lately, for the list of revoked keys. The events of a key that was deleted since are still there.
+CREATE INDEX revocations_by_time ON key_events (at, key_id) WHERE kind = 'revoked';

@@ -1,0 +1,136 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppAttest
+import Crypto
+import Formats
+import Foundation
+import HTTPService
+import HTTPTypes
+import JWTKit
+import Logging
+import Synchronization
+import TrustStores
+import TrustTokens
+import Vocabulary
+
+/// The signed list of keys that were revoked while their tokens may still live: read from the store at most once a second, however many ask.
+final class RevocationList: Sendable {
+    /// The list as it is sent.
+    struct Signed: Sendable {
+        let token: String
+        /// The entity tag, with its quotes.
+        let tag: String
+        let claims: RevokedKeyClaims
+        /// The name of the key that signed it.
+        let signer: String
+    }
+
+    private let store: any TrustStore
+    private let live: LiveBook
+    private let sources: SystemSources
+    private let observer: RequestObserver
+    private let log: Logger
+    private let tokenLife: Duration
+    private let limit: Int
+    private let last = Mutex<Signed?>(nil)
+
+    /// How long a list may be used, in seconds.
+    static let life = 300
+    /// A list that still says the truth is signed anew after this many seconds, so that a reader always has the rest of its life left.
+    static let renewal = 120
+    /// By how many seconds the clocks of two nodes may differ.
+    private static let clockMargin = 60.0
+
+    /// - Parameters:
+    ///   - tokenLife: how long the longest token lives.
+    ///   - limit: the most keys that are named.
+    init(
+        store: any TrustStore, live: LiveBook, tokenLife: Duration, sources: SystemSources, observer: RequestObserver,
+        log: Logger, limit: Int = RevokedKeyList.keyLimit
+    ) {
+        self.store = store
+        self.live = live
+        self.tokenLife = tokenLife
+        self.sources = sources
+        self.observer = observer
+        self.log = log
+        self.limit = limit
+    }
+
+    /// The list as the store has it now.
+    func current() async throws -> Signed {
+        let now = sources.now()
+        let revoked = try await store.revokedKeys(
+            since: now - tokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
+        observer.set("revoked.keys.listed", Double(revoked.ids.count))
+        if !revoked.isComplete, observer.perMinute.note("revoked.keys", at: sources.uptime()).passes {
+            log.warning(
+                "More keys were revoked than the list of revoked keys names; checks that read it ask the service about the rest.",
+                metadata: ["named": "\(revoked.ids.count)"])
+        }
+        let keys = live.current.tokens.production
+        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
+        let claims = RevokedKeyClaims(
+            iss: keys.issuer, iat: issuedAt, exp: issuedAt + RevocationList.life,
+            // In the order of the marks, which says nothing about when each was revoked.
+            keys: revoked.ids.map { RevocationMark(ofKey: $0.bytes).text }.sorted(),
+            complete: revoked.isComplete ? nil : false)
+        if let before = last.withLock({ $0 }), before.signer == keys.signer, before.claims.saysTheSame(as: claims),
+            (0..<RevocationList.renewal).contains(issuedAt - before.claims.iat)
+        {
+            return before
+        }
+        let token = try await keys.sign(claims, type: RevokedKeyList.type)
+        let digest = SHA256.hash(data: Data(token.utf8)).prefix(12)
+        let signed = Signed(token: token, tag: "\"\(Base64.encodeURL(digest))\"", claims: claims, signer: keys.signer)
+        last.withLock { $0 = signed }
+        return signed
+    }
+}
+
+/// What the list says. The names are the contract's.
+struct RevokedKeyClaims: JWTPayload {
+    var iss: String
+    var iat: Int
+    var exp: Int
+    /// Marks in base64url, ascending.
+    var keys: [String]
+    /// False if there are more keys than are named; else absent.
+    var complete: Bool?
+
+    /// Readers judge the time themselves.
+    func verify(using algorithm: some JWTAlgorithm) {}
+
+    /// Whether two lists differ in their times alone.
+    func saysTheSame(as other: RevokedKeyClaims) -> Bool {
+        iss.hasSameBytes(as: other.iss) && keys == other.keys && complete == other.complete
+    }
+}
+
+/// `GET /v1/revoked`.
+struct RevocationHandler: Handler {
+    private let list: SharedAnswer<RevocationList.Signed>
+
+    init(_ list: RevocationList, uptime: @escaping @Sendable () -> Double) {
+        self.list = SharedAnswer(interval: .seconds(1), uptime: { .seconds(uptime()) }, find: list.current)
+    }
+
+    var routes: [Route] { [Route("revokedKeys", "GET", "/v1/revoked", .open, revoked)] }
+
+    @Sendable private func revoked(_ call: Call) async throws -> Answer {
+        let list = try await list.value()
+        let known = call.headers[values: .ifNoneMatch].flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
+        // RFC 9110, section 13.1.2: a weak tag matches too, and an asterisk matches everything.
+        let isKnown = known.contains { tag in
+            var tag = tag.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            if tag.starts(with: "W/".utf8) { tag = tag.dropFirst(2) }
+            while let last = tag.last, last == UInt8(ascii: " ") || last == UInt8(ascii: "\t") { tag = tag.dropLast() }
+            return tag.elementsEqual(list.tag.utf8) || tag.elementsEqual("*".utf8)
+        }
+        var answer =
+            isKnown ? Answer.empty(304) : Answer.text(list.token, contentType: "application/jwt")
+        answer.headers = [(.eTag, list.tag), (.cacheControl, "max-age=60")]
+        return answer
+    }
+}
