@@ -3,10 +3,12 @@
     SERVICE=https://trust.example.com ISSUER=https://trust.example.com AUDIENCE=shop-api APP=ABCDE12345.com.example.shop \
     SERVER_TOKEN=... uvicorn shop:server
 
-/price checks the signature alone: fast, but a revoked key passes until its token expires, and a copied token works until then.
+/price checks the signature and the list of revoked keys: fast, a revoked key stops within two minutes, and a copied token works until it expires.
 /order also asks the trust service: a revoked key stops at once.
 /prize spends a single-use token: it works once, on any number of servers, and a revoked key stops at once.
 """
+import base64
+import hashlib
 import json
 import os
 import threading
@@ -22,13 +24,15 @@ ENVIRONMENT = os.environ.get("ENVIRONMENT", "production")
 # Simulated devices have an issuer of their own: tests name it, production never does.
 SIMULATED = ISSUER.endswith("/simulator")
 KEYS = os.environ.get("KEYS", "/.well-known/jwks.json")
+# How old the list of revoked keys may be. Tests make it shorter.
+REVOKED_SECONDS = float(os.environ.get("REVOKED_SECONDS", "60"))
 
 
 class Keys:
     """The service's keys: kept for ten minutes, and fetched at most once a minute, because anybody can invent key identifiers."""
 
-    def __init__(self):
-        self.known, self.fetched, self.asked, self.lock = {}, -3600.0, -3600.0, threading.Lock()
+    def __init__(self, path):
+        self.path, self.known, self.fetched, self.asked, self.lock = path, {}, -3600.0, -3600.0, threading.Lock()
 
     def key(self, identifier):
         with self.lock:
@@ -36,7 +40,7 @@ class Keys:
             if (identifier not in self.known or now - self.fetched > 600) and now - self.asked > 60:
                 self.asked = now
                 try:
-                    with urllib.request.urlopen(SERVICE + KEYS, timeout=5) as answer:
+                    with urllib.request.urlopen(SERVICE + self.path, timeout=5) as answer:
                         entries = jwt.PyJWKSet.from_dict(json.loads(answer.read(65536))).keys
                     self.known, self.fetched = {entry.key_id: entry.key for entry in entries}, now
                 except (OSError, ValueError, jwt.PyJWTError):
@@ -46,7 +50,47 @@ class Keys:
             return self.known.get(identifier)
 
 
-keys = Keys()
+class RevokedKeys:
+    """The service's list of revoked keys: fetched at most once a minute, and used until it ends while no newer one can be had.
+
+    Without a valid list nobody passes. To let revoked keys pass until their tokens expire instead, return False in place of the 503.
+    """
+
+    def __init__(self, issuer, signers):
+        self.issuer, self.signers, self.lock = issuer, signers, threading.Lock()
+        self.marks, self.complete, self.ends, self.asked = frozenset(), True, 0, -3600.0
+
+    def knows(self, key):
+        """Refuses a revoked key; whether the list names all revoked keys, so that the service need not be asked."""
+        with self.lock:
+            now = time.monotonic()
+            if now - self.asked > (REVOKED_SECONDS if time.time() < self.ends else 5):
+                self.asked = now
+                self.fetch()
+            if time.time() >= self.ends:
+                raise HTTPException(503, "the list of revoked keys cannot be fetched", {"Retry-After": "5"})
+            mark = base64.urlsafe_b64encode(hashlib.sha256(base64.b64decode(key)).digest()[:12]).decode()
+            if mark in self.marks:
+                raise HTTPException(403, "key.revoked")
+            return self.complete
+
+    def fetch(self):
+        try:
+            with urllib.request.urlopen(SERVICE + "/v1/revoked", timeout=5) as answer:
+                text = answer.read(4 << 20).decode()
+            head = jwt.get_unverified_header(text)
+            if head.get("typ") != "revoked+jwt":
+                return
+            claims = jwt.decode(text, self.signers.key(head.get("kid")), algorithms=["ES256"], issuer=self.issuer,
+                                options={"require": ["iss", "exp", "iat", "keys"], "verify_aud": False})
+            self.marks, self.complete, self.ends = frozenset(claims["keys"]), claims.get("complete", True), claims["exp"]
+        except (OSError, ValueError, TypeError, jwt.PyJWTError, HTTPException):
+            return
+
+
+keys = Keys(KEYS)
+# The list is signed by the keys of production tokens, also for simulated devices.
+revoked = RevokedKeys(ISSUER.removesuffix("/simulator"), Keys("/.well-known/jwks.json") if SIMULATED else keys)
 
 
 def ask(request):
@@ -93,7 +137,8 @@ def signed(token, single_use):
 
 
 def checked(token: str = Depends(bearer)):
-    return signed(token, single_use=False)
+    claims = signed(token, single_use=False)
+    return claims if revoked.knows(claims["key"]) else authorized(token)
 
 
 def authorized(token: str = Depends(bearer)):

@@ -9,6 +9,10 @@ package struct GateRequest: Sendable, Equatable {
     package var bearer: String?
     /// The JSON body of a POST.
     package var body: [UInt8] = []
+    /// The entity tag of what the gate has already.
+    package var tag: String?
+    /// The most bytes of the answer's body that are read.
+    package var bodyLimit = GateAnswer.bodyLimit
 
     package static func get(_ url: String, bearer: String? = nil) -> GateRequest {
         GateRequest(method: "GET", url: url, bearer: bearer)
@@ -20,13 +24,18 @@ package struct GateAnswer: Sendable {
     package let status: Int
     package var retryAfterSeconds: Int?
     package var quotaRemaining: Int?
-    /// At most ``GateAnswer/bodyLimit`` bytes.
+    /// The entity tag of the body.
+    package var tag: String?
+    /// At most ``GateRequest/bodyLimit`` bytes.
     package let body: [UInt8]
 
-    /// The most bytes of a body that are read: 64 keys have less than 16 KiB.
+    /// The most bytes of a body that are read in most cases: 64 keys have less than 16 KiB.
     package static let bodyLimit = 65_536
 
-    package init(status: Int, retryAfterSeconds: Int? = nil, quotaRemaining: Int? = nil, body: [UInt8] = []) {
+    package init(
+        status: Int, retryAfterSeconds: Int? = nil, quotaRemaining: Int? = nil, tag: String? = nil, body: [UInt8] = []
+    ) {
+        self.tag = tag
         self.status = status
         self.retryAfterSeconds = retryAfterSeconds
         self.quotaRemaining = quotaRemaining

@@ -5,6 +5,7 @@ import Crypto
 import Formats
 package import FoundationEssentials
 public import HTTPTypes
+import TLSModel
 public import TrustTokens
 import Vocabulary
 
@@ -26,7 +27,8 @@ public struct TokenGate: Sendable {
 
         let kind: Kind
 
-        /// By its signature alone, without asking the service: the fastest. A revoked key passes until its token expires.
+        /// By its signature, without asking the service about each token: the fastest. The gate reads the service's list of revoked keys
+        /// once a minute, so a revoked key stops within two minutes; see ``Configuration/missingRevocationList``.
         public static let signature = Proof(kind: .signature)
 
         /// By its signature, and then by `GET /v1/authorize`: a revoked key stops at once, at the cost of one call for each request.
@@ -41,9 +43,20 @@ public struct TokenGate: Sendable {
         public static func singleUse(serverToken: String) -> Proof { Proof(kind: .singleUse(serverToken: serverToken)) }
     }
 
+    /// What ``Proof/signature`` does while the gate has no valid list of revoked keys: the service does not answer for longer than the last
+    /// list is valid (five minutes at most), or is of a version without the list.
+    public struct MissingRevocationList: Sendable, Equatable {
+        let passes: Bool
+
+        /// Nobody passes: 503 `token.unchecked`.
+        public static let refuse = MissingRevocationList(passes: false)
+        /// A good signature passes, so a revoked key does until its token expires.
+        public static let pass = MissingRevocationList(passes: true)
+    }
+
     /// What the gate lets through, and how it asks.
     public struct Configuration: Sendable {
-        /// The address of the trust service, without a path.
+        /// The address of the trust service, without a path: https, or http at a loopback address. With any other nobody passes.
         public var service: String
         /// `tokens.issuer` of the service's configuration.
         public var issuer: String
@@ -59,8 +72,11 @@ public struct TokenGate: Sendable {
         public var trustsSimulator = false
         /// How a token is proven.
         public var proof: Proof = .signature
-        /// How old the keys may be before they are fetched again. They stay in use for an hour while that fails.
-        public var keyLifetime: Duration = .seconds(600)
+        /// What happens while the list of revoked keys cannot be had.
+        public var missingRevocationList: MissingRevocationList = .refuse
+        /// How old the keys may be before they are fetched again, so a key that the service removes is forgotten after this time. They stay in use
+        /// for an hour while the service does not answer.
+        public var keyLifetime: Duration = .seconds(60)
         /// The time limit for one call to the service.
         public var timeout: Duration = .seconds(5)
 
@@ -78,6 +94,8 @@ public struct TokenGate: Sendable {
     private let transport: any GateTransport
     private let production: TokenKeys
     private let simulated: TokenKeys?
+    private let revoked: RevokedKeys
+    private let isServiceProtected: Bool
     private let now: @Sendable () -> Date
 
     /// - Parameters:
@@ -96,8 +114,20 @@ public struct TokenGate: Sendable {
                 url: configuration.service + path, lifetime: configuration.keyLifetime, transport: transport,
                 uptime: uptime)
         }
-        production = keys("/.well-known/jwks.json")
+        let production = keys("/.well-known/jwks.json")
+        self.production = production
+        revoked = RevokedKeys(
+            url: configuration.service + "/v1/revoked", issuer: configuration.issuer, keys: production,
+            transport: transport, uptime: uptime, now: now)
+        isServiceProtected = TokenGate.isProtected(configuration.service)
         simulated = configuration.trustsSimulator ? keys("/simulator/.well-known/jwks.json") : nil
+    }
+
+    /// Whether nobody on the way to this address can answer in its place.
+    private static func isProtected(_ address: String) -> Bool {
+        guard let url = URLComponents(string: address), let host = url.host, !host.isEmpty else { return false }
+        let name = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+        return url.scheme == "https" || url.scheme == "http" && AddressKind.isLoopback(host: name)
     }
 
     /// Whether a request with these header fields may pass, and who sent it.
@@ -123,11 +153,15 @@ public struct TokenGate: Sendable {
     }
 
     private func check(_ token: String) async throws(GateRefusal) -> AttestedIdentity {
+        guard isServiceProtected else {
+            throw GateRefusal.unchecked("the address of the service must be https, or http at a loopback address")
+        }
         let facts = try await signed(token)
         var identity = try identity(of: facts)
         switch configuration.proof.kind {
         case .signature:
             guard !facts.isSingleUse else { throw GateRefusal.singleUse }
+            try await refuseRevoked(facts, token)
         case .service(let quota):
             guard !facts.isSingleUse else { throw GateRefusal.singleUse }
             identity.quotaRemaining = try await authorize(token, quota: quota)
@@ -189,6 +223,19 @@ public struct TokenGate: Sendable {
             app: facts.app, key: facts.key, tier: facts.tier, environment: facts.environment,
             isSimulated: facts.isSimulated, tokenIdentifier: facts.identifier,
             expiresAt: Date(timeIntervalSince1970: Double(facts.expiresAt)))
+    }
+
+    /// Looks for the key in the list of revoked keys; asks the service where the list leaves keys out.
+    private func refuseRevoked(_ facts: TokenFacts, _ token: String) async throws(GateRefusal) {
+        guard let key = Base64.decode(facts.key) else { throw GateRefusal.invalid("a key that is not base64") }
+        switch await revoked.standing(ofKey: key) {
+        case .good: return
+        case .revoked: throw GateRefusal("key.revoked", 403, "the list of revoked keys names it")
+        case .unlisted: _ = try await authorize(token, quota: nil)
+        case .unknown:
+            if configuration.missingRevocationList.passes { return }
+            throw GateRefusal.unchecked("the list of revoked keys cannot be fetched")
+        }
     }
 
     // MARK: - With the service

@@ -15,6 +15,8 @@ final class ScriptedService: GateTransport, Sendable {
     struct State {
         var keys: [String: [P256.Signing.PrivateKey]] = [:]
         var isDown = false
+        /// The list of revoked keys; the first production key signs it.
+        var list = TestList()
         var authorize = GateAnswer(status: 204)
         var consume = GateAnswer(status: 200)
         var requests: [GateRequest] = []
@@ -44,6 +46,13 @@ final class ScriptedService: GateTransport, Sendable {
             if request.url.contains("/v1/authorize") { return state.authorize }
             if request.url.contains("/v1/tokens/consume") { return state.consume }
             let path = String(request.url.dropFirst(ScriptedService.base.count))
+            if path == "/v1/revoked" {
+                let keys = state.keys["/.well-known/jwks.json"] ?? []
+                guard let key = state.list.signer ?? keys.first, state.list.isPublished else {
+                    return GateAnswer(status: 404)
+                }
+                return GateAnswer(status: 200, body: Array(try state.list.text(key, at: state.date).utf8))
+            }
             let keys = state.keys[path] ?? []
             let document: JSONValue = ["keys": .array(keys.map { ScriptedService.document($0.publicKey) })]
             return GateAnswer(status: 200, body: document.encoded())
@@ -60,6 +69,9 @@ final class ScriptedService: GateTransport, Sendable {
             configuration, transport: self, uptime: { self.box.withLockedValue { $0.uptime } },
             now: { self.box.withLockedValue { $0.date } })
     }
+
+    /// The bytes of the key of a ``TestToken``.
+    static let keyBytes = Array("key".utf8)
 
     func pass(_ duration: Duration) {
         change {
@@ -78,6 +90,28 @@ final class ScriptedService: GateTransport, Sendable {
             "kty": "EC", "crv": "P-256", "use": "sig", "kid": .string(identifier(key)),
             "x": .string(Base64.encodeURL(raw.prefix(32))), "y": .string(Base64.encodeURL(raw.suffix(32))),
         ]
+    }
+}
+
+/// A list of revoked keys as the service writes it, and each part open to change.
+struct TestList {
+    var isPublished = true
+    var type: JSONValue? = "revoked+jwt"
+    /// Of whom the keys are.
+    var keys: [[UInt8]] = []
+    var claims: [String: JSONValue] = ["iss": .string(ScriptedService.base)]
+    var life = 300
+    /// Another key than the service's.
+    var signer: P256.Signing.PrivateKey?
+
+    func text(_ key: P256.Signing.PrivateKey, at date: Date) throws -> String {
+        var token = TestToken(key)
+        token.header["typ"] = type
+        let issued = Int(date.timeIntervalSince1970)
+        let marks = keys.map { JSONValue.string(Base64.encodeURL(SHA256.hash(data: Data($0)).prefix(12))) }
+        token.claims = ["iat": .integer(issued), "exp": .integer(issued + life), "keys": .array(marks)]
+        token.claims.merge(claims) { $1 }
+        return try token.text()
     }
 }
 

@@ -25,7 +25,7 @@ import Vocabulary
         #expect(identity.app == ScriptedService.app && identity.key == "a2V5" && identity.tier == .high)
         #expect(identity.environment == .production && !identity.isSimulated && identity.tokenIdentifier == "one")
         #expect(identity.expiresAt == Date(timeIntervalSince1970: 1_800_003_600) && identity.quotaRemaining == nil)
-        #expect(service.count("/v1/") == 0, "a signature needs no question")
+        #expect(service.count("/v1/authorize") == 0, "a signature needs no question")
     }
 
     static let claims: [(name: String, value: JSONValue?, code: String)] = [
@@ -107,7 +107,7 @@ import Vocabulary
             for _ in 0..<50 { group.addTask { await gate.judge(token: token).code } }
             for await code in group { #expect(code == "passed") }
         }
-        #expect(service.count("jwks") == 1)
+        #expect(service.count("jwks") == 1 && service.count("revoked") == 1)
     }
 
     @Test func anUnknownKeyIsAskedForOnceAMinute() async throws {
@@ -127,7 +127,7 @@ import Vocabulary
     }
 
     @Test func oldKeysServeWhileNewOnesAreFetchedAndNotForEver() async throws {
-        let gate = service.gate()
+        let gate = service.gate { $0.missingRevocationList = .pass }
         let token = try TestToken(key).with("exp", .integer(1_900_000_000)).text()
         #expect(await gate.judge(token: token).code == "passed")
         service.change { $0.isDown = true }
@@ -138,13 +138,17 @@ import Vocabulary
         service.change { $0.isDown = false }
         service.pass(.seconds(61))
         #expect(await gate.judge(token: token).code == "passed")
-        // A key that the service no longer names stops with the next renewal.
-        service.change { $0.keys = [:] }
-        service.pass(.seconds(601))
-        _ = await gate.judge(token: token)
-        var code = "passed"
-        while code == "passed" { code = await gate.judge(token: token).code }
-        #expect(code == "token.invalid")
+    }
+
+    @Test func aKeyThatTheServiceNoLongerNamesIsForgottenWithinAMinute() async throws {
+        let gate = service.gate { $0.missingRevocationList = .pass }
+        let token = try TestToken(key).text()
+        #expect(await gate.judge(token: token).code == "passed")
+        service.change { $0.keys["/.well-known/jwks.json"] = [P256.Signing.PrivateKey()] }
+        service.pass(.seconds(59))
+        #expect(await gate.judge(token: token).code == "passed")
+        service.pass(.seconds(1))
+        #expect(await gate.judge(token: token).code == "token.invalid")
     }
 
     /// The service has a new key and is down: nobody can say that the token is not good, so the app is not told to throw it away.
@@ -190,6 +194,97 @@ import Vocabulary
         #expect(TokenKeys.read(Array("{\"keys\":[\(entry)]}".utf8))?.isEmpty == true)
         let many = Array(repeating: entry, count: 65).joined(separator: ",")
         #expect(TokenKeys.read(Array("{\"keys\":[\(many)]}".utf8)) == nil)
+    }
+
+    // MARK: - Revoked keys
+
+    @Test func aRevokedKeyStopsAfterAMinuteWithoutAQuestionForEachToken() async throws {
+        let gate = service.gate()
+        let token = try TestToken(key).text()
+        #expect(await gate.judge(token: token).code == "passed")
+        service.change { $0.list.keys = [[1, 2, 3], ScriptedService.keyBytes] }
+        service.pass(.seconds(59))
+        #expect(await gate.judge(token: token).code == "passed")
+        #expect(service.count("revoked") == 1, "asked at most once a minute")
+        service.pass(.seconds(1))
+        for _ in 0..<5 { #expect(await gate.judge(token: token).code == "key.revoked") }
+        let other = try TestToken(key).with("key", .string(Base64.encode([9, 9, 9]))).text()
+        #expect(await gate.judge(token: other).code == "passed")
+        #expect(service.count("revoked") == 2 && service.count("/v1/authorize") == 0)
+    }
+
+    @Test func theLastListServesUntilItsEndAndThenTheOptionDecides() async throws {
+        let token = try TestToken(key).text()
+        for (missing, code) in [
+            (TokenGate.MissingRevocationList.refuse, "token.unchecked"), (.pass, "passed"),
+        ] {
+            let service = ScriptedService()
+            service.change { [key] in $0.keys["/.well-known/jwks.json"] = [key] }
+            let gate = service.gate { $0.missingRevocationList = missing }
+            #expect(await gate.judge(token: token).code == "passed")
+            service.change { $0.isDown = true }
+            service.pass(.seconds(299))
+            #expect(await gate.judge(token: token).code == "passed")
+            service.pass(.seconds(1))
+            #expect(await gate.judge(token: token).code == code)
+            // What answers again is asked again soon.
+            service.change {
+                $0.isDown = false
+                $0.list.keys = [ScriptedService.keyBytes]
+            }
+            service.pass(.seconds(5))
+            #expect(await gate.judge(token: token).code == "key.revoked")
+        }
+    }
+
+    /// Each is no list that the service signed for now.
+    @Test func aListThatCannotBeBelievedCountsAsNone() async throws {
+        let changes: [@Sendable (inout TestList) -> Void] = [
+            { $0.isPublished = false }, { $0.type = "JWT" }, { $0.type = nil },
+            { $0.signer = P256.Signing.PrivateKey() },
+            { $0.claims["iss"] = "https://other.example.com" }, { $0.life = 0 },
+            { $0.claims["iat"] = .integer(1_800_000_061) }, { $0.claims["keys"] = "all" },
+            { $0.claims["keys"] = .array([.string("AAAA")]) }, { $0.claims["keys"] = .array([.integer(1)]) },
+            { $0.claims["complete"] = "no" },
+        ]
+        let token = try TestToken(key).text()
+        for (index, change) in changes.enumerated() {
+            let service = ScriptedService()
+            service.change { [key] in
+                $0.keys["/.well-known/jwks.json"] = [key]
+                change(&$0.list)
+            }
+            #expect(await service.gate().judge(token: token).code == "token.unchecked", "\(index)")
+            #expect(await service.gate { $0.missingRevocationList = .pass }.judge(token: token).code == "passed")
+        }
+    }
+
+    @Test func whereTheListLeavesKeysOutTheServiceIsAsked() async throws {
+        service.change {
+            $0.list.claims["complete"] = .bool(false)
+            $0.list.keys = [ScriptedService.keyBytes]
+            $0.authorize = GateAnswer(status: 403, body: Array(#"{"code":"key.revoked"}"#.utf8))
+        }
+        let gate = service.gate()
+        #expect(await gate.judge(token: try TestToken(key).text()).code == "key.revoked")
+        #expect(service.count("/v1/authorize") == 0)
+        let other = try TestToken(key).with("key", .string(Base64.encode([9, 9, 9]))).text()
+        #expect(await gate.judge(token: other).code == "key.revoked")
+        service.change { $0.authorize = GateAnswer(status: 204) }
+        #expect(await gate.judge(token: other).code == "passed")
+        #expect(service.count("/v1/authorize") == 2)
+    }
+
+    @Test(arguments: [
+        ("http://trust.example.com", false), ("http://127.0.0.1.example.com", false), ("http://192.168.1.1", false),
+        ("ftp://localhost", false), ("trust.example.com", false), ("", false), ("https://", false),
+        ("http://127.0.0.1:80", true), ("http://[::1]:80", true), ("http://localhost", true),
+        ("https://trust.example.com", true),
+    ])
+    func theServiceIsAskedByHTTPSOrOnThisMachine(_ address: String, _ isAsked: Bool) async throws {
+        let gate = service.gate { $0.service = address }
+        _ = await gate.judge(token: try TestToken(key).text())
+        #expect((service.last != nil) == isAsked)
     }
 
     // MARK: - Questions to the service

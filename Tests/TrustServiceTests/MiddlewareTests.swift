@@ -7,13 +7,14 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOConcurrencyHelpers
 import NIOCore
-import SealwardHummingbird
 import ServiceLifecycle
 import TestSupport
 import Testing
 import Vocabulary
 
+@testable import SealwardHummingbird
 @testable import TrustService
 
 /// A Hummingbird server of somebody else, its gate, the real service and a simulated device.
@@ -27,20 +28,40 @@ import Vocabulary
 
     /// Runs a server with one route behind a gate while the body asks it.
     private func shop(
-        _ service: RunningService, _ proof: TokenGate.Proof,
+        _ service: RunningService, _ proof: TokenGate.Proof, at address: String? = nil,
+        uptime: @escaping @Sendable () -> Duration = { .zero },
         _ body: (_ ask: @escaping @Sendable (String?) async throws -> Asked) async throws -> Void
     ) async throws {
         var configuration = TokenGate.Configuration(
-            service: service.base, issuer: "sealward", audience: "sealward", apps: [RunningService.app.applicationId])
+            service: address ?? service.base, issuer: "sealward", audience: "sealward",
+            apps: [RunningService.app.applicationId])
         configuration.trustsSimulator = true
         configuration.proof = proof
-        let gate = TokenGate(configuration)
+        let clock = service.clock
+        let gate = TokenGate(
+            configuration,
+            transport: HTTPClientTransport(client: HTTPClientTransport.withoutRedirects, timeout: .seconds(20)),
+            uptime: uptime, now: { clock.now })
         let router = Router(context: BasicAttestedRequestContext.self)
         router.addMiddleware { AttestationMiddleware(gate) }
         router.get("price") { _, context in
             let identity = try context.requireAttested()
             return "\(identity.app) \(identity.tier) \(identity.isSimulated)"
         }
+        try await serve(router) { port in
+            try await body { token in
+                let answer = try await HTTPCall("GET", "http://127.0.0.1:\(port)/price", token: token)
+                return Asked(
+                    status: answer.status, text: answer.text,
+                    retryAfter: answer.headers["retry-after"].flatMap { Int($0) })
+            }
+        }
+    }
+
+    /// Runs a server on a free port while the body runs.
+    private func serve(
+        _ router: Router<BasicAttestedRequestContext>, _ body: (Int) async throws -> Void
+    ) async throws {
         let ports = AsyncStream<Int>.makeStream()
         let app = Application(
             router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
@@ -54,12 +75,7 @@ import Vocabulary
             port = found
             break
         }
-        let asked = port
-        try await body { token in
-            let answer = try await HTTPCall("GET", "http://127.0.0.1:\(asked)/price", token: token)
-            return Asked(
-                status: answer.status, text: answer.text, retryAfter: answer.headers["retry-after"].flatMap { Int($0) })
-        }
+        try await body(port)
         await group.triggerGracefulShutdown()
         try await running
     }
@@ -101,6 +117,50 @@ import Vocabulary
                 let answer = try await ask(good)
                 #expect(answer.status == 403 && answer.text.contains("key.revoked"), "\(answer)")
             }
+        }
+    }
+
+    @Test func aRevokedKeyStopsWhereNobodyAsksTheService() async throws {
+        try await RunningService.with { service in
+            let phone = await Phone(service)
+            let (key, other) = (try await phone.attested(), try await phone.attested())
+            let (good, rest) = (try await token(phone, key), try await token(phone, other))
+            let uptime = NIOLockedValueBox(Duration.zero)
+            try await shop(service, .signature, uptime: { uptime.withLockedValue { $0 } }) { ask in
+                #expect(try await ask(good).status == 200)
+                let path = "/v1/keys/\(Base64.encodeURL(try #require(Base64.decode(key))))"
+                #expect(try await service.post(path + "/revoke", [:], token: RunningService.adminToken).status < 300)
+                var answer = try await ask(good)
+                // The service makes a list once a second, and the gate asks for it when a minute is over.
+                while answer.status == 200 {
+                    uptime.withLockedValue { $0 += .seconds(60) }
+                    answer = try await ask(good)
+                }
+                #expect(answer.status == 403 && answer.text.contains("key.revoked"), "\(answer)")
+                #expect(try await ask(rest).status == 200)
+            }
+        }
+    }
+
+    @Test func aRedirectLeadsNowhere() async throws {
+        try await RunningService.with { service in
+            let phone = await Phone(service)
+            let good = try await token(phone, try await phone.attested())
+            let elsewhere = Router(context: BasicAttestedRequestContext.self)
+            let asked = NIOLockedValueBox(0)
+            elsewhere.get("**") { request, _ in
+                asked.withLockedValue { $0 += 1 }
+                return Response(status: .temporaryRedirect, headers: [.location: service.base + request.uri.path])
+            }
+            try await serve(elsewhere) { port in
+                for proof in [TokenGate.Proof.signature, .service()] {
+                    try await shop(service, proof, at: "http://127.0.0.1:\(port)") { ask in
+                        let answer = try await ask(good)
+                        #expect(answer.status == 503 && answer.text.contains("token.unchecked"), "\(answer)")
+                    }
+                }
+            }
+            #expect(asked.withLockedValue { $0 } > 0)
         }
     }
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Something took longer than it may.
-struct DeadlineFault: Error, Equatable {}
+package struct DeadlineFault: Error, Equatable {}
 
 /// Runs work that ends, or is cancelled, within a time.
 ///
 /// - Throws: ``DeadlineFault`` if the time was over first; whether the work had its effect is unknown then. What the work throws.
-func withDeadline<Result: Sendable>(
+package func withDeadline<Result: Sendable>(
     _ limit: Duration, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
     try await withThrowingTaskGroup(of: Result?.self) { group in
