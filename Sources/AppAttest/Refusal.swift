@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Formats
 import FoundationEssentials
 public import Vocabulary
 
@@ -32,6 +33,28 @@ public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible 
     }
 
     public var description: String { "\(code): \(reason)" }
+}
+
+extension Refusal {
+    /// The client data hash that the object itself names and its certificate confirms; nil if none is known.
+    package var namedClientDataHash: [UInt8]? {
+        compared.first { $0.name == "clientDataHash" }?.found.flatMap(Base64.decode)
+    }
+
+    /// The same refusal of a proof made with another challenge, which only who issued both can tell.
+    package var ofOtherChallenge: Refusal {
+        var refusal = self
+        refusal.mistake = .otherChallenge
+        return refusal
+    }
+
+    /// The same refusal of a proof that another key signed, which only who knows that key can tell.
+    package func ofOtherKey(_ found: KeyIdentifier, insteadOf expected: KeyIdentifier) -> Refusal {
+        var refusal = self
+        refusal.mistake = .otherKey
+        refusal.compared = [ComparedValue("keyId", expected: expected.bytes, found: found.bytes)]
+        return refusal
+    }
 }
 
 /// A value that was compared: what the caller expected, and what the object has.
@@ -123,6 +146,12 @@ extension ProofMistake {
         "app-id-prefix", "the bundle identifier is right and the prefix before it is another",
         "use the App ID prefix of the app, which is not always the team ID: it is the first part of application-identifier in the entitlements"
     )
+    static let otherChallenge = ProofMistake(
+        "other-challenge", "the app attested with another challenge than the one that it sent",
+        "keep the challenge beside the key that is attested with it, and send both together")
+    static let otherKey = ProofMistake(
+        "other-key", "another key of the same user signed, not the one that was named",
+        "send the key identifier that generateAssertion was called with")
     static let appIdCase = ProofMistake(
         "app-id-case", "the App ID differs only in the case of letters",
         "write the App ID exactly as it is in the app: case counts")

@@ -13,6 +13,8 @@ package struct Answer: Sendable {
     package var headers: [(name: HTTPField.Name, value: String)] = []
     /// The code of a refusal, for logs and metrics.
     package var code: Code?
+    /// What the log has of a refusal beside its code and evidence, by names of metadata.
+    package var details: [String: String] = [:]
     /// Whom or what a call of a server or an operator was about, for the audit.
     package var target: AuditTarget?
     /// Whether the audit has an entry for the call; not where it showed nothing.
@@ -48,6 +50,7 @@ package struct Answer: Sendable {
     package func refusing(_ problem: Problem) -> Answer {
         var answer = self
         answer.code = problem.code
+        answer.details = problem.details
         if let seconds = problem.retryAfterSeconds { answer.headers.append((.retryAfter, String(seconds))) }
         if !problem.allow.isEmpty {
             answer.headers.append((.allow, problem.allow.joined(separator: ", ")))

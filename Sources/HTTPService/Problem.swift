@@ -69,6 +69,10 @@ package struct Problem: Error, Sendable, Equatable {
     package var allow: [String] = []
     /// The member that could not be read, the form that it has, and the one that is wanted.
     package var form: Form?
+    /// What was expected and found, and which usual mistake it is, for callers that may know; empty for all others.
+    package var difference: [JSONValue.Member] = []
+    /// The same for the log, by names of metadata.
+    package var details: [String: String] = [:]
     /// What happened, for the log and the event store alone: at most ``evidenceLimit`` bytes without control characters, whatever a caller sent.
     package let evidence: String
 
@@ -127,6 +131,7 @@ package struct Problem: Error, Sendable, Equatable {
                 .init("wanted", .string(form.wanted)),
             ]
         }
+        members += difference
         return .object(members)
     }
 }

@@ -63,14 +63,13 @@ package final class RequestObserver: Sendable {
         let verdict = sampler.note(code.description, at: uptime)
         if let sum = verdict.sum { write(sum) }
         guard verdict.passes else { return }
+        var metadata: Logger.Metadata = [
+            "operation": "\(operation)", "status": "\(answer.status)", "code": "\(code)",
+            "correlationId": "\(correlationId)", "evidence": "\(evidence)",
+        ]
+        metadata.merge(answer.details.mapValues { "\($0)" }) { first, _ in first }
         log.log(
-            level: answer.status >= 500 ? .error : .info,
-            "A request was refused.",
-            metadata: [
-                "operation": "\(operation)", "status": "\(answer.status)", "code": "\(code)",
-                "correlationId": "\(correlationId)", "evidence": "\(evidence)",
-            ]
-        )
+            level: answer.status >= 500 ? .error : .info, "A request was refused.", metadata: metadata)
     }
 
     /// Says once a minute that requests of an operation are refused because too many are in flight.

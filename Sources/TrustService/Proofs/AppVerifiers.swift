@@ -149,6 +149,35 @@ struct AppVerifiers: Sendable {
         }
     }
 
+    /// A refusal of an attestation with what explains it. No root is asked, so any world does.
+    func explained(
+        _ refusal: Refusal, of attestation: [UInt8], _ signed: SignedInput
+    ) -> Refusal {
+        worlds.first?.attestations.explained(
+            refusal, of: attestation, clientDataHash: signed.hash, clientData: signed.hashed) ?? refusal
+    }
+
+    /// A refusal of an assertion by a stored key with what explains it.
+    func explained(
+        _ refusal: Refusal, of assertion: [UInt8], by key: StoredKey, _ signed: SignedInput
+    ) -> Refusal {
+        guard let verifier = assertions[key.identity],
+            let publicKey = try? AttestationPublicKey(x963Representation: key.publicKeyBytes)
+        else { return refusal }
+        return verifier.explained(
+            refusal, of: assertion, publicKey: publicKey, clientDataHash: signed.hash, clientData: signed.hashed)
+    }
+
+    /// Whether a stored key made the signature of an assertion, whatever else may be wrong with it.
+    func hasSigned(_ object: AssertionObject, _ key: StoredKey, _ signed: SignedInput) -> Bool {
+        switch try? assert(object, by: key, hash: signed.hash, above: 0) {
+        case .success?: true
+        case .failure(let refusal)?:
+            refusal.verdict.map { $0.code != .assertSignatureInvalid } ?? false
+        case nil: false
+        }
+    }
+
     /// Judges a receipt that Apple gave in exchange for the one of a lease.
     func refreshed(
         _ bytes: [UInt8], for lease: ReceiptLease, at now: Date

@@ -40,16 +40,30 @@ enum ClientData {
 struct SignedInput {
     let challenge: [UInt8]
     let hash: ClientDataHash
+    /// What the hash is of; nil if the challenge stands in its place.
+    let hashed: [UInt8]?
+
+    private init(challenge: [UInt8], hashing clientData: [UInt8]) {
+        self.challenge = challenge
+        hash = ClientDataHash(hashing: clientData)
+        hashed = clientData
+    }
+
+    private init(raw challenge: [UInt8]) throws(MalformedInput) {
+        self.challenge = challenge
+        hash = try ClientDataHash(precomputed: challenge)
+        hashed = nil
+    }
 
     /// For an attestation, by the app's binding.
     static func attestation(
         binding: Configuration.Binding, challenge: [UInt8], clientData: [UInt8]?
     ) throws -> SignedInput {
         switch binding {
-        case .challenge: return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: challenge))
+        case .challenge: return SignedInput(challenge: challenge, hashing: challenge)
         case .raw:
             do throws(MalformedInput) {
-                return SignedInput(challenge: challenge, hash: try ClientDataHash(precomputed: challenge))
+                return try SignedInput(raw: challenge)
             } catch {
                 throw ProofRefusal(.challengeUnknown, evidence: error.description)
             }
@@ -59,7 +73,7 @@ struct SignedInput {
                 throw ProofRefusal(
                     .challengeMissing, evidence: "the client data contains another challenge than the one sent")
             }
-            return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData))
+            return SignedInput(challenge: challenge, hashing: clientData)
         }
     }
 
@@ -67,10 +81,9 @@ struct SignedInput {
     static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws -> SignedInput {
         if let challenge {
             try ClientData.refuseDoubledMember(in: clientData)
-            return SignedInput(challenge: challenge, hash: ClientDataHash(hashing: clientData + challenge))
+            return SignedInput(challenge: challenge, hashing: clientData + challenge)
         }
-        return SignedInput(
-            challenge: try ClientData.challenge(in: clientData), hash: ClientDataHash(hashing: clientData))
+        return SignedInput(challenge: try ClientData.challenge(in: clientData), hashing: clientData)
     }
 }
 

@@ -28,8 +28,12 @@ struct ModeAnswers: Sendable {
         } catch let refusal as ProofRefusal where app.settings.mode == .monitor {
             let code = refusal.problem.code
             observer.count("refusals.monitored", [("code", code.description)])
-            var answer = Answer.json(["enforcement": ["decision": "refuse", "code": .string(code.description)]])
+            let decision: [JSONValue.Member] = [
+                .init("decision", "refuse"), .init("code", .string(code.description)),
+            ]
+            var answer = Answer.json(["enforcement": .object(decision + refusal.problem.difference)])
             answer.code = code
+            answer.details = refusal.problem.details
             return answer
         }
     }
@@ -38,7 +42,7 @@ struct ModeAnswers: Sendable {
     func counted(
         _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, _ body: () async throws -> Answer
     ) async throws -> Answer {
-        let refusal: ProofRefusal
+        var refusal: ProofRefusal
         do {
             return try await body()
         } catch let refused as ProofRefusal {
@@ -46,6 +50,8 @@ struct ModeAnswers: Sendable {
         } catch let malformed as MalformedInput {
             refusal = ProofRefusal(malformed)
         }
+        // An app learns the code: what differs helps whoever builds a proof.
+        if !call.caller.permits(.server, app: app.settings.id) { refusal.problem.difference = [] }
         let code = refusal.problem.code
         await signals.count(app.settings.id, kind: EventKind.refused, code: code.description, at: call.now)
         await remember(refusal.problem, app, keyId, call)

@@ -50,8 +50,20 @@ extension ProofIntake {
         if standing.isSpent {
             throw ProofRefusal(.challengeUsed).needingNewKey
         }
-        let proven = try await app.verifiers.attest(object, keyId: presented.keyId, hash: signed.hash, at: call.now)
-            .get()
+        let proven: AppVerifiers.Proven
+        switch try await app.verifiers.attest(object, keyId: presented.keyId, hash: signed.hash, at: call.now) {
+        case .success(let key): proven = key
+        case .failure(let refusal):
+            throw await explainer.explained(refusal, loggingHash: signed.hashed != nil) {
+                let result = app.verifiers.explained($0, of: presented.attestation, signed)
+                // Where the challenge stands in the place of the hash, the object names the one that it was made with.
+                guard signed.hashed == nil, result.code == .attestNonceMismatch, result.mistake == nil,
+                    let named = result.namedClientDataHash,
+                    challenges.current.read(named, for: binding, at: call.now) != .refused(.unknown)
+                else { return result }
+                return result.ofOtherChallenge
+            }
+        }
         guard presented.terms.acceptsSimulated || !proven.simulated else {
             throw ProofRefusal(.attestChainUntrusted, evidence: "a simulated device, which this interface refuses")
         }

@@ -16,6 +16,7 @@ struct ProofIntake: Sendable {
     let receiptPlan: ReceiptPlan
     let signals: SignalBook
     let newKeys: NewKeyLimits
+    let explainer: RefusalExplainer
     let observer: RequestObserver
 
     /// Judges one assertion, lets the caller prepare its answer, and commits counter and challenge in one transaction. Everything that can
@@ -49,12 +50,37 @@ struct ProofIntake: Sendable {
         }
         if key.revokedAt != nil { throw ProofRefusal(.keyRevoked) }
         let mode = app.settings.counterMode
-        let assertion = try app.verifiers.assert(
-            reading.object, by: stored, hash: reading.signed.hash, above: mode == .strict ? key.counter : 0
-        ).get()
+        let assertion: VerifiedAssertion
+        switch try app.verifiers.assert(
+            reading.object, by: stored, hash: reading.signed.hash, above: mode == .strict ? key.counter : 0)
+        {
+        case .success(let verified): assertion = verified
+        case .failure(let refusal):
+            throw await explainer.explained(refusal, loggingHash: true) {
+                await explained($0, reading, of: stored, app)
+            }
+        }
         let advance = CounterAdvance(keyId: key.id, counter: assertion.counter, mode: mode, challenge: spendable)
         return JudgedAssertion(key: key, advance: advance, trust: try await risk.trust(in: key, at: call.now))
     }
+
+    /// A refusal with the usual mistake, or with the other key of the same user that signed.
+    private func explained(
+        _ refusal: Refusal, _ reading: AssertionReading, of stored: StoredKey, _ app: ServedApp
+    ) async -> Refusal {
+        let result = app.verifiers.explained(refusal, of: reading.presented.assertion, by: stored, reading.signed)
+        guard result.code == .assertSignatureInvalid, result.mistake == nil, let user = stored.user,
+            let page = try? await store.keys(
+                matching: KeyFilter(app: stored.app, user: user), after: nil, limit: ProofIntake.otherKeys)
+        else { return result }
+        let other = page.keys.first { key in
+            key.id != stored.id && app.verifiers.hasSigned(reading.object, key, reading.signed)
+        }
+        return other.map { result.ofOtherKey($0.id, insteadOf: stored.id) } ?? result
+    }
+
+    /// The most keys of a user that are tried.
+    private static let otherKeys = 8
 
     /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.
     ///

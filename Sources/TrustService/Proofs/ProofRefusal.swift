@@ -13,10 +13,16 @@ package struct ProofRefusal: Error, Sendable, Equatable {
     /// What the caller sees.
     package var problem: Problem
 
+    /// What a verifier said; nil if none was asked.
+    private(set) var verdict: Refusal?
+
     package init(_ code: Code, evidence: String = "") { problem = Problem(code, evidence: evidence) }
 
     /// The verdict of a verifier.
-    init(_ refusal: Refusal) { self.init(refusal.code, evidence: refusal.reason) }
+    init(_ refusal: Refusal) {
+        self.init(refusal.code, evidence: refusal.reason)
+        verdict = refusal
+    }
 
     /// An object that is malformed.
     init(_ malformed: MalformedInput) { self.init(malformed.code, evidence: malformed.description) }

@@ -55,6 +55,6 @@ package struct ServiceParts: Sendable {
             store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,
             signals: signals,
             newKeys: NewKeyLimits(settings: configuration.limits, trustedProxies: configuration.trustedProxies),
-            observer: observer)
+            explainer: RefusalExplainer(observer: observer, uptime: sources.uptime), observer: observer)
     }
 }

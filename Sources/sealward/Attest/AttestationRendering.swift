@@ -35,9 +35,8 @@ struct AttestationAnswer {
             .init("schema", "sealward.attestation/1"), .init("verdict", isAccepted ? "accepted" : "refused"),
             .init("step", .optional(step)), .init("code", .optional(refusal?.code.rawValue)),
             .init("message", .string(refusal?.reason ?? "all verification steps passed")),
-            .init("expected", refusal?.expected ?? .null), .init("found", refusal?.found ?? .null),
-            .init("mistake", .optional(refusal?.mistake?.name)),
         ]
+        members += Refusal.difference(refusal)
         if case .accepted(let key) = verdict {
             members += [
                 .init("keyId", .string(key.keyId.base64)),
@@ -127,15 +126,6 @@ extension Refusal {
             return ["mistake   \(mistake.name): \(mistake.explanation)", "fix       \(mistake.action)"]
         }
         return CodeCatalog.explanation(of: code.rawValue).map { ["fix       \($0.action)"] } ?? []
-    }
-
-    /// What was expected, a member for each value that differs.
-    var expected: JSONValue {
-        .object(compared.compactMap { value in value.expected.map { .init(value.name, .string($0)) } })
-    }
-    /// What the object has, a member for each value that differs.
-    var found: JSONValue {
-        .object(compared.compactMap { value in value.found.map { .init(value.name, .string($0)) } })
     }
 }
 

@@ -14,16 +14,13 @@ extension ReceiptVerdict {
             case .accepted:
                 [
                     .init("verdict", "accepted"), .init("step", nil), .init("code", nil),
-                    .init("message", "all verification steps passed"), .init("expected", nil), .init("found", nil),
-                    .init("mistake", nil),
-                ]
+                    .init("message", "all verification steps passed"),
+                ] + Refusal.difference(nil)
             case .refused(let refusal):
                 [
                     .init("verdict", "refused"), .init("step", .optional(refusal.step)),
                     .init("code", .string(refusal.code.rawValue)), .init("message", .string(refusal.reason)),
-                    .init("expected", refusal.expected), .init("found", refusal.found),
-                    .init("mistake", .optional(refusal.mistake?.name)),
-                ]
+                ] + Refusal.difference(refusal)
             }
         if let receipt { return receipt.json(schema: "sealward.receipt/1", verdict: verdict) }
         let names = [

@@ -97,22 +97,19 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
 extension AssertionVerdict {
     /// `sealward.assertion/1`. The counter is the object's own; it is proven only where the verdict is `accepted`.
     func json(claimedCounter: UInt32?) -> JSONValue {
-        switch self {
-        case .accepted(let assertion):
-            [
-                "schema": "sealward.assertion/1", "verdict": "accepted", "step": nil, "code": nil,
-                "message": "all verification steps passed", "expected": nil, "found": nil, "mistake": nil,
-                "counter": .integer(Int(assertion.counter)),
-                "extensions": assertion.extensions?.json ?? nil,
-            ]
-        case .refused(let refusal):
-            [
-                "schema": "sealward.assertion/1", "verdict": "refused", "step": .optional(refusal.step),
-                "code": .string(refusal.code.rawValue), "message": .string(refusal.reason),
-                "expected": refusal.expected, "found": refusal.found, "mistake": .optional(refusal.mistake?.name),
-                "counter": .optional(claimedCounter.map(Int.init)), "extensions": nil,
-            ]
+        let refusal: Refusal? = if case .refused(let refusal) = self { refusal } else { nil }
+        var (counter, extensions) = (claimedCounter.map(Int.init), JSONValue.null)
+        if case .accepted(let assertion) = self {
+            (counter, extensions) = (Int(assertion.counter), assertion.extensions?.json ?? .null)
         }
+        return .object(
+            [
+                .init("schema", "sealward.assertion/1"), .init("verdict", refusal == nil ? "accepted" : "refused"),
+                .init("step", .optional(refusal?.step)), .init("code", .optional(refusal?.code.rawValue)),
+                .init("message", .string(refusal?.reason ?? "all verification steps passed")),
+            ] + Refusal.difference(refusal) + [
+                .init("counter", .optional(counter)), .init("extensions", extensions),
+            ])
     }
 
     /// The same for people.
