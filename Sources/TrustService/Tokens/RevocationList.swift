@@ -4,7 +4,7 @@
 import AppAttest
 import Crypto
 import Formats
-import Foundation
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import JWTKit

@@ -3,7 +3,7 @@
 
 import Crypto
 import Formats
-import Foundation
+import FoundationEssentials
 import Vocabulary
 
 /// A key in the list of revoked keys: the first 12 bytes of the SHA-256 of its 32 bytes.
