@@ -235,6 +235,24 @@ extension AttestedSession {
         try await discard(keyId)
     }
 
+    /// Throws a key away because the service says so: once a day at most, however often the app is started. Each key costs a question to Apple,
+    /// and whoever speaks in the service's name must not have many made.
+    func replace(asTold keyId: String, because code: String, until deadline: Duration) async throws {
+        guard record?.keyId == keyId else { return }
+        let (name, now) = (configuration.scope.replacedItem, clock.secondsSince1970())
+        let last: Data?
+        do { last = try await store.read(name) } catch { throw SessionError(.unavailable, "storage") }
+        if let last = last.flatMap({ try? JSONDecoder().decode(Double.self, from: $0) }),
+            let left = HTTPAnswer.pause(last + 86_400 - now), now >= last, left > .zero
+        {
+            throw SessionError(.unavailable, code, retryAfter: left)
+        }
+        do { try await store.write(JSONEncoder().encode(now), name) } catch {
+            throw SessionError(.unavailable, "storage")
+        }
+        try await replace(keyId, because: code, until: deadline)
+    }
+
     /// Notes that Apple's server is away, and waits for the next try.
     func waitForApple(until deadline: Duration) async throws {
         appleBackoff.failed(at: clock.uptime(), random: clock.random())

@@ -44,7 +44,7 @@ extension AttestedSession {
             case .problem(let problem):
                 switch problem.retry {
                 case .after: try await waitForService(problem.code, atLeast: problem.retryAfter, until: deadline)
-                case .newKey: try await replace(keyId, because: problem.code, until: deadline)
+                case .newKey: try await replace(asTold: keyId, because: problem.code, until: deadline)
                 case .newChallenge, .sameChallenge:
                     // A counter that was too low, a challenge that was too old: the next ones are not.
                     challengesLeft -= 1

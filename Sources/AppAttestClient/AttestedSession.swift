@@ -119,6 +119,7 @@ public actor AttestedSession {
     /// - Parameter body: the body of an upload that the request does not contain.
     /// - Throws: ``SessionError``, never `unsupported`.
     public func sign(_ request: URLRequest, body: Data? = nil) async throws -> URLRequest {
+        try check(request)
         if configuration.debug != nil { return try await authorize(request) }
         let binding = try RequestBinding(request, body: body)
         do {
@@ -136,6 +137,7 @@ public actor AttestedSession {
     ///
     /// - Throws: ``SessionError``, and what the transport throws.
     public func sendSigned(_ request: URLRequest) async throws -> HTTPAnswer {
+        try check(request)
         if configuration.debug != nil { return try await send(request) }
         let binding = try RequestBinding(request)
         do {
@@ -225,7 +227,19 @@ public actor AttestedSession {
         try await save(nil)
     }
 
+    /// A proof or a token goes to the hosts of the configuration alone, and nobody reads it on the way.
+    private func check(_ request: URLRequest) throws(SessionError) {
+        guard let url = request.url, let host = RequestBinding.host(of: url) else {
+            throw SessionError(.refused, "request.url")
+        }
+        guard RequestBinding.isPrivate(url) else { throw SessionError(.refused, "request.scheme") }
+        guard configuration.hosts.contains(host) || host == RequestBinding.host(of: configuration.service) else {
+            throw SessionError(.refused, "request.host")
+        }
+    }
+
     private func authorized(_ request: URLRequest) async throws -> (request: URLRequest, token: AttestedToken?) {
+        try check(request)
         do {
             let token = try await token()
             var request = request

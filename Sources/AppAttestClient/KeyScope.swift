@@ -70,6 +70,9 @@ public struct KeyScope: Hashable, Sendable {
     /// The name under which an app leaves its token for extensions.
     var tokenItem: String { "attested-token-" + digest }
 
+    /// The name under which it is kept when the service last asked for another key.
+    var replacedItem: String { "attested-replaced-" + digest }
+
     private var digest: String {
         // Each part with its length, so that no two scopes give the same bytes.
         var bytes: [UInt8] = []

@@ -20,12 +20,15 @@ package struct RequestBinding: Hashable, Sendable, Codable {
     package let path: String
     /// As on the wire, percent-encoded, without `?`; empty if the URL has none.
     package let query: String
+    /// As in the field `Host`: in lower case, with the port if the URL names one; nil in what apps before 0.2 signed.
+    package let host: String?
     /// SHA-256 of the body's bytes in base64; of no bytes if there is no body.
     package let bodySHA256: String
 
     /// Makes one from what was received or will be sent.
-    package init(method: String, path: String, query: String, body: Data) {
+    package init(method: String, host: String?, path: String, query: String, body: Data) {
         self.method = method
+        self.host = host
         self.path = path.isEmpty ? "/" : path
         self.query = query
         bodySHA256 = Data(SHA256.hash(data: body)).base64EncodedString()
@@ -41,8 +44,23 @@ package struct RequestBinding: Hashable, Sendable, Codable {
             throw SessionError(.refused, "request.url")
         }
         self.init(
-            method: request.httpMethod ?? "GET", path: parts.percentEncodedPath, query: parts.percentEncodedQuery ?? "",
+            method: request.httpMethod ?? "GET", host: RequestBinding.host(of: url), path: parts.percentEncodedPath,
+            query: parts.percentEncodedQuery ?? "",
             body: body ?? request.httpBody ?? Data())
+    }
+
+    /// The host of a URL as in the field `Host`; nil if it has none.
+    static func host(of url: URL) -> String? {
+        guard let host = url.host?.lowercased(), !host.isEmpty else { return nil }
+        let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        return url.port.map { "\(name):\($0)" } ?? name
+    }
+
+    /// Whether nobody on the way reads what goes to a URL: https, or this device itself.
+    static func isPrivate(_ url: URL) -> Bool {
+        url.scheme?.lowercased() == "https"
+            || url.scheme?.lowercased() == "http"
+                && ["localhost", "127.0.0.1", "::1", "[::1]"].contains(url.host ?? "")
     }
 
     /// Reads the binding of client data that arrived; nil if there is none.
@@ -55,9 +73,11 @@ package struct RequestBinding: Hashable, Sendable, Codable {
     func clientData(challenge: String) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return try encoder.encode([
+        var members = [
             "challenge": challenge, "method": method, "path": path, "query": query, "bodySHA256": bodySHA256,
-        ])
+        ]
+        members["host"] = host
+        return try encoder.encode(members)
     }
 }
 

@@ -37,13 +37,17 @@ public struct DebugToken: Hashable, Sendable, CustomStringConvertible {
     let token: String
     let resource: String
 
-    /// - Parameters:
-    ///   - token: the secret; never put it into a build that leaves the team.
-    ///   - resource: `projects/{project}/apps/{app id}` of the service's App Check interface.
-    public init(_ token: String, resource: String) {
-        self.token = token
-        self.resource = resource
-    }
+    #if DEBUG || targetEnvironment(simulator)
+        /// There is none in a release build for a device.
+        ///
+        /// - Parameters:
+        ///   - token: the secret; never put it into a build that leaves the team.
+        ///   - resource: `projects/{project}/apps/{app id}` of the service's App Check interface.
+        public init(_ token: String, resource: String) {
+            self.token = token
+            self.resource = resource
+        }
+    #endif
 
     /// Without the secret.
     public var description: String { "debug token for \(resource)" }
@@ -102,6 +106,9 @@ extension AttestedSession {
     public struct Configuration: Sendable {
         /// The address of the service, for example `https://trust.example.com`.
         public var service: URL
+        /// The backends that proofs and tokens may go to, as `host` or `host:port`, beside the service itself. Requests to others are refused, so
+        /// that no URL from outside takes a proof of this device along.
+        public var hosts: Set<String>
         /// Whose key it is.
         public var scope: KeyScope
         /// The process that this runs in.
@@ -121,8 +128,9 @@ extension AttestedSession {
         public var userChallenge: (@Sendable () async throws -> UserChallenge)?
 
         /// Makes one from its required parts, which the properties describe.
-        public init(service: URL, scope: KeyScope) {
+        public init(service: URL, scope: KeyScope, hosts: Set<String>) {
             self.service = service
+            self.hosts = Set(hosts.map { $0.lowercased() })
             self.scope = scope
         }
     }

@@ -16,7 +16,7 @@ public struct SessionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What the app can do about it.
     public let kind: Kind
     /// The code that the service answered, the name of a `DCError`, or `network`, `service`, `storage`, `ramp`, `request.body-stream`,
-    /// `request.url`, `token.none`.
+    /// `request.url`, `request.host` (the configuration does not name it), `request.scheme` (not https), `token.none`.
     public let code: String
     /// How long the session will not try again by itself; nil if that is unknown.
     public let retryAfter: Duration?

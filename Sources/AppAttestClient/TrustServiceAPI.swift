@@ -169,6 +169,7 @@ struct TrustServiceAPI: Sendable {
         var text = base.absoluteString
         while text.utf8.last == UInt8(ascii: "/") { text.removeLast() }
         guard let url = URL(string: text + path) else { throw SessionError(.refused, "request.url") }
+        guard RequestBinding.isPrivate(url) else { throw SessionError(.refused, "request.scheme") }
         return URLRequest(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 30)
     }
 

@@ -31,7 +31,7 @@ import Testing
         let empty = try RequestBinding(try Self.request("https://api.example.com", "GET", nil))
         #expect(
             empty.path == "/" && empty.query == ""
-                && empty == RequestBinding(method: "GET", path: "", query: "", body: Data()))
+                && empty == RequestBinding(method: "GET", host: "api.example.com", path: "", query: "", body: Data()))
     }
 
     @Test func everyPartCounts() throws {
@@ -39,6 +39,8 @@ import Testing
             Self.request(), Self.request("https://api.example.com/a/b/%C3%A9?x=1&y=%20"),
             Self.request("https://api.example.com/a%2Fb/%C3%A9?x=1&y=+"),
             Self.request("https://api.example.com/a%2Fb/%C3%A9"),
+            Self.request("https://api.example.org/a%2Fb/%C3%A9?x=1&y=%20"),
+            Self.request("https://api.example.com:444/a%2Fb/%C3%A9?x=1&y=%20"),
             Self.request(Self.request().url?.absoluteString ?? "", "PUT"),
             Self.request(Self.request().url?.absoluteString ?? "", "POST", "body "),
             Self.request(Self.request().url?.absoluteString ?? "", "POST", nil),

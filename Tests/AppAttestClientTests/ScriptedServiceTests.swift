@@ -121,7 +121,8 @@ private struct SlowTokens: HTTPTransport {
     ) async throws -> AttestedSession {
         let url = try #require(URL(string: "https://trust.example.com/"))
         var configuration = AttestedSession.Configuration(
-            service: url, scope: KeyScope(app: "shop", environment: .production, group: "g"))
+            service: url, scope: KeyScope(app: "shop", environment: .production, group: "g"), hosts: ["API.example.com"]
+        )
         change(&configuration)
         let device: SimulatedPhone
         if let phone { device = phone } else { device = await SimulatedPhone() }
@@ -290,12 +291,49 @@ private struct SlowTokens: HTTPTransport {
         }
         let session = try await Self.session(service, clock, phone: phone)
         for _ in 0..<100 { await #expect(throws: SessionError.self) { try await session.token() } }
-        #expect(phone.calls.generated.count == 3)
-        for _ in 0..<1_440 {
+        #expect(phone.calls.generated.count == 2)
+        for _ in 0..<1_430 {
             clock.advance(.seconds(60))
             _ = try? await session.token()
         }
-        #expect(phone.calls.generated.count <= 14)
+        #expect(phone.calls.generated.count == 2)
+        for _ in 0..<60 {
+            clock.advance(.seconds(60))
+            _ = try? await session.token()
+        }
+        #expect(phone.calls.generated.count == 3)
+    }
+
+    @Test func aNewKeyIsBelievedOnceADayOverLaunches() async throws {
+        let (clock, phone, store) = (ManualClock(), await SimulatedPhone(), MemoryStore())
+        let service = ScriptedService { path, number in
+            path.hasSuffix("/tokens")
+                ? ScriptedService.problem(404, "key.unknown", "new-key") : ScriptedService.good(path, number)
+        }
+        for _ in 0..<10 {
+            let session = try await Self.session(service, clock, phone: phone, store: store)
+            await #expect(throws: SessionError.self) { try await session.token() }
+            clock.advance(.seconds(3600))
+        }
+        #expect(phone.calls.generated.count == 2)
+    }
+
+    @Test(arguments: [
+        ("https://other.example/orders", "request.host"), ("https://api.example.com:8443/orders", "request.host"),
+        ("https://api.example.com.other.example/", "request.host"),
+        ("https://api.example.com@other.example/", "request.host"),
+        ("http://api.example.com/orders", "request.scheme"), ("ftp://api.example.com/orders", "request.scheme"),
+    ])
+    func proofsAndTokensStayWithTheirHosts(_ text: String, _ code: String) async throws {
+        let service = ScriptedService { path, number in ScriptedService.good(path, number) }
+        let session = try await Self.session(service)
+        let request = URLRequest(url: try #require(URL(string: text)))
+        let refusal = SessionError(.refused, code)
+        await #expect(throws: refusal) { try await session.send(request) }
+        await #expect(throws: refusal) { try await session.sendSigned(request) }
+        await #expect(throws: refusal) { try await session.sign(request) }
+        await #expect(throws: refusal) { try await session.authorize(request) }
+        #expect(service.count("/orders") == 0 && service.count("/tokens") == 0)
     }
 
     @Test func whatABackendSaysInItsOwnNameIsTheApps() async throws {

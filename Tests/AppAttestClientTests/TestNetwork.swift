@@ -35,7 +35,7 @@ final class TestNetwork: HTTPTransport {
         var faults: [(suffix: String, fault: Fault)] = []
     }
 
-    static let backend = "http://backend.example"
+    static let backend = "https://backend.example"
     private let service: String
     private let state = Mutex(State())
     private static let session: URLSession = {
@@ -186,7 +186,8 @@ struct Site {
         network = TestNetwork(service)
         guard let url = URL(string: service) else { throw Failure("no URL") }
         let scope = KeyScope(app: "shop", environment: .production, group: "TEAM123456.shop")
-        configuration = AttestedSession.Configuration(service: url, scope: scope)
+        configuration = AttestedSession.Configuration(
+            service: url, scope: scope, hosts: ["backend.example", "api.example.com"])
     }
 
     /// A launch of the app.

@@ -16,12 +16,25 @@ public struct URLSessionTransport: HTTPTransport {
     public init(_ session: URLSession = .shared) { self.session = session }
 
     public func send(_ request: URLRequest) async throws -> HTTPAnswer {
-        let (body, response) = try await session.data(for: request)
+        let (body, response) = try await session.data(for: request, delegate: SameHost())
         guard let answer = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
         var headers: [String: String] = [:]
         for (name, value) in answer.allHeaderFields {
             if let name = name as? String, let value = value as? String { headers[name] = value }
         }
         return HTTPAnswer(status: answer.statusCode, headers: headers, body: body)
+    }
+}
+
+/// Follows redirects within the host, port and scheme of the request alone: a proof or a token in its header fields would go along.
+private final class SameHost: NSObject, URLSessionTaskDelegate, Sendable {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        let places = [task.originalRequest?.url, request.url].map { url in
+            url.map { "\($0.scheme?.lowercased() ?? "")://\(RequestBinding.host(of: $0) ?? "")" }
+        }
+        completionHandler(places[0] != nil && places[0] == places[1] ? request : nil)
     }
 }
