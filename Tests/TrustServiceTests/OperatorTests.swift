@@ -321,7 +321,7 @@ import Vocabulary
         try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
             var verdicts: [String: Int] = [:]
             for guess in 0..<200 where verdicts["429 limit.address"] == nil {
-                verdicts[try await service.get("/v1/keys", token: "guess \(guess)").verdict, default: 0] += 1
+                verdicts[try await service.get("/v1/keys", token: "guess-\(guess)").verdict, default: 0] += 1
             }
             #expect(
                 verdicts["429 limit.address"] == 1 && (verdicts["401 caller.unauthorized"] ?? 0) >= 100, "\(verdicts)")
