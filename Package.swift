@@ -201,7 +201,7 @@ let package = Package(
                 .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .tracing,
             ]
         ),
-        library("TrustStoreContract", ["TrustStores", "AppAttest", "Vocabulary"]),
+        library("TrustStoreContract", ["TrustStores", "AppAttest", "Vocabulary", .crypto]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
             "TrustStores", ["ServerTrait", "AppAttest", "Vocabulary", "CSQLite", .crypto],

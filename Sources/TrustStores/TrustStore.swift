@@ -127,7 +127,7 @@ public protocol TrustStore: Sendable {
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult
 
-    /// The keys that were revoked since an instant, also those that were deleted afterwards, newest first. Whoever asks after a revocation
+    /// The keys that were revoked since an instant, newest first, and those of its day that were deleted afterwards. Whoever asks after a revocation
     /// committed sees it.
     ///
     /// - Parameter limit: how many are named at most.

@@ -63,18 +63,18 @@ final class RevocationList: Sendable {
         let now = sources.now()
         let revoked = try await store.revokedKeys(
             since: now - tokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
-        observer.set("revoked.keys.listed", Double(revoked.ids.count))
+        observer.set("revoked.keys.listed", Double(revoked.names.count))
         if !revoked.isComplete, observer.perMinute.note("revoked.keys", at: sources.uptime()).passes {
             log.warning(
                 "More keys were revoked than the list of revoked keys names; checks that read it ask the service about the rest.",
-                metadata: ["named": "\(revoked.ids.count)"])
+                metadata: ["named": "\(revoked.names.count)"])
         }
         let keys = live.current.tokens.production
         let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
         let claims = RevokedKeyClaims(
             iss: keys.issuer, iat: issuedAt, exp: issuedAt + RevocationList.life,
             // In the order of the marks, which says nothing about when each was revoked.
-            keys: revoked.ids.map { RevocationMark(ofKey: $0.bytes).text }.sorted(),
+            keys: revoked.names.map { RevocationMark(ofHash: $0).text }.sorted(),
             complete: revoked.isComplete ? nil : false)
         if let before = last.withLock({ $0 }), before.signer == keys.signer, before.claims.saysTheSame(as: claims),
             (0..<RevocationList.renewal).contains(issuedAt - before.claims.iat)

@@ -90,11 +90,12 @@ extension InMemoryTrustStore {
     package func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys {
         let start = StoreTime.milliseconds(instant)
         return try locked { state in
-            let keys = state.keys
-            let ids = state.events.reversed().lazy
-                .filter { $0.kind == EventKind.revoked && StoreTime.milliseconds($0.at) >= start }
-                .compactMap(\.keyId).filter { id in keys[id].map { $0.key.revokedAt != nil } ?? true }
-            return RevokedKeys(newestFirst: ids, limit: limit)
+            let keys = state.keys.values.compactMap { entry in
+                entry.key.revokedAt.map { (id: entry.key.id, at: StoreTime.milliseconds($0)) }
+            }
+            let tombstones = state.tombstones.map { (name: $0.key, day: $0.value) }
+            return RevokedKeys(
+                keys.filter { $0.at >= start }, tombstones.filter { $0.day >= Tombstone.day(of: start) }, limit: limit)
         }
     }
 

@@ -12,5 +12,5 @@ CREATE INDEX tombstones_by_day ON key_tombstones (revoked_on);
 
 ALTER TABLE attested_keys ADD COLUMN restored_at {integer};
 
--- Finds what was revoked lately, for the list of revoked keys. The events of a key that was deleted since are still there.
-CREATE INDEX revocations_by_time ON key_events (at, key_id) WHERE kind = 'revoked';
+-- Finds what was revoked lately, for the list of revoked keys.
+CREATE INDEX keys_by_revocation ON attested_keys (revoked_at) WHERE revoked_at IS NOT NULL;

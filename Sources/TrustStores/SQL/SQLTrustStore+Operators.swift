@@ -77,10 +77,14 @@ extension SQLTrustStore {
         let start = SQLValue.integer(StoreTime.milliseconds(instant))
         // One more, to see whether there are more.
         let rows = SQLValue.integer(Int64(min(max(0, limit), 1_000_000) + 1))
-        let ids = try await read { session in
-            try session.run(Text.revokedSince, start, rows).rows.map { try KeyIdentifier(row: $0, at: 0) }
+        let day = SQLValue.integer(Tombstone.day(of: StoreTime.milliseconds(instant)))
+        return try await read { session in
+            let keys = try session.run(Text.revokedSince, start, rows).rows
+                .map { (id: try KeyIdentifier(row: $0, at: 0), at: try $0.integer(1)) }
+            let tombstones = try session.run(Text.tombstonesSince, day, rows).rows
+                .map { (name: try $0.bytes(0), day: try $0.integer(1)) }
+            return RevokedKeys(keys, tombstones, limit: limit)
         }
-        return RevokedKeys(newestFirst: ids, limit: limit)
     }
 
     /// Gives the unrevoked keys that a rule includes, page by page, until the body wants no more.
@@ -173,12 +177,10 @@ extension SQLTrustStore {
 
     /// Statements of this file.
     private enum Text {
-        /// Answered from the index `revocations_by_time`, with a look at each key that is still there.
-        static let revokedSince: SQLText = """
-            SELECT key_id FROM key_events WHERE kind = 'revoked' AND at >= $1 AND key_id IS NOT NULL AND NOT EXISTS
-            (SELECT 1 FROM attested_keys WHERE attested_keys.id = key_events.key_id AND revoked_at IS NULL)
-            ORDER BY at DESC LIMIT $2
-            """
+        static let revokedSince: SQLText =
+            "SELECT id, revoked_at FROM attested_keys WHERE revoked_at >= $1 ORDER BY revoked_at DESC LIMIT $2"
+        static let tombstonesSince: SQLText =
+            "SELECT name, revoked_on FROM key_tombstones WHERE revoked_on >= $1 ORDER BY revoked_on DESC LIMIT $2"
         static let revoke: SQLText =
             "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"

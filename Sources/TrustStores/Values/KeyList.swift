@@ -176,23 +176,17 @@ public enum RevocationResult: Sendable, Equatable {
 
 /// Keys that were revoked lately.
 public struct RevokedKeys: Sendable, Equatable {
-    /// Each once, the one that was revoked last first.
-    public let ids: [KeyIdentifier]
+    /// SHA-256 of the id of each, each once, the one that was revoked last first; of one that was deleted since, only the day is known.
+    public let names: [[UInt8]]
     /// Whether all are named; if not, earlier ones are missing.
     public let isComplete: Bool
 
-    /// Names keys in the order of their revocations, newest first; what is beyond the limit is left out.
-    public init(newestFirst ids: some Sequence<KeyIdentifier>, limit: Int) {
-        var named: Set<KeyIdentifier> = []
-        var kept: [KeyIdentifier] = []
-        var isComplete = true
-        for id in ids where named.insert(id).inserted {
-            if kept.count >= max(0, limit) {
-                isComplete = false
-                break
-            }
-            kept.append(id)
-        }
-        (self.ids, self.isComplete) = (kept, isComplete)
+    /// Puts keys and tombstones in order; what is beyond the limit is left out.
+    init(_ keys: [(id: KeyIdentifier, at: Int64)], _ tombstones: [(name: [UInt8], day: Int64)], limit: Int) {
+        let found =
+            keys.map { (name: Tombstone.name(of: $0.id), at: $0.at) }
+            + tombstones.map { (name: $0.name, at: Tombstone.latest($0.day)) }
+        names = found.sorted { $0.at > $1.at }.prefix(max(0, limit)).map(\.name)
+        isComplete = names.count == found.count
     }
 }

@@ -7,17 +7,22 @@ import FoundationEssentials
 
 /// What is left of a revoked key that was deleted, so that it stays refused: a hash of its id and the day of its revocation.
 struct Tombstone: Sendable, Equatable {
-    /// SHA-256 of the id, in a form that nothing else uses. An id is a hash of random bits, so nobody finds it by guessing.
+    /// SHA-256 of the id, whose beginning the list of revoked keys has too. An id is a hash of random bits, so nobody finds it by guessing.
     let name: [UInt8]
     /// The start of the day, in milliseconds.
     let day: Int64
 
     init(_ id: KeyIdentifier, revokedAt instant: Int64) {
         name = Tombstone.name(of: id)
-        day = instant - instant % 86_400_000
+        day = Tombstone.day(of: instant)
     }
 
-    static func name(of id: KeyIdentifier) -> [UInt8] {
-        Array(SHA256.hash(data: Array("sealward tombstone\0".utf8) + id.bytes))
-    }
+    static func name(of id: KeyIdentifier) -> [UInt8] { Array(SHA256.hash(data: id.bytes)) }
+
+    static func day(of instant: Int64) -> Int64 { instant - instant % millisecondsPerDay }
+
+    /// When it was revoked at the latest: the end of the day.
+    static func latest(_ day: Int64) -> Int64 { day + millisecondsPerDay - 1 }
+
+    private static let millisecondsPerDay: Int64 = 86_400_000
 }

@@ -23,6 +23,9 @@ package struct RevocationMark: Hashable, Sendable {
         self.init(Array(SHA256.hash(data: Data(keyId)).prefix(RevocationMark.length)))
     }
 
+    /// The mark of a key of which the SHA-256 is known.
+    package init(ofHash hash: [UInt8]) { self.init(Array(hash.prefix(RevocationMark.length))) }
+
     /// Reads a mark in base64url; nil for anything else.
     package init?(_ text: String) {
         guard let bytes = Base64.decodeURL(text), bytes.count == RevocationMark.length else { return nil }
