@@ -14,6 +14,6 @@ USER sealward
 WORKDIR /var/lib/sealward
 VOLUME /var/lib/sealward
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["sealward", "store", "check", "--url", "http://127.0.0.1:8080"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD sealward store check --url "${SEALWARD_HEALTH_URL:-http://127.0.0.1:8080}"
 ENTRYPOINT ["sealward"]
 CMD ["serve", "--config", "/etc/sealward/sealward.json"]

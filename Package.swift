@@ -184,7 +184,7 @@ let package = Package(
                 .cryptoExtras,
             ]
         ),
-        library("ConnectionAdmission", ["ClientTrait", "TLSModel", .nioCore, .logging]),
+        library("ConnectionAdmission", ["ClientTrait", "TLSModel", .nioCore, .nioSSL, .logging]),
         library(
             "ATSClient",
             [

@@ -35,7 +35,7 @@ enum ConfigurationPage {
         read it.
 
         An environment variable overrides its key; an array is separated by commas. Files hold secrets, so that no argument and no \
-        variable needs to. SIGHUP reads the configuration and the files of tokens, keys and roots again, and applies what concerns those files (`tokens.keyFiles` and `tokens.signWith` among it); every other change needs a restart.
+        variable needs to. SIGHUP reads the configuration and the files of tokens, keys, certificates and roots again, and applies what concerns those files (`tokens.keyFiles` and `tokens.signWith` among it); every other change needs a restart.
         `SEALWARD_LOG_LEVEL` (`trace` to `critical`, default `info`) sets what is logged.
 
         ```json

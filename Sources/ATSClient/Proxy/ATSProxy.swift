@@ -183,6 +183,7 @@ public final class ATSProxy: Service {
         let encoder = HTTPResponseEncoder(configuration: framing)
         let front = ProxyFrontHandler(self, decoder: decoder, encoder: encoder)
         try channel.pipeline.syncOperations.addHandlers([encoder, FirstByteHandler(front), decoder, front])
+        try configuration.identity?.secure(channel.pipeline.syncOperations)
     }
 
     func note(_ event: Event, host: String, port: Int, isSecure: Bool) {

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ConnectionAdmission
+package import ConnectionAdmission
 import FoundationEssentials
 import HTTPService
 import HTTPTypes
@@ -17,6 +17,8 @@ public struct AppleSimulatorServer: Service {
     private let browsers: BrowserGate
     private let logger: Logger
     private let onListening: @Sendable (_ port: Int) -> Void
+    /// Its certificate and key; nil for plain HTTP.
+    package var identity: ListenerIdentity?
     /// How many connections there may be.
     var limits = DescriptorLimit.current().limits()
 
@@ -43,7 +45,7 @@ public struct AppleSimulatorServer: Service {
         // An idle connection keeps a place for as long as a slow client needs, and no longer; a planned delay may be longer than a handler's time.
         (deadlines.idle, deadlines.answer) = (.seconds(30), .minutes(5))
         let listener = Listener(
-            Listener.Place(setting: "--listen", host: host, port: port), limits: deadlines,
+            Listener.Place(setting: "--listen", host: host, port: port, identity: identity), limits: deadlines,
             admission: observer.admission(limits, to: "public"), observer: observer, log: logger, announce: onListening,
             answer: answer)
         try await listener.run()

@@ -37,6 +37,9 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         package var isCounted: Bool { self != .linger && self != .idle }
     }
 
+    /// How the end of a connection is counted whose TLS handshake failed.
+    package static let failedHandshake = "handshake"
+
     private let limits: ConnectionLimits
     private let watcher: ConnectionWatcher
     private let admission: Admission
@@ -125,7 +128,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard error is HTTPParserError else { return context.fireErrorCaught(error) }
+        guard error is HTTPParserError else {
+            if ListenerIdentity.isFailedHandshake(error) { watcher.ended(ConnectionHandler.failedHandshake) }
+            return context.fireErrorCaught(error)
+        }
         isLast = true
         switch phase {
         case .first, .idle: unreadable(context)
@@ -222,18 +228,22 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 /// What a handler learns that waits for a body whose framing is broken. Not the decoder's own error, which the HTTP library answers by itself.
 private struct UnreadableBody: Error {}
 
-/// Puts a ``ConnectionHandler`` after the decoder, then leaves the pipeline: the only place that Hummingbird opens to handlers comes after the
+/// Puts TLS first and a ``ConnectionHandler`` after the decoder: the only place that Hummingbird opens to handlers comes after the
 /// conversion to its own message types.
 final class ConnectionHandlerInstaller: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
+    private let identity: (@Sendable () -> ListenerIdentity)?
     private let make: @Sendable () -> ConnectionHandler
 
-    init(make: @escaping @Sendable () -> ConnectionHandler) { self.make = make }
+    init(identity: (@Sendable () -> ListenerIdentity)?, make: @escaping @Sendable () -> ConnectionHandler) {
+        (self.identity, self.make) = (identity, make)
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
         do {
+            try identity?().secure(pipeline)
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(make(), position: .after(decoder))
         } catch {

@@ -7,7 +7,7 @@ import Vocabulary
 
 /// How long one connection may stay in each state, and how much it may carry.
 package struct ConnectionLimits: Sendable {
-    /// From the connection to its first complete head.
+    /// From the connection to its first complete head, the TLS handshake included.
     package var first = TimeAmount.seconds(10)
     /// From the head of a request to its end.
     package var request = TimeAmount.seconds(10)
@@ -31,7 +31,8 @@ package struct ConnectionLimits: Sendable {
 
 /// Receives what happens on connections, for metrics and the log.
 struct ConnectionWatcher: Sendable {
-    /// A connection was closed because a deadline passed or because its request could not be read: the phase, or `unreadable`.
+    /// A connection was closed because a deadline passed, or because its request or its TLS handshake could not be read: the phase, `unreadable` or
+    /// `handshake`.
     let ended: @Sendable (String) -> Void
     /// Something that is no request came; returns the document that answers it.
     let unreadable: @Sendable () -> JSONValue

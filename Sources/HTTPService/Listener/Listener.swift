@@ -11,7 +11,7 @@ import ServiceLifecycle
 import TLSModel
 import Vocabulary
 
-/// A listener for HTTP/1 whose connections have a deadline in every state and a bound in number, and that says in one sentence why it cannot
+/// A listener for HTTP/1, with or without TLS, whose connections have a deadline in every state and a bound in number, and that says in one sentence why it cannot
 /// listen.
 package struct Listener: Service {
     /// Where to listen.
@@ -21,13 +21,21 @@ package struct Listener: Service {
         package let host: String
         /// 0 picks a free one.
         let port: Int
+        /// The identity for the next connection; nil for a listener without TLS.
+        package var identity: (@Sendable () -> ListenerIdentity)?
 
-        package init(setting: String, host: String, port: Int) {
+        package init(setting: String, host: String, port: Int, identity: ListenerIdentity? = nil) {
             (self.setting, self.host, self.port) = (setting, host, port)
+            if let identity { self.identity = { identity } }
         }
 
+        /// Whether it speaks TLS.
+        package var isSecure: Bool { identity != nil }
+
         /// The base URL at the port that was bound.
-        package func url(port: Int) -> String { "http://\(HostPort.text(host: host, port: port))" }
+        package func url(port: Int) -> String {
+            "\(isSecure ? "https" : "http")://\(HostPort.text(host: host, port: port))"
+        }
     }
 
     private let place: Place
@@ -53,7 +61,7 @@ package struct Listener: Service {
             server: .http1(
                 configuration: .init(
                     additionalChannelHandlers: [
-                        ConnectionHandlerInstaller {
+                        ConnectionHandlerInstaller(identity: place.identity) {
                             ConnectionHandler(limits: limits, watcher: watcher, admission: admission)
                         }
                     ],

@@ -23,6 +23,10 @@ extension TrustServer {
         public var listen = ListenAddress(host: "127.0.0.1", port: 8080)
         /// A second address, which then serves the routes of servers and operators and `/metrics`; nil for none.
         public var internalListen: ListenAddress?
+        /// TLS for ``listen``; nil for plain HTTP.
+        public var tls: TLS?
+        /// TLS for ``internalListen``; nil for plain HTTP.
+        public var internalTLS: TLS?
         /// The proxies whose `X-Forwarded-For` names the client.
         public var trustedProxies: [AddressRange] = []
         /// The names under which browsers reach the console, without ports, besides loopback names, addresses and the name in ``internalListen``.

@@ -15,9 +15,10 @@ enum ConfigurationOverrides {
             if let variable = entry.variable { settings[variable] = entry }
         }
 
-    /// Variables of this name that are no settings: of the log, of the tests and benches of this repository, and of its workflow action.
+    /// Variables of this name that are no settings: of the log, of the health check in `Dockerfile`, of the tests and benches of this repository, and of its workflow action.
     private static let others: Set<String> = [
-        "LOG_LEVEL", "LONG", "VECTORS", "NODE", "PROGRAM", "POSTGRES", "REGENERATE", "SOURCE", "SARIF", "PATHS",
+        "LOG_LEVEL", "HEALTH_URL", "LONG", "VECTORS", "NODE", "PROGRAM", "POSTGRES", "REGENERATE", "SOURCE", "SARIF",
+        "PATHS",
         "KINDS",
         "SYSTEMS",
         "INFO_PLIST", "FAIL_ON", "TARGETS", "PAGES", "OS", "SEEDS", "SECONDS",

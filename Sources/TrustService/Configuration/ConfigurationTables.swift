@@ -19,6 +19,10 @@ extension Configuration {
             .means("Where the service listens; port 0 picks a free one.")
         Key("internalListen", .address, \.internalListen).otherwise("none")
             .means("A second address, which then serves the routes of servers and operators and `/metrics`.")
+        Key("tls", .object(TLS.table), \.tls).otherwise("plain HTTP")
+            .means("TLS for `listen`.")
+        Key("internalTLS", .object(TLS.table), \.internalTLS).otherwise("plain HTTP")
+            .means("TLS for `internalListen`.")
         Key("trustedProxies", .array(of: .addressRange), \.trustedProxies).otherwise("none")
             .means("The proxies whose `X-Forwarded-For` names the client.")
         Key("hosts", .array(of: .hostName), \.hosts).otherwise("none")
@@ -73,6 +77,9 @@ extension Configuration {
     } finish: { configuration, place in
         if let inside = configuration.internalListen, inside.overlaps(configuration.listen) {
             place.member("internalListen").wrong("is the address of listen; choose another port")
+        }
+        if configuration.internalTLS != nil, configuration.internalListen == nil {
+            place.member("internalTLS").wrong("needs internalListen; TLS for listen is tls")
         }
         Credentials.judge(configuration, at: place)
         let known = Set(configuration.apps.map { UTF8Key($0.id) })

@@ -126,7 +126,7 @@ struct ConsoleHandler: Handler {
 
     /// Who sent a request; nil if nobody is signed in, or the credential opens nothing any more.
     private func visitor(_ call: Call) -> ConsoleVisitor? {
-        for secret in ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
+        for secret in ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.sessionCookie) {
             guard let digest = sessions.credential(of: secret, at: call.now) else { continue }
             let caller = live.current.credentials.caller(digest: digest, at: call.now)
             if ConsoleHandler.opens(caller) { return ConsoleVisitor(caller: caller, secret: secret) }
@@ -136,7 +136,7 @@ struct ConsoleHandler: Handler {
     }
 
     private func endSessions(of call: Call) {
-        for secret in ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.sessionCookie) {
+        for secret in ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.sessionCookie) {
             sessions.end(secret, because: .signedOut)
         }
     }
@@ -146,9 +146,9 @@ struct ConsoleHandler: Handler {
     // MARK: - Signing in and out
 
     private func signInPage(_ call: Call, failed: String? = nil, status: Int = 200) -> ConsoleReply {
-        let isSecure = ConsoleRequest.isSecure(call.headers)
+        let isSecure = call.isSecure
         let secret =
-            ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.signInCookie).first
+            ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.signInCookie).first
             ?? ConsoleSecret(random: sources.random(ConsoleSecret.length))
         let note: HTML = failed.map { "<p class=\"note bad\" role=\"alert\">\($0)</p>" } ?? ""
         let plain: HTML =
@@ -156,7 +156,7 @@ struct ConsoleHandler: Handler {
             ? ""
             : """
             <p class="dim">This page came without TLS, so the cookie of the session is neither <code>__Host-</code> nor <code>Secure</code>: \
-            other programs that answer to this host name, on any port, can read and replace it. A proxy with TLS in front must set \
+            other programs that answer to this host name, on any port, can read and replace it. Set <code>internalTLS</code>, or have a proxy with TLS in front that sets \
             <code>X-Forwarded-Proto: https</code>.</p>
 
             """
@@ -181,7 +181,7 @@ struct ConsoleHandler: Handler {
     }
 
     @Sendable private func signIn(_ call: Call) async throws -> ConsoleReply {
-        let secrets = ConsoleRequest.secrets(in: call.headers, cookie: ConsoleRequest.signInCookie)
+        let secrets = ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.signInCookie)
         guard !secrets.isEmpty else {
             return signInPage(
                 call, failed: "Please try again; the browser must accept cookies from this page.", status: 403)
@@ -215,7 +215,7 @@ struct ConsoleHandler: Handler {
         sessions.open(credential: digest, from: call.address, secret: session, at: call.now)
         await record.record(call, by: caller, about: .app(nil))
         var answer = ConsolePage.redirect(to: "/console/")
-        let isSecure = ConsoleRequest.isSecure(call.headers)
+        let isSecure = call.isSecure
         for (name, value, seconds) in [
             (ConsoleRequest.sessionCookie, session.cookie, 8 * 3600), (ConsoleRequest.signInCookie, "", 0),
         ] {
@@ -229,7 +229,7 @@ struct ConsoleHandler: Handler {
         endSessions(of: call)
         await record.record(call, by: visitor.caller, about: .app(nil))
         var answer = ConsolePage.redirect(to: "/console/sign-in")
-        let isSecure = ConsoleRequest.isSecure(call.headers)
+        let isSecure = call.isSecure
         answer.headers.append(
             (.setCookie, ConsoleRequest.cookie(ConsoleRequest.sessionCookie, "", isSecure: isSecure, seconds: 0)))
         return answer

@@ -20,10 +20,10 @@ enum ConsoleRequest {
 
     /// The secrets in the cookies of a name. Another program on the same host, on any port, can have set more of them; the one that names a
     /// session counts.
-    static func secrets(in headers: HTTPFields, cookie name: String) -> [ConsoleSecret] {
-        let name = fullName(name, isSecure: isSecure(headers))
+    static func secrets(in call: Call, cookie name: String) -> [ConsoleSecret] {
+        let name = fullName(name, isSecure: call.isSecure)
         var found: [ConsoleSecret] = []
-        for header in headers[values: .cookie] {
+        for header in call.headers[values: .cookie] {
             for pair in header.utf8.split(separator: UInt8(ascii: ";")) {
                 let pair = pair.drop { $0 == 0x20 }
                 guard let sign = pair.firstIndex(of: UInt8(ascii: "=")), pair[..<sign].elementsEqual(name.utf8) else {
@@ -40,12 +40,5 @@ enum ConsoleRequest {
     static func cookie(_ name: String, _ value: String, isSecure: Bool, seconds: Int) -> String {
         "\(fullName(name, isSecure: isSecure))=\(value); Path=\(isSecure ? "/" : "/console"); HttpOnly; SameSite=Strict; "
             + "Max-Age=\(seconds)\(isSecure ? "; Secure" : "")"
-    }
-
-    /// Whether the browser came by TLS, as the proxy in front says. Who says so without a proxy gets a cookie that his own browser keeps
-    /// back.
-    static func isSecure(_ headers: HTTPFields) -> Bool {
-        let values = headers[values: .xForwardedProto]
-        return values.count == 1 && values.first?.utf8.equalsIgnoringASCIICase("https") == true
     }
 }

@@ -50,6 +50,8 @@ package struct Call: Sendable {
     package let correlationId: String
     package let caller: Caller
     package let now: Date
+    /// Whether the caller came by TLS, to this listener or to the proxy in front.
+    package var isSecure = false
 
     /// The most bytes of a query parameter's value: 256 characters of any alphabet.
     private static let valueLimit = 1024
@@ -71,6 +73,12 @@ package struct Call: Sendable {
     private static func parts(of pair: Substring.UTF8View) -> (Substring.UTF8View, Substring.UTF8View) {
         guard let sign = pair.firstIndex(of: UInt8(ascii: "=")) else { return (pair, pair[pair.endIndex...]) }
         return (pair[..<sign], pair[pair.index(after: sign)...])
+    }
+
+    /// Whether the proxy in front says that the caller came by TLS. Who says so without a proxy gets a cookie that his own browser keeps back.
+    static func isSecure(_ headers: HTTPFields) -> Bool {
+        let values = headers[values: .xForwardedProto]
+        return values.count == 1 && values.first?.utf8.equalsIgnoringASCIICase("https") == true
     }
 
     package var bearer: String? { Call.bearer(in: headers) }

@@ -14,6 +14,8 @@ struct ServiceResponder: Sendable {
     let table: RouteTable
     let isInternal: Bool
     let isLoopback: Bool
+    /// Whether the listener speaks TLS.
+    let isSecure: Bool
     /// Who may ask for the console.
     let browsers: BrowserGate
     let live: LiveBook
@@ -87,7 +89,8 @@ struct ServiceResponder: Sendable {
         let body = try await self.body(of: request, route)
         let call = Call(
             operation: route.operation, parameters: parameters, query: query, headers: fields, body: body,
-            address: address, correlationId: correlationId, caller: caller, now: sources.now())
+            address: address, correlationId: correlationId, caller: caller, now: sources.now(),
+            isSecure: isSecure || Call.isSecure(fields))
         do {
             guard route.isLimitedByLoad else { return try await route.handler(call) }
             return try await inFlight.count(route.operation) { try await route.handler(call) }

@@ -32,6 +32,7 @@ extension RequestObserver {
                 all.append(("http.connections.refused", [("listener", listener), ("reason", reason)]))
             }
         }
+        all.append(("http.connections.ended", [("state", ConnectionHandler.failedHandshake)]))
         for phase in ConnectionHandler.Phase.allCases where phase.isCounted {
             all.append(("http.connections.ended", [("state", phase.rawValue)]))
         }

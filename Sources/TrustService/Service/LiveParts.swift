@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
+import ConnectionAdmission
 import Logging
 import Synchronization
 import TrustStores
 import Vocabulary
 
-/// What is made from files of tokens, keys and roots, and may be made again while the service runs.
+/// What is made from files of tokens, keys, certificates and roots, and may be made again while the service runs.
 ///
 /// By reference, as every request takes it several times.
 final class LiveParts: Sendable {
@@ -17,6 +18,10 @@ final class LiveParts: Sendable {
     let credentials: Credentials
     /// nil if the interface of App Check is off.
     let appCheck: AppCheckSide?
+    /// Of the public listener; nil if it speaks plain HTTP.
+    let identity: ListenerIdentity?
+    /// Of the internal listener; nil if it speaks plain HTTP.
+    let internalIdentity: ListenerIdentity?
 
     init(
         _ configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?,
@@ -29,6 +34,8 @@ final class LiveParts: Sendable {
             apps[settings.id] = ServedApp(settings: settings, verifiers: verifiers, vouchers: vouchers)
         }
         self.apps = apps
+        identity = try configuration.tls?.identity()
+        internalIdentity = try configuration.internalTLS?.identity()
         tokens = try await TokenAuthority(configuration.tokens, store: store, random: random)
         if let account = configuration.apple, let transport {
             apple = try await AppleSide(account, hosts: configuration.appleHosts, transport: transport)
@@ -67,6 +74,8 @@ extension Configuration {
         result.adminTokens = other.adminTokens
         result.namedCredentials = other.namedCredentials
         result.trustSimulator = other.trustSimulator
+        if result.tls != nil, let tls = other.tls { result.tls = tls }
+        if result.internalTLS != nil, let tls = other.internalTLS { result.internalTLS = tls }
         result.tokens.keyPEMs = other.tokens.keyPEMs
         if let files = other.appCheck {
             result.appCheck?.keyPEMs = files.keyPEMs

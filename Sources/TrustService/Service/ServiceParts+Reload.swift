@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
+import FoundationEssentials
 import HTTPService
 import Logging
 import Vocabulary
@@ -24,6 +26,7 @@ extension ServiceParts {
                 let parts = try await LiveParts(
                     configuration.takingFiles(of: other), store: store, transport: transport, random: sources.random)
                 live.current = parts
+                showCertificates()
                 result = true
             }
         } catch {
@@ -37,5 +40,18 @@ extension ServiceParts {
             log.error("The files of tokens, keys and roots were not reread; what was read before stays in force.")
         }
         return result
+    }
+
+    /// Shows when the certificates of listeners expire, and warns of those with less than a month left.
+    func showCertificates() {
+        for (listener, identity) in [("public", live.current.identity), ("internal", live.current.internalIdentity)] {
+            guard let identity else { continue }
+            observer.set(
+                "certificate.expiry.seconds", identity.expires.timeIntervalSince1970, [("listener", listener)])
+            guard identity.expires < sources.now().addingTimeInterval(30 * 86_400) else { continue }
+            log.warning(
+                "The certificate of a listener expires within 30 days, or has expired.",
+                metadata: ["listener": "\(listener)", "expires": "\(RFC3339.text(identity.expires))"])
+        }
     }
 }

@@ -116,6 +116,7 @@ public struct TrustServer: Service {
             services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(parts, apple: apple))))
         }
         let caps = ConnectionCaps(configuration, parts.observer, parts.log)
+        parts.showCertificates()
         let bound = BoundListeners(announce: announce)
         var outside = listener(configuration.listen, isInternal: false, addressLimits, caps.outside) {
             bound.secondIsBound("listening on \($0)")
@@ -151,13 +152,19 @@ public struct TrustServer: Service {
         announce: @escaping @Sendable (String) -> Void
     ) -> any Service {
         let responder = responder(isInternal: isInternal, at: address, addressLimits)
-        let place = Listener.Place(
+        let live = parts.live
+        let first = isInternal ? live.current.internalIdentity : live.current.identity
+        var place = Listener.Place(
             setting: isInternal ? "internalListen" : "listen", host: address.host, port: address.port)
+        if let first {
+            place.identity = { (isInternal ? live.current.internalIdentity : live.current.identity) ?? first }
+        }
+        let listening = place
         return Listener(
-            place, limits: connectionLimits,
+            listening, limits: connectionLimits,
             admission: parts.observer.admission(connections, to: isInternal ? "internal" : "public"),
             observer: parts.observer, sources: parts.sources, log: parts.log,
-            announce: { announce(place.url(port: $0)) },
+            announce: { announce(listening.url(port: $0)) },
             answer: responder.answer)
     }
 
@@ -168,6 +175,7 @@ public struct TrustServer: Service {
         let configuration = parts.configuration
         return ServiceResponder(
             table: isInternal ? table : table.withoutConsole, isInternal: isInternal, isLoopback: address.isLoopback,
+            isSecure: (isInternal ? configuration.internalTLS : configuration.tls) != nil,
             browsers: BrowserGate(listener: address.host, names: configuration.hosts), live: parts.live,
             trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
             addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight,

@@ -48,6 +48,8 @@ struct ExporterCommand: AsyncParsableCommand {
 
     @OptionGroup var names: HostNames
 
+    @OptionGroup var secure: ListenerOptions
+
     @Option(help: ArgumentHelp("How many checks may run at once; more are answered with 503.", valueName: "N"))
     var concurrency = 16
 
@@ -94,8 +96,11 @@ struct ExporterCommand: AsyncParsableCommand {
             }
             asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
             let (system, settings) = (system, asked)
+            let identity = try secure.identity()
             var configuration = CheckExporter.Configuration(
-                listen: Listener.Place(setting: "--listen", host: listen.host, port: listen.port),
+                listen: Listener.Place(
+                    setting: "--listen", host: listen.host, port: listen.port,
+                    identity: identity),
                 named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
                 session: { profile throws(MalformedInput) in
                     var settings = settings

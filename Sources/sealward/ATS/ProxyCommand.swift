@@ -63,6 +63,8 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file of proxy users, one user:password per line.", valueName: "FILE"))
     var passwordFile: String?
 
+    @OptionGroup var secure: ListenerOptions
+
     @Option(help: ArgumentHelp("Output format of the summary: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
 
@@ -87,6 +89,8 @@ struct ProxyCommand: AsyncParsableCommand {
             configuration.allowsPrivate = allowPrivate
             configuration.connectTimeout = network.connectLimit
             configuration.addressOverrides = try network.places.overrides()
+            configuration.identity = try secure.identity()
+            let scheme = configuration.identity == nil ? "http" : "https"
             configuration.transparencyLogs = try network.transparency.logs()
             if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
             let isQuiet = shared.quiet
@@ -99,7 +103,7 @@ struct ProxyCommand: AsyncParsableCommand {
                     configuration: configuration,
                     onListening: { address, port in
                         let shown = address.contains(":") ? "[\(address)]" : address
-                        CommandIO.say("listening on http://\(shown):\(port)")
+                        CommandIO.say("listening on \(scheme)://\(shown):\(port)")
                     },
                     onTurnedAway: { turnedAway in
                         CommandIO.say(ProxyReport.line(turnedAway))

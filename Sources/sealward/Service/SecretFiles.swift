@@ -18,7 +18,8 @@ final class SecretFiles {
         do { bytes = try CommandIO.read(path, limit: 1 << 20) } catch { throw UnreadableFile(reason: error.reason) }
         if let writers = FileRights.writers(of: path) { throw UnreadableFile(reason: "\(path): \(writers)") }
         // A certificate is no secret; everything else that a configuration names is.
-        let isPublic = String(decoding: bytes.prefix(4096), as: UTF8.self).contains("-----BEGIN CERTIFICATE-----")
+        let text = String(decoding: bytes, as: UTF8.self)
+        let isPublic = text.contains("-----BEGIN CERTIFICATE-----") && !text.contains("PRIVATE KEY-----")
         if !isPublic { note(path) }
         return bytes
     }

@@ -90,9 +90,16 @@ struct ServeCommand: AsyncParsableCommand {
     private static func outcome(_ config: String?, _ secrets: SecretFiles) throws -> ConfigurationReader.Outcome {
         let file = try config.map { try CommandIO.readText($0, limit: 4 << 20) }
         if let config, let writers = FileRights.writers(of: config) { throw CommandFault("\(config): \(writers).") }
-        return ConfigurationReader.read(
+        let outcome = ConfigurationReader.read(
             file: file,
             environment: ProcessInfo.processInfo.environment, readFile: secrets.read)
+        guard case .configuration(let settings) = outcome else { return outcome }
+        let issues = settings.listenerKeyFiles.filter { secrets.readable.contains($0.file) }.map { setting, file in
+            ConfigurationIssue(
+                path: setting,
+                reason: "\(file): others may read it; give it the mode 0600, or 0640 with root as its owner")
+        }
+        return issues.isEmpty ? outcome : .issues(issues)
     }
 
     /// No configuration of people has more faults; a file of another kind may have millions.

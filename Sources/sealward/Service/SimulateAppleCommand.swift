@@ -3,6 +3,7 @@
 
 import AppleSimulator
 import ArgumentParser
+import ConnectionAdmission
 import Crypto
 import FoundationEssentials
 import Glibc
@@ -29,6 +30,8 @@ struct SimulateAppleCommand: AsyncParsableCommand {
     var listen = ListenAddress(host: "127.0.0.1", port: 0)
 
     @OptionGroup var names: HostNames
+
+    @OptionGroup var secure: ListenerOptions
 
     @Option(
         help: ArgumentHelp(
@@ -76,6 +79,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
+            let identity = try secure.identity()
             let given = try number()
             let seed = given ?? UInt64.random(in: 1...UInt64.max)
             var configuration = AppleSimulatorConfiguration()
@@ -91,7 +95,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
                     "seed \(seed), made for this start. For the same roots and keys next time: --seed \(seed), or that number in a file and --seed-file FILE."
                 )
             }
-            try await serve(simulator)
+            try await serve(simulator, identity)
             return .clean
         }
     }
@@ -105,7 +109,7 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         return number
     }
 
-    private func serve(_ simulator: AppleSimulator) async throws {
+    private func serve(_ simulator: AppleSimulator, _ identity: ListenerIdentity?) async throws {
         var logger = Logger(label: "sealward.simulator") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         let host = listen.host
@@ -114,10 +118,12 @@ struct SimulateAppleCommand: AsyncParsableCommand {
                 "WARNING: whoever reaches \(listen) can act as any phone and register teams: the simulator asks for no credential."
             )
         }
-        let server = AppleSimulatorServer(simulator, host: host, port: listen.port, hosts: names.host, logger: logger) {
+        let scheme = identity == nil ? "http" : "https"
+        var server = AppleSimulatorServer(simulator, host: host, port: listen.port, hosts: names.host, logger: logger) {
             port in
-            CommandIO.say("listening on http://\(ListenAddress(host: host, port: port))")
+            CommandIO.say("listening on \(scheme)://\(ListenAddress(host: host, port: port))")
         }
+        server.identity = identity
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [server], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))

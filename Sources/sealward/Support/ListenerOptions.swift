@@ -1,0 +1,67 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import ConnectionAdmission
+import Vocabulary
+
+/// TLS of a command that listens.
+struct ListenerOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Serve TLS with this certificate, and those between it and its root, in PEM; needs --tls-key.",
+            valueName: "FILE"))
+    var tlsCertificate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The private key of --tls-certificate in PEM, without a password; a file that others may read is refused.",
+            valueName: "FILE"))
+    var tlsKey: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --tls-certificate: refuse clients without a certificate of one of these roots (PEM).",
+            valueName: "FILE"))
+    var tlsClientRoots: String?
+
+    func validate() throws {
+        guard (tlsCertificate == nil) == (tlsKey == nil) else {
+            throw ValidationError("Give --tls-certificate and --tls-key together.")
+        }
+        guard tlsClientRoots == nil || tlsCertificate != nil else {
+            throw ValidationError("--tls-client-roots needs --tls-certificate and --tls-key.")
+        }
+    }
+
+    /// What the files make; nil without them.
+    func identity() throws(CommandFault) -> ListenerIdentity? {
+        guard let tlsCertificate, let tlsKey else { return nil }
+        let certificate = try ListenerOptions.text(tlsCertificate)
+        let key = try ListenerOptions.text(tlsKey)
+        if FileRights.othersMayRead(tlsKey) {
+            throw CommandFault("\(CommandIO.name(of: tlsKey)): others may read it; give it the mode 0600.")
+        }
+        var roots: String?
+        if let tlsClientRoots { roots = try ListenerOptions.text(tlsClientRoots) }
+        do throws(ListenerIdentity.Fault) {
+            return try ListenerIdentity(certificate: certificate, key: key, clientRoots: roots)
+        } catch {
+            let file =
+                switch error.file {
+                case .certificate: tlsCertificate
+                case .key: tlsKey
+                case .clientRoots: tlsClientRoots ?? ""
+                }
+            throw CommandFault("\(CommandIO.name(of: file)): \(error.reason).")
+        }
+    }
+
+    private static func text(_ path: String) throws(CommandFault) -> String {
+        let text = String(decoding: try CommandIO.readText(path, limit: 1 << 20), as: UTF8.self)
+        if let writers = FileRights.writers(of: path) {
+            throw CommandFault("\(CommandIO.name(of: path)): \(writers).")
+        }
+        return text
+    }
+}
