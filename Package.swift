@@ -204,12 +204,13 @@ let package = Package(
         library("TrustStoreContract", ["TrustStores", "AppAttest", "Vocabulary", .crypto]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         library(
-            "TrustStores", ["ServerTrait", "AppAttest", "Vocabulary", "CSQLite", .crypto],
+            "TrustStores", ["ServerTrait", "AppAttest", "Formats", "Vocabulary", "CSQLite", .crypto],
             resources: [
                 .embedInCode("Migrations/0001-first.sql"), .embedInCode("Migrations/0002-operators.sql"),
                 .embedInCode("Migrations/0003-quotas.sql"),
                 .embedInCode("Migrations/0004-terms.sql"),
                 .embedInCode("Migrations/0005-revocations.sql"),
+                .embedInCode("Migrations/0006-audit.sql"),
             ]
         ),
         // Loads libpq when a store is opened; nothing is linked.

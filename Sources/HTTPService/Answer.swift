@@ -66,6 +66,10 @@ package struct AuditTarget: Sendable, Equatable {
     package let app: String?
     /// A key id, a user, a promotion: what is meant within the app.
     package let subject: String?
+    /// The name of the user who is meant, of which an audit keeps a hash.
+    package let user: String?
 
-    package init(app: String?, subject: String?) { (self.app, self.subject) = (app, subject) }
+    package init(app: String?, subject: String?, user: String? = nil) {
+        (self.app, self.subject, self.user) = (app, subject, user)
+    }
 }

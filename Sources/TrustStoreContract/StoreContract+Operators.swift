@@ -22,6 +22,9 @@ extension StoreContract {
         Case("of many first callers one challenge key is kept, and of many rotations one happens") {
             try await challengeKeys($0)
         },
+        Case("a secret that is replaced is another one on every node, and its mark changes") {
+            try await replacedSecret($0)
+        },
         Case("a caller that sees the challenge of an attestation spent also sees its key") {
             try await attestationStanding($0)
         },
@@ -193,12 +196,29 @@ extension StoreContract {
         try expect(Set(seen.map(\.entry.target)).count, is: 300)
         try await nodes[0].append([])
         let odd = AuditEntry(
-            at: Sample.now, name: "a\0b", operation: "o", target: String(repeating: "é", count: 600), outcome: "ok")
+            at: Sample.now, name: "a\0b", operation: "o", target: String(repeating: "é", count: 600), outcome: "ok",
+            address: "192.0.2.1", correlationId: "c", session: "s", reason: "why")
         try await nodes[1].append([odd])
+        // Each line has the hash of the line before, whichever node wrote it.
+        let lines = try await nodes[1].audit(after: nil, limit: 400)
+        try expect(lines.first?.previous, is: [UInt8](repeating: 0, count: 32))
+        try expect(lines.dropFirst().map(\.previous) == lines.dropLast().map(\.hash))
         let last = try require(try await nodes[0].audit(after: 300, limit: 9).first)
         try expect(last.entry == odd && odd.name == "a\u{FFFD}b" && odd.target.utf8.count == 1024)
         try expect(try await nodes[0].audit(after: 301, limit: 9).isEmpty)
         try expect(try await nodes[0].audit(after: nil, limit: -1).isEmpty)
+    }
+
+    static func replacedSecret(_ backend: Backend) async throws {
+        let fixture = try await backend.make()
+        let nodes = [fixture.store, try await fixture.another()]
+        try expect(try await nodes[0].replaceSecret(named: "token", by: [1]), is: false)
+        try expect(try await nodes[0].secret(named: "token", orElse: [2]), is: [2])
+        let mark = try await nodes[1].secretsMark()
+        try expect(try await nodes[0].secretsMark(), is: mark)
+        try expect(try await nodes[1].replaceSecret(named: "token", by: [3]), is: true)
+        try expect(try await nodes[0].secret(named: "token", orElse: [4]), is: [3])
+        try expect(try await nodes[0].secretsMark() != mark)
     }
 
     static func challengeKeys(_ backend: Backend) async throws {

@@ -15,6 +15,12 @@ public protocol TrustStore: Sendable {
     /// Gives the named secret. Of any number of first callers, one candidate is kept, and all get that one.
     func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8]
 
+    /// Replaces the named secret, and says whether there was one. Whoever asks afterwards gets the new one.
+    func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool
+
+    /// A hash of all secrets but the keys of challenges: it changes with each of them, so a node sees what another one replaced.
+    func secretsMark() async throws -> [UInt8]
+
     /// Commits a write and reads the store's clock and horizon; throws a ``StoreFault`` if the store cannot do so now, or if its schema
     /// is not this program's (`store.newer`). Any number of callers may check at once; ``StoreProbe`` makes them share one.
     @discardableResult

@@ -22,6 +22,30 @@ package enum SystemFile {
         return unsafe mkdir(path, 0o700) == 0
     }
 
+    /// Gives a whole file its name, which nothing may have yet, so that it is there after a loss of power; the old name goes.
+    ///
+    /// - Returns: 0, or the number of the fault: `EEXIST` if something has the name.
+    package static func name(_ old: String, _ new: String) -> CInt {
+        guard isWhole(old), isWhole(new) else { return EINVAL }
+        // Safe: the system reads terminated copies of the paths, which live for the call.
+        guard unsafe link(old, new) == 0 else { return errno }
+        remove(old)
+        let end = new.lastIndex(of: "/").map { new.index(after: $0) } ?? new.startIndex
+        let folder = open(end == new.startIndex ? "." : String(new[..<end]), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if folder >= 0 {
+            fsync(folder)
+            close(folder)
+        }
+        return 0
+    }
+
+    /// Removes the name of a file.
+    package static func remove(_ path: String) {
+        guard isWhole(path) else { return }
+        // Safe: the system reads a terminated copy of the path, which lives for the call.
+        _ = unsafe unlink(path)
+    }
+
     /// What the system says about a path; nil if it says nothing, and `errno` says why.
     package static func status(of path: String, followingLinks: Bool) -> stat? {
         guard isWhole(path) else { return nil }

@@ -20,6 +20,12 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try await wrapper.run("secret") { try await base.secret(named: name, orElse: candidate) }
     }
+    package func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool {
+        try await wrapper.run("replaceSecret") { try await base.replaceSecret(named: name, by: secret) }
+    }
+    package func secretsMark() async throws -> [UInt8] {
+        try await wrapper.run("secretsMark") { try await base.secretsMark() }
+    }
     package func check() async throws -> StoreReading { try await wrapper.run("check") { try await base.check() } }
     package func inspect(at instant: Date) async throws -> StoreInspection {
         try await wrapper.run("inspect") { try await base.inspect(at: instant) }

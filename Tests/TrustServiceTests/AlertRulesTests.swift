@@ -30,7 +30,7 @@ import TrustStores
         "observed", "promotions.granted", "quotas.drawn",
         "receipts.batch",
         "receipts.outcome", "refusals.monitored", "refusals.unexplained",
-        "refusals.unwritten", "revoked.keys.listed", "signals",
+        "refusals.unwritten", "revoked.keys.listed", "secrets.rotated", "signals",
         "signals.unsupported.ratio.highest", "sweep.rows", "sweep.seconds", "tokens.issued",
         "tokens.untrusted",
         "traces.exported",

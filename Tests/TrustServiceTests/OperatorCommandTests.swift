@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceSimulator
+import Formats
 import Foundation
 import Glibc
 import TestSupport
@@ -103,6 +104,33 @@ import Vocabulary
         #expect(follower.terminationStatus == 2)
         // Its own reading does not feed it.
         #expect(try operations().count { $0 == "readAudit" } < 10)
+    }
+
+    @Test func aBackupWithoutSecretsIsServedWithNewOnes() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (store, copy) = ("sqlite:\(folder.path)/s.sqlite", "\(folder.path)/copy.sqlite")
+        let process = try await ServeProcess(ServeProcess.write(folder, store: store))
+        let phone = await Phone(process.service)
+        let keyId = try await phone.attested()
+        let old = try await process.service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?
+            .text
+        let backup = try run(["store", "backup", copy, "--store", store])
+        #expect(backup.status == 0 && backup.output.contains("without secrets"), "\(backup.errors)")
+        let again = try run(["store", "backup", copy, "--store", store])
+        #expect(again.status == 2 && again.errors.contains("replaces no file"), "\(again.errors)")
+        let postgres = try run(["store", "backup", copy, "--store", "postgres://user:word@127.0.0.1/db"])
+        #expect(postgres.status == 2 && postgres.errors.contains("--exclude-table-data=challenge_keys"))
+        #expect(!postgres.errors.contains("word"))
+        #expect(process.stop().status == 0)
+        let other = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:" + copy))
+        // The key is known, and what the old secrets made is not.
+        #expect(try await other.service.get("/v1/authorize?simulated=allow", token: old).verdict == "401 token.invalid")
+        let user = await Phone(other.service)
+        _ = try await user.attested()
+        let keys = try run(["keys", "list", "--store", "sqlite:" + copy, "--format", "json"])
+        #expect((keys.json["keys"] as? [[String: Any]])?.contains { $0["keyId"] as? String == keyId } == true)
+        #expect(other.stop().status == 0)
     }
 
     /// Waits until something is so, at most a minute.

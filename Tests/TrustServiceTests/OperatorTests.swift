@@ -163,7 +163,7 @@ import Vocabulary
             }
             let log = try await service.get("/v1/audit", token: Self.token("audit"))
             let audit = String(decoding: log.body, as: UTF8.self)
-            #expect(audit.contains("app=shop dryRun user") && !audit.contains("\"app=shop user\""))
+            #expect(audit.contains("app=shop dryRun user") && !audit.contains("\"app=shop user"))
 
             let rules: [(JSONValue, Int)] = [
                 (["user": "bert", "dryRun": false, "expect": 2], 2), (["user": "bert"], 0),
@@ -371,8 +371,8 @@ import Vocabulary
             let (ops, ci) = (Self.token("ops"), Self.token("ci"))
             _ = try await service.get(path(keyId), token: ops)
             _ = try await service.post(path(keyId) + "/revoke", [:], token: RunningService.adminToken)
-            // What was refused is not there.
             _ = try await service.get(path(keyId), token: ci)
+            // What was refused to a backend is not there.
             _ = try await service.post("/v1/tokens/consume", ["token": "x"], token: ci)
             _ = try await delete(service, "/v1/users/anna", RunningService.adminToken)
             let reply = try await service.get("/v1/audit", token: Self.token("audit"))
@@ -380,11 +380,13 @@ import Vocabulary
             let lines = reply.body.split(separator: 10).compactMap { try? JSONReader.read(Array($0)) }
             let words = lines.map { line in
                 ["name", "operation", "target", "outcome"].map { line.member($0)?.text ?? "" }.joined(separator: " ")
+                    .replacing(#/u_[0-9a-f]{16}/#, with: "u_")
             }
             #expect(
                 words == [
                     "ops showKey app=shop key:\(keyId) ok", "adminTokenFile revokeKey app=shop key:\(keyId) ok",
-                    "adminTokenFile deleteUser app=* user ok",
+                    "ci showKey app=* key:\(keyId) refused:caller.unauthorized",
+                    "adminTokenFile deleteUser app=* user:u_ ok",
                 ]
             )
             #expect(!String(decoding: reply.body, as: UTF8.self).contains("anna"))
@@ -409,6 +411,44 @@ import Vocabulary
             #expect(
                 try await service.get("/v1/audit?after=-1", token: RunningService.adminToken).verdict
                     == "400 request.malformed")
+        }
+    }
+
+    @Test func linesSayFromWhereAndWhyAndAreAChain() async throws {
+        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested(user: "anna")
+            let (ops, admin) = (Self.token("ops"), RunningService.adminToken)
+            func lines() async throws -> [(text: [UInt8], entry: JSONValue)] {
+                try await service.get("/v1/audit?limit=1000", token: admin).body.split(separator: 10)
+                    .map { (Array($0), try JSONReader.read(Array($0))) }
+            }
+            _ = try await service.post(
+                path(keyId) + "/revoke", [:], token: ops, headers: ["X-Audit-Reason": "ticket 4711"])
+            let long = ["X-Audit-Reason": String(repeating: "x", count: 257)]
+            let refused = try await service.post(path(keyId) + "/revoke", [:], token: ops, headers: long)
+            #expect(refused.verdict == "400 request.malformed")
+            let first = try await lines().map(\.entry)
+            #expect(first.map { $0.member("reason")?.text } == ["ticket 4711", nil])
+            #expect(first.map { $0.member("outcome")?.text } == ["ok", "refused:request.malformed"])
+            #expect(first.allSatisfy { $0.member("address")?.text == "127.0.0.1" && $0.member("session") == .null })
+            #expect(first.last?.member("correlationId") == refused["correlationId"])
+            // Wrong tokens: the first is there at once, the others when their minute is over.
+            for _ in 0..<20 { _ = try await service.get("/v1/keys", token: "wrong") }
+            func failed() async throws -> [String] {
+                try await lines().filter { $0.entry.member("name")?.text == "" }
+                    .compactMap { $0.entry.member("target")?.text }
+            }
+            #expect(try await failed() == ["app=*"])
+            service.clock.advance(61)
+            for _ in 0..<600 where try await failed().count < 2 { try await Task.sleep(for: .milliseconds(100)) }
+            #expect(try await failed() == ["app=*", "app=* repeated:19"])
+            let chain = try await lines()
+            for (line, next) in zip(chain, chain.dropFirst()) {
+                let hash = SHA256.hash(data: Data(line.text)).map { String(format: "%02x", $0) }.joined()
+                #expect(next.entry.member("previous")?.text == hash)
+            }
+            #expect(chain.first?.entry.member("previous")?.text == String(repeating: "0", count: 64))
         }
     }
 
@@ -476,6 +516,54 @@ import Vocabulary
         }
     }
 
+    @Test func aSecretIsReplacedOnEveryNode() async throws {
+        let disk = try StoreFile()
+        let store = try disk.open()
+        try await RunningService.with(Self.configuration(), store: store) {
+            (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            let admin = RunningService.adminToken
+            func token() async throws -> String? {
+                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
+            }
+            func verdict(_ token: String?) async throws -> String {
+                try await service.get("/v1/authorize?simulated=allow", token: token).verdict
+            }
+            func rotate(_ name: String, _ token: String) async throws -> Reply {
+                try await service.post("/v1/secrets/\(name)/rotate", [:], token: token)
+            }
+            let (old, challenge) = (try await token(), try await phone.challenge("assert"))
+            #expect(try await verdict(old) == "204")
+            for name in ["none", "artifacts", "challenge-mac", "token-key"] {
+                #expect(try await rotate(name, admin).verdict == "404 path.unknown")
+            }
+            for name in ["ops", "ci", "audit"] {
+                let refused = try await rotate("simulator-tokens", Self.token(name))
+                #expect(refused.verdict == "401 caller.unauthorized")
+            }
+            #expect(try await verdict(old) == "204")
+            #expect(try await rotate("simulator-tokens", admin)["name"]?.text == "simulator-tokens")
+            #expect(try await verdict(old) == "401 token.invalid")
+            let new = try await token()
+            #expect(try await verdict(new) == "204")
+            #expect(try await rotate("challenges", admin)["generation"] == .integer(2))
+            #expect(try await phone.assert(try await phone.assertion(keyId, challenge: challenge)).status == 200)
+            // Another node replaces it.
+            let other = try disk.open()
+            #expect(
+                try await StoredSecret.simulatorTokens.replace(
+                    in: other, random: { [UInt8](repeating: 7, count: $0) }))
+            await other.close()
+            // Nodes look every ten seconds.
+            for _ in 0..<600 where try await verdict(new) == "204" { try await Task.sleep(for: .milliseconds(100)) }
+            #expect(try await verdict(new) == "401 token.invalid")
+            #expect(try await verdict(try await token()) == "204")
+            let audit = try await service.get("/v1/audit", token: admin)
+            #expect(String(decoding: audit.body, as: UTF8.self).contains("app=* secret:simulator-tokens"))
+        }
+    }
+
     /// Apple may have set a bit without an answer, and a deletion may have stopped halfway: both have been here.
     @Test func aCallThatFailedAndMayHaveChangedSomethingIsInTheAudit() async throws {
         let fails = NIOLockedValueBox(false)
@@ -505,7 +593,7 @@ import Vocabulary
             let entries = try await service.store.audit(after: nil, limit: 100).map(\.entry)
             #expect(
                 entries.map { "\($0.name) \($0.operation) \($0.target) \($0.outcome)" } == [
-                    "ci updateBits app=shop unknown", "adminTokenFile deleteUser app=shop user unknown",
+                    "ci updateBits app=shop unknown", "adminTokenFile deleteUser app=shop user:u_ unknown",
                 ]
             )
         }
@@ -567,15 +655,19 @@ import Vocabulary
         ] as [(String, String?)]
     )
     func textsOfOtherApps(_ app: String, _ other: String?) {
-        for target in [AuditTarget.app(other), .user(app: other)] {
+        for target in [AuditTarget.app(other), .user("anna", app: other)] {
             #expect(!AuditTarget.text(target.text, isOf: app), "\(target.text)")
             if let other { #expect(AuditTarget.text(target.text, isOf: other), "\(target.text)") }
         }
-        #expect(!AuditTarget.text(AuditTarget.user(app: app).text, isOf: other ?? "other"))
+        #expect(!AuditTarget.text(AuditTarget.user("anna", app: app).text, isOf: other ?? "other"))
     }
 
     @Test func ordinaryIdsStandAsTheyAre() {
-        #expect(AuditTarget.user(app: "shop.eu-1").text == "app=shop.eu-1 user")
+        #expect(AuditTarget.user("anna", app: "shop.eu-1").text == "app=shop.eu-1 user:u_7792da60d4cbb9ba")
         #expect(AuditTarget.app(nil).text == "app=*")
     }
+}
+
+extension AuditTarget {
+    fileprivate var text: String { text(hashingUsersWith: [1]) }
 }

@@ -23,7 +23,7 @@ import TrustStoreContract
         #expect(try await store.spend(Sample.challenge(), at: Sample.now) == .expired)
         let inspection = try await store.inspect(at: Sample.now)
         #expect(inspection.clockFault == .horizonAhead(.seconds(30 * 86_400)))
-        #expect(inspection.schema == 5 && inspection.expectedSchema == 5 && inspection.problems.isEmpty)
+        #expect(inspection.schema == 6 && inspection.expectedSchema == 6 && inspection.problems.isEmpty)
         #expect(try await store.sweep(at: Sample.now, keeping: Retention()).clockFault != nil)
         #expect(try await store.check().horizonLead(at: Sample.now) == .seconds(30 * 86_400))
         #expect(try await store.settleClock(at: Sample.now).sweptUntil == Sample.now)

@@ -34,7 +34,7 @@ struct AppCheckArtifacts: Sendable {
     init(secret: [UInt8], project: String) {
         self.project = project
         key = HKDF<SHA256>.deriveKey(
-            inputKeyMaterial: SymmetricKey(data: Data(secret)), info: Data("sealward.app-check-artifact/1".utf8),
+            inputKeyMaterial: SymmetricKey(data: Data(secret)), info: Data(StoredSecret.artifacts.purpose.utf8),
             outputByteCount: 32)
     }
 

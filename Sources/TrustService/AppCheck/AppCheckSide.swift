@@ -15,8 +15,8 @@ struct AppCheckSide: Sendable {
     init(_ settings: Configuration.AppCheck, store: any TrustStore, random: (Int) -> [UInt8]) async throws {
         var testPEM: String?
         if settings.simulated == .allow || !settings.debugTokens.isEmpty {
-            let kept = try await store.secret(
-                named: "app-check-test-key", orElse: Array(AppCheckSide.candidate.get().utf8))
+            let kept = try await StoredSecret.testTokens.value(
+                in: store, orElse: Array(AppCheckSide.candidate.get().utf8))
             testPEM = String(decoding: kept, as: UTF8.self)
         }
         guard let tokens = AppCheckTokens(settings, testPEM: testPEM) else {
@@ -25,7 +25,7 @@ struct AppCheckSide: Sendable {
         self.settings = settings
         self.tokens = tokens
         artifacts = AppCheckArtifacts(
-            secret: try await store.secret(named: "app-check-artifact", orElse: random(32)),
+            secret: try await StoredSecret.artifacts.value(in: store, orElse: random(32)),
             project: settings.projectNumber)
     }
 

@@ -25,8 +25,7 @@ struct ConsoleAudit: Sendable {
         let after = max(0, last - Int64(ConsoleAudit.pageSize))
         let question = OperatorRoutes.Question(
             "GET", "/v1/audit", query: "after=\(after)&limit=\(ConsoleAudit.pageSize)")
-        let answer = try await operators.ask(
-            question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
+        let answer = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
         let entries = answer.body.split(separator: UInt8(ascii: "\n")).compactMap { try? JSONReader.read(Array($0)) }
             .filter { entry in
                 guard case .integer(let number)? = entry.member("number") else { return false }
@@ -35,11 +34,14 @@ struct ConsoleAudit: Sendable {
         func text(_ entry: JSONValue, _ name: String) -> String { entry.member(name)?.text ?? "" }
         let table = ConsoleTable(
             label: "Audit",
-            head: ["When", "Who", "What", "On what", "Outcome"],
+            head: ["When", "Who", "What", "On what", "Outcome", "From", "Request, session", "Why"],
             rows: entries.reversed().map { entry in
                 [
                     Timestamps.date(text(entry, "at")).map(ConsoleText.instant) ?? "", "\(text(entry, "name"))",
                     "\(text(entry, "operation"))", "<code>\(text(entry, "target"))</code>", "\(text(entry, "outcome"))",
+                    "\(text(entry, "address"))",
+                    "<code>\(text(entry, "correlationId")) \(text(entry, "session"))</code>",
+                    "\(text(entry, "reason"))",
                 ]
             },
             empty: "No entry here.",
@@ -49,7 +51,7 @@ struct ConsoleAudit: Sendable {
         let newer: HTML = last < newest ? "<a href=\"/console/audit\">Newest</a>" : ""
         let body: HTML = """
             <h1>Audit</h1>
-            <section><p class="dim">Accepted calls of servers and operators, newest first.</p>
+            <section><p class="dim">Calls of servers and operators, refused ones of operators, and failed sign-ins, newest first. Each line has the hash of the one before; <code>sealward store check</code> compares them.</p>
             \(table)<p class="deeds">\(older)\(newer)</p></section>
 
             """

@@ -33,7 +33,7 @@ struct ConsoleHandler: Handler {
         reader = ConsoleReader(
             store: parts.store, signals: parts.signals, risk: parts.risk, readiness: parts.readiness)
         self.operators = OperatorRoutes(table: operators)
-        record = AuditRecord(store: parts.store, observer: parts.observer, log: parts.log)
+        record = parts.audit
         sessions = ConsoleSessions(observer: parts.observer)
         for outcome in ["accepted", "refused", "limited"] {
             observer.count("console.signins", [("outcome", outcome)], by: 0)
@@ -195,11 +195,13 @@ struct ConsoleHandler: Handler {
                 ?? failures.byToken.take(Base64.encode(digest), at: now)
             {
                 observer.count("console.signins", [("outcome", "limited")])
+                await record.record(call, by: caller, refusedWith: .limitAddress)
                 throw Problem(
                     .limitAddress, retryAfterSeconds: Int(min(max(1, wait.rounded(.up)), 3600)),
                     evidence: "wrong tokens at the sign-in")
             }
             observer.count("console.signins", [("outcome", "refused")])
+            await record.record(call, by: caller, refusedWith: .callerUnauthorized)
             let reply = signInPage(
                 call,
                 failed: caller == .anyone
@@ -213,7 +215,8 @@ struct ConsoleHandler: Handler {
         endSessions(of: call)
         let session = ConsoleSecret(random: sources.random(ConsoleSecret.length))
         sessions.open(credential: digest, from: call.address, secret: session, at: call.now)
-        await record.record(call, by: caller, about: .app(nil))
+        await record.record(
+            ConsoleVisitor(caller: caller, secret: session).named(call), by: caller, about: .app(nil))
         var answer = ConsolePage.redirect(to: "/console/")
         let isSecure = call.isSecure
         for (name, value, seconds) in [
@@ -227,7 +230,7 @@ struct ConsoleHandler: Handler {
 
     @Sendable private func signOut(_ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery) async -> Answer {
         endSessions(of: call)
-        await record.record(call, by: visitor.caller, about: .app(nil))
+        await record.record(visitor.named(call), by: visitor.caller, about: .app(nil))
         var answer = ConsolePage.redirect(to: "/console/sign-in")
         let isSecure = call.isSecure
         answer.headers.append(
@@ -240,7 +243,7 @@ struct ConsoleHandler: Handler {
     @Sendable private func overview(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         guard visitor.seesApps else { return ConsolePage.redirect(to: "/console/audit") }
         let view = try await view(call, visitor)
-        await record.record(call, by: visitor.caller, about: .app(view.app))
+        await record.record(visitor.named(call), by: visitor.caller, about: .app(view.app))
         let title = view.app.map { "\($0)" } ?? "Overview"
         return ConsolePage(title: title, place: .overview, visitor: visitor, body: view.html()).answer()
     }

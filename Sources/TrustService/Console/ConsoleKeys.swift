@@ -231,7 +231,7 @@ struct ConsoleKeys: Sendable {
         let body: JSONValue = .object(values["code"].map { [.init("code", .string($0))] } ?? [])
         let question = OperatorRoutes.Question(
             "POST", "/v1/keys/\(id.base64URL)/revoke", body: Array(body.rendered(pretty: false).utf8))
-        _ = try await operators.ask(question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
+        _ = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
         return ConsolePage.redirect(to: "/console/keys/\(id.base64URL)?done=revoked")
     }
 
@@ -244,7 +244,7 @@ struct ConsoleKeys: Sendable {
     func delete(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let id = try ConsoleKeys.id(call)
         let question = OperatorRoutes.Question("DELETE", "/v1/keys/\(id.base64URL)")
-        _ = try await operators.ask(question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
+        _ = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
         let body: HTML = """
             <section class="narrow"><h1>Deleted</h1><p>The key <code>\(id.base64)</code> is gone.</p>
             <p><a href="/console/keys">Back to the keys</a></p></section>
@@ -266,8 +266,7 @@ struct ConsoleKeys: Sendable {
         _ method: String, _ path: String, _ parameters: [(String, String)], _ call: Call, _ visitor: ConsoleVisitor
     ) async throws -> JSONValue {
         let question = OperatorRoutes.Question(method, path, query: ConsoleKeys.query(parameters))
-        let answer = try await operators.ask(
-            question, as: visitor.caller, correlationId: call.correlationId, at: call.now)
+        let answer = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
         return (try? JSONReader.read(answer.body)) ?? .null
     }
 

@@ -19,6 +19,19 @@ struct ConsoleVisitor: Sendable {
     /// Whether the audit may be seen.
     var seesAudit: Bool { caller.has(.audit) }
 
+    /// A call with the name of the session, for the audit.
+    func named(_ call: Call) -> Call {
+        var call = call
+        call.session = secret.name
+        return call
+    }
+
+    /// The visitor as one who asks the routes of operators.
+    func asking(in call: Call) -> OperatorRoutes.Asker {
+        OperatorRoutes.Asker(
+            caller: caller, correlationId: call.correlationId, address: call.address, session: secret.name)
+    }
+
     /// The hidden input that each form has.
     var input: HTML { "<input type=\"hidden\" name=\"csrf\" value=\"\(secret.formToken)\">" }
 }

@@ -173,7 +173,7 @@ struct ConsoleSecret: Sendable {
     /// SHA-256 of the secret.
     var digest: [UInt8] { Array(SHA256.hash(data: Data(bytes))) }
 
-    /// Names the session without opening it.
+    /// Names the session without opening it, in the list of sessions and in the audit.
     var name: String { ConsoleSecret.name(ofDigest: digest) }
 
     static func name(ofDigest digest: [UInt8]) -> String { Array(digest.prefix(8)).hexadecimal() }

@@ -52,6 +52,8 @@ package struct Call: Sendable {
     package let now: Date
     /// Whether the caller came by TLS, to this listener or to the proxy in front.
     package var isSecure = false
+    /// The name of the console's session; nil for a call with a token.
+    package var session: String?
 
     /// The most bytes of a query parameter's value: 256 characters of any alphabet.
     private static let valueLimit = 1024

@@ -11,6 +11,7 @@ extension HTTPField.Name {
     static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .from
     static let crossOriginOpenerPolicy = HTTPField.Name("Cross-Origin-Opener-Policy") ?? .from
     static let crossOriginResourcePolicy = HTTPField.Name("Cross-Origin-Resource-Policy") ?? .from
+    static let auditReason = HTTPField.Name("X-Audit-Reason") ?? .from
     static let firebaseAppCheck = HTTPField.Name("X-Firebase-AppCheck") ?? .from
     static let sealwardApp = HTTPField.Name("X-Sealward-App") ?? .from
     static let sealwardKey = HTTPField.Name("X-Sealward-Key") ?? .from

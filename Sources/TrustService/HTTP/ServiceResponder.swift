@@ -25,6 +25,7 @@ struct ServiceResponder: Sendable {
     /// Wrong tokens on the routes of servers and operators, by address.
     let wrongTokens: RequestLimits
     let inFlight: RequestsInFlight
+    let audit: AuditRecord
     let hasInternalListener: Bool
     let sources: SystemSources
     let observer: RequestObserver
@@ -85,7 +86,19 @@ struct ServiceResponder: Sendable {
         }
         found = route
         if route.access != .open { try limit(caller, address) }
-        try admit(route, caller, address, app: parameters["app"], request)
+        do {
+            try admit(route, caller, address, app: parameters["app"], request)
+        } catch {
+            // Somebody with a credential that does not open the route, or with a wrong one.
+            if error.code == .callerUnauthorized, route.access.role != nil, Call.bearer(in: fields) != nil {
+                await audit.record(
+                    Call(
+                        operation: route.operation, parameters: parameters, query: query, headers: fields, body: [],
+                        address: address, correlationId: correlationId, caller: caller, now: sources.now()),
+                    refusedWith: error.code)
+            }
+            throw error
+        }
         let body = try await self.body(of: request, route)
         let call = Call(
             operation: route.operation, parameters: parameters, query: query, headers: fields, body: body,

@@ -23,12 +23,19 @@ extension AuditTarget {
         AuditTarget(app: app, subject: "key:\(id.base64)")
     }
 
-    /// A user: that one was meant, not who it is. Names leave the store when they are deleted, and the audit does not forget.
-    package static func user(app: String?) -> AuditTarget { AuditTarget(app: app, subject: "user") }
+    /// A user, whose name the audit does not keep: names leave the store when they are deleted, and no line of the audit changes.
+    package static func user(_ name: String, app: String?) -> AuditTarget {
+        AuditTarget(app: app, subject: "user", user: name)
+    }
 
     package static func promotion(_ name: String, app: String) -> AuditTarget {
         AuditTarget(app: app, subject: "promotion:\(name)")
     }
+
+    /// The operation that replaces a secret.
+    static let secretOperation = "rotateSecret"
+
+    static func secret(_ name: String) -> AuditTarget { AuditTarget(app: nil, subject: "secret:\(name)") }
 
     /// - Parameter isDryRun: a dry run must not read as if keys had been revoked.
     static func revocation(_ rule: RevocationRule, app: String, isDryRun: Bool) -> AuditTarget {
@@ -39,7 +46,9 @@ extension AuditTarget {
             case .simulated: "simulated"
             case .attestedBefore(let instant): "attestedBefore:\(Timestamps.text(instant))"
             }
-        return AuditTarget(app: app, subject: isDryRun ? "dryRun \(subject)" : subject)
+        var user: String?
+        if case .user(let name) = rule { user = name }
+        return AuditTarget(app: app, subject: isDryRun ? "dryRun \(subject)" : subject, user: user)
     }
 
     /// What a call asked for, as far as its path, its query and its body say it.
@@ -50,15 +59,20 @@ extension AuditTarget {
         if let id = call.parameters["keyId"].flatMap(KeyIdentifier.init(base64URL:)) {
             self.init(app: app, subject: "key:\(id.base64)")
         } else if let name = call.parameters["name"] {
-            self.init(app: app, subject: "promotion:\(name)")
+            self.init(
+                app: app, subject: (call.operation == AuditTarget.secretOperation ? "secret:" : "promotion:") + name)
         } else {
-            self.init(app: app, subject: call.parameters["user"].map { _ in "user" })
+            let user = call.parameters["user"]
+            self.init(app: app, subject: user.map { _ in "user" }, user: user)
         }
     }
 
     /// One text: `app=ID` and what is meant within it, `*` for all apps.
-    var text: String {
-        [AuditTarget.start(app), subject].compactMap { $0 }.joined(separator: " ")
+    ///
+    /// - Parameter secret: hashes the name of a user.
+    func text(hashingUsersWith secret: [UInt8]) -> String {
+        let hash = user.map { ":" + AuditChain.pseudonym(ofUser: $0, secret: secret) } ?? ""
+        return [AuditTarget.start(app), subject.map { $0 + hash }].compactMap { $0 }.joined(separator: " ")
     }
 
     /// How the texts about an app begin. A space or `*` in its id is percent-encoded, because one ends the id and the other stands for all apps.

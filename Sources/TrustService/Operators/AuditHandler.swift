@@ -38,10 +38,12 @@ struct AuditHandler: Handler {
             after = number
         }
         let entries = try await entries(behind: after, limit: limit, for: call.caller)
-        let text = entries.map { AuditHandler.line($0) + "\n" }.joined()
+        let text = entries.map { $0.line + "\n" }.joined()
         var answer = Answer.text(text, contentType: "application/jsonl").about(.app(nil))
         // Readers that follow the audit would otherwise read their own reading for ever.
-        answer.isAudited = !entries.allSatisfy { $0.entry.operation == AuditHandler.operation }
+        answer.isAudited = !entries.allSatisfy {
+            $0.entry.operation == AuditHandler.operation && $0.entry.outcome == "ok"
+        }
         return answer
     }
 
@@ -67,15 +69,5 @@ struct AuditHandler: Handler {
             throw Problem(
                 .storeUnavailable, retryAfterSeconds: 5, evidence: "looking for the app's entries took too long")
         }
-    }
-
-    private static func line(_ numbered: NumberedAuditEntry) -> String {
-        let entry = numbered.entry
-        let document: JSONValue = [
-            "number": .integer(Int(numbered.number)), "at": .string(Timestamps.text(entry.at)),
-            "name": .string(entry.name), "operation": .string(entry.operation), "target": .string(entry.target),
-            "outcome": .string(entry.outcome),
-        ]
-        return document.rendered(pretty: false)
     }
 }

@@ -3,17 +3,42 @@
 
 import FoundationEssentials
 import HTTPService
+import HTTPTypes
 import Logging
 import TrustStores
 import Vocabulary
 
-/// Writes what servers and operators did.
+/// Why an operator makes a call, for the audit.
+package enum AuditReason {
+    /// The most bytes of a reason.
+    package static let limit = 256
+
+    /// Whether a text may be a reason: not empty, one line, nothing that steers a terminal.
+    package static func isReason(_ text: String) -> Bool {
+        (1...limit).contains(text.utf8.count) && text.terminalSafe.hasSameBytes(as: text)
+    }
+
+    /// The reason of a request; nil if it gives none.
+    static func of(_ headers: HTTPFields) throws(Problem) -> String? {
+        guard let text = headers[.auditReason] else { return nil }
+        guard isReason(text) else {
+            throw Problem(
+                .requestMalformed, evidence: "X-Audit-Reason must have 1 to \(limit) bytes and no control characters")
+        }
+        return text
+    }
+}
+
+/// Writes what servers and operators did, and what was refused to operators and strangers.
 struct AuditRecord: Sendable {
     let store: any TrustStore
     let observer: RequestObserver
     let log: Logger
+    let refused: RefusedCalls
+    /// Hashes the names of users.
+    let secret: [UInt8]
 
-    /// The route, whose accepted calls are recorded if they are a server's or an operator's.
+    /// The route, whose calls are recorded if they are a server's or an operator's.
     func audited(_ route: Route) -> Route {
         switch route.access {
         case .open, .app, .metrics, .console: return route
@@ -21,45 +46,73 @@ struct AuditRecord: Sendable {
             return route.handled { call in
                 let answer: Answer
                 do {
+                    _ = try AuditReason.of(call.headers)
                     answer = try await route.handler(call)
                 } catch {
-                    if route.method != "GET", Problem(error).status >= 500 { await recordUnknown(call) }
+                    await record(call, of: route, failedWith: Problem(error))
                     throw error
                 }
-                await record(call, answer)
+                if let code = answer.code {
+                    if route.access != .server { await record(call, refusedWith: code) }
+                } else if answer.isAudited {
+                    await record(call, by: call.caller, about: answer.target ?? .app(call.parameters["app"]))
+                }
                 return answer
             }
         }
     }
 
-    /// Records a call that may have changed something before it failed: nobody knows what Apple did with a request that it did not answer,
-    /// and keys of a user are deleted page by page.
-    private func recordUnknown(_ call: Call) async {
-        await record(call, by: call.caller, about: AuditTarget(asked: call), outcome: "unknown")
+    /// Records a call that may have changed something before it failed, because nobody knows what Apple did with a request that it did not
+    /// answer, and keys of a user are deleted page by page; and one that was refused to an operator.
+    private func record(_ call: Call, of route: Route, failedWith problem: Problem) async {
+        if problem.status >= 500 {
+            guard route.method != "GET" else { return }
+            await record(call, by: call.caller, about: AuditTarget(asked: call), outcome: "unknown")
+        } else if route.access != .server {
+            await record(call, refusedWith: problem.code)
+        }
     }
 
-    /// Records one accepted call of a server or an operator. The call has happened: a store that fails now makes it no failure, but the
-    /// log says what is missing from the audit.
-    private func record(_ call: Call, _ answer: Answer) async {
-        guard answer.code == nil, answer.isAudited else { return }
-        await record(call, by: call.caller, about: answer.target ?? .app(call.parameters["app"]))
+    /// Records a call that was refused: at once, or with others like it when their minute is over.
+    ///
+    /// - Parameter caller: nil for the call's own.
+    func record(_ call: Call, by caller: Authority? = nil, refusedWith code: Code) async {
+        let entry = entry(call, by: caller ?? call.caller, about: AuditTarget(asked: call), "refused:\(code)")
+        await append(refused.add(entry, from: CallerAddress.bucket(of: call.address)), about: call.correlationId)
     }
 
-    /// Records that somebody did what a call asks for.
+    /// Records how often calls of a minute that is over were refused.
+    func recordRepeated(at now: Date) async { await append(refused.repeated(before: now), about: "") }
+
+    /// Records that somebody did what a call asks for. It has happened: a store that fails now makes it no failure, but the log says what is
+    /// missing from the audit.
     ///
     /// Also if the call was canceled meanwhile: whoever goes away, or whose time is over, has been here.
     func record(_ call: Call, by caller: Authority, about target: AuditTarget, outcome: String = "ok") async {
-        let entry = AuditEntry(
-            at: call.now, name: caller.name, operation: call.operation, target: target.text, outcome: outcome)
+        await append([entry(call, by: caller, about: target, outcome)], about: call.correlationId)
+    }
+
+    private func entry(
+        _ call: Call, by caller: Authority, about target: AuditTarget, _ outcome: String
+    ) -> AuditEntry {
+        AuditEntry(
+            at: call.now, name: caller.name, operation: call.operation,
+            target: target.text(hashingUsersWith: secret), outcome: outcome,
+            address: call.address.isEmpty ? nil : call.address, correlationId: call.correlationId,
+            session: call.session, reason: (try? AuditReason.of(call.headers)) ?? nil)
+    }
+
+    private func append(_ entries: [AuditEntry], about correlationId: String) async {
+        guard let entry = entries.first else { return }
         do {
-            try await Task { try await store.append([entry]) }.value
+            try await Task { try await store.append(entries) }.value
         } catch {
-            observer.count("audit.lost")
+            observer.count("audit.lost", by: entries.count)
             log.error(
                 "A call is missing from the audit: the store did not accept it.",
                 metadata: [
                     "name": "\(entry.name.terminalSafe(limit: 64))", "operation": "\(entry.operation)",
-                    "correlationId": "\(call.correlationId)",
+                    "correlationId": "\(correlationId)",
                 ]
             )
         }

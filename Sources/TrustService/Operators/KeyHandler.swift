@@ -64,7 +64,7 @@ struct KeyHandler: Handler {
         var keys: [JSONValue] = []
         for key in page.keys { keys.append(try await document(key)) }
         return .json(["keys": .array(keys), "next": .optional(page.next?.text)])
-            .about(filter.user == nil ? .app(filter.app) : .user(app: filter.app))
+            .about(filter.user.map { .user($0, app: filter.app) } ?? .app(filter.app))
     }
 
     /// `POST /v1/keys/{keyId}/revoke`: asking again changes nothing.
@@ -113,7 +113,7 @@ struct KeyHandler: Handler {
         }
         let count = try await store.deleteKeys(ofUser: user, app: app)
         observer.count("keys.deleted", by: count)
-        return .json(["deleted": .integer(count)]).about(.user(app: app))
+        return .json(["deleted": .integer(count)]).about(.user(user, app: app))
     }
 
     /// `POST /v1/apps/{app}/revocations`: all keys of an app that match one rule.

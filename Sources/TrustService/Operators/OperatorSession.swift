@@ -31,12 +31,17 @@ package struct OperatorSession: Sendable {
     /// - Parameters:
     ///   - path: without the query.
     ///   - query: without its question mark, percent-encoded.
+    ///   - reason: why, for the audit.
     /// - Returns: the answer as it would be sent.
-    package func call(_ method: String, _ path: String, query: String = "", body: [UInt8] = []) async -> Answer {
+    package func call(
+        _ method: String, _ path: String, query: String = "", body: [UInt8] = [], reason: String? = nil
+    ) async -> Answer {
         do {
             return try await routes.ask(
                 OperatorRoutes.Question(method, path, query: query, body: body),
-                as: Authority(name: "cli", [.admin: .every]), correlationId: "cli", at: now())
+                as: OperatorRoutes.Asker(
+                    caller: Authority(name: "cli", [.admin: .every]), correlationId: "cli", reason: reason),
+                at: now())
         } catch {
             return .problem(Problem(error), correlationId: "cli")
         }
@@ -61,18 +66,32 @@ struct OperatorRoutes: Sendable {
         }
     }
 
+    /// Who asks.
+    struct Asker: Sendable {
+        let caller: Authority
+        let correlationId: String
+        /// Empty for a command on the store.
+        var address = ""
+        /// The console's session.
+        var session: String?
+        var reason: String?
+    }
+
     /// The answer of one route.
     ///
     /// - Throws: ``Problem`` as the route would answer; `path.unknown` for what has no route, `caller.unauthorized` for a credential that does
     ///   not open it.
-    func ask(_ question: Question, as caller: Authority, correlationId: String, at now: Date) async throws -> Answer {
+    func ask(_ question: Question, as asker: Asker, at now: Date) async throws -> Answer {
         guard case .route(let route, let parameters) = table.match(method: question.method, path: question.path) else {
             throw Problem(.pathUnknown)
         }
-        guard route.access.admits(caller, app: parameters["app"]) else { throw Problem(.callerUnauthorized) }
+        guard route.access.admits(asker.caller, app: parameters["app"]) else { throw Problem(.callerUnauthorized) }
+        var headers = HTTPFields()
+        headers[.auditReason] = asker.reason
         return try await route.handler(
             Call(
-                operation: route.operation, parameters: parameters, query: question.query, headers: HTTPFields(),
-                body: question.body, address: "", correlationId: correlationId, caller: caller, now: now))
+                operation: route.operation, parameters: parameters, query: question.query, headers: headers,
+                body: question.body, address: asker.address, correlationId: asker.correlationId, caller: asker.caller,
+                now: now, session: asker.session))
     }
 }

@@ -22,11 +22,18 @@ final class LiveParts: Sendable {
     let identity: ListenerIdentity?
     /// Of the internal listener; nil if it speaks plain HTTP.
     let internalIdentity: ListenerIdentity?
+    /// What all this was made from.
+    let configuration: Configuration
+    /// The secrets of the store from which all this was made, as the store names them together.
+    let secretsMark: [UInt8]
 
     init(
         _ configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?,
         random: (Int) -> [UInt8]
     ) async throws {
+        self.configuration = configuration
+        // Before the secrets are read: what another node replaces meanwhile is noticed later.
+        secretsMark = try await store.secretsMark()
         var apps: [String: ServedApp] = [:]
         let vouchers = ServedApp.Vouchers(capacity: 65_536)
         for settings in configuration.apps {
@@ -61,6 +68,9 @@ final class LiveBook: Sendable {
         get { box.withLock { $0 } }
         set { box.withLock { $0 = newValue } }
     }
+
+    /// Takes parts that were made from the configuration of others, unless these no longer count.
+    func replace(_ old: LiveParts, by new: LiveParts) { box.withLock { if $0 === old { $0 = new } } }
 }
 
 extension Configuration {

@@ -19,12 +19,16 @@ struct Maintenance: Service {
     let sources: SystemSources
     let observer: RequestObserver
     let log: Logger
+    private let audit: AuditRecord
+    private let rereadSecrets: @Sendable () async throws -> Void
 
     init(_ parts: ServiceParts) {
         (store, challenges, signals, risk) = (parts.store, parts.challenges, parts.signals, parts.risk)
         (readiness, sources, observer, log) = (parts.readiness, parts.sources, parts.observer, parts.log)
         untrusted = UntrustedKeys(store: store, apps: parts.apps, observer: observer, log: log)
         device = DeviceBits(live: parts.live, bits: parts.configuration.bits)
+        audit = parts.audit
+        rereadSecrets = { try await parts.rereadSecrets() }
     }
 
     /// Between two writes of counts.
@@ -49,6 +53,7 @@ struct Maintenance: Service {
         while await pause(flushInterval) {
             await signals.flush()
             observer.writeSuppressed(before: sources.uptime())
+            await audit.recordRepeated(at: sources.now())
         }
     }
 
@@ -102,9 +107,10 @@ struct Maintenance: Service {
     private func readChallengeKeys() async {
         do {
             try await challenges.refresh()
+            try await rereadSecrets()
         } catch {
             observer.count("challengekeys.unread")
-            log.warning("The challenge keys could not be reread; the next attempt is in ten seconds.")
+            log.warning("The secrets of the store could not be reread; the next attempt is in ten seconds.")
         }
     }
 }

@@ -43,8 +43,9 @@ extension ServiceParts {
             DeviceCheckHandler(apps: apps, device: device),
             KeyHandler(
                 store: store, apps: apps, trusted: trusted, receiptPlan: receiptPlan, observer: observer),
-            ChallengeKeyHandler(
-                store: store, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer),
+            SecretHandler(
+                store: store, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer,
+                reread: { try await rereadSecrets() }),
             AuditHandler(store: store, apps: apps, sources: sources),
             RiskHandler(apps: apps, signals: signals, watch: risk),
             HealthHandler(readiness: readiness, observer: observer),
@@ -67,9 +68,8 @@ extension ServiceParts {
         configuration.appCheck.map { _ in AppCheckBearers(live: live, trusted: trusted) }
     }
 
-    /// Every operation of the service. What servers and operators call is recorded once it was accepted.
+    /// Every operation of the service. What servers and operators call is recorded.
     func routes(_ handlers: [any Handler]) -> RouteTable {
-        let record = AuditRecord(store: store, observer: observer, log: log)
-        return RouteTable(handlers.flatMap(\.routes).map(record.audited))
+        RouteTable(handlers.flatMap(\.routes).map(audit.audited))
     }
 }

@@ -5,9 +5,19 @@ import ConnectionAdmission
 import FoundationEssentials
 import HTTPService
 import Logging
+import TrustStores
 import Vocabulary
 
 extension ServiceParts {
+    /// Takes the secrets that the store has now, if they are others.
+    func rereadSecrets() async throws {
+        let old = live.current
+        guard try await store.secretsMark() != old.secretsMark else { return }
+        let new = try await LiveParts(
+            old.configuration, store: store, transport: transport, random: sources.random)
+        live.replace(old, by: new)
+    }
+
     /// Reads the files of tokens, keys and roots again. A fault keeps what counted before and says so in the log.
     ///
     /// - Parameter read: Reads the configuration with its files, as at the start.

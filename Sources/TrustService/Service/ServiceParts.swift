@@ -27,6 +27,7 @@ package struct ServiceParts: Sendable {
     let receiptPlan: ReceiptPlan
     let proofs: ProofIntake
     let readiness: Readiness
+    let audit: AuditRecord
 
     init(
         _ configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?, sources: SystemSources,
@@ -50,6 +51,9 @@ package struct ServiceParts: Sendable {
         modes = ModeAnswers(
             store: store, signals: signals, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
+        audit = AuditRecord(
+            store: store, observer: observer, log: log, refused: RefusedCalls(),
+            secret: try await store.secret(named: AuditChain.secretName, orElse: sources.random(32)))
         readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,

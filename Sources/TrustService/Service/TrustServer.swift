@@ -142,6 +142,7 @@ public struct TrustServer: Service {
             result = .failure(error)
         }
         await parts.signals.flush()
+        await parts.audit.recordRepeated(at: .distantFuture)
         parts.observer.writeSuppressed(before: nil)
         await parts.store.close()
         try result.get()
@@ -178,7 +179,7 @@ public struct TrustServer: Service {
             isSecure: (isInternal ? configuration.internalTLS : configuration.tls) != nil,
             browsers: BrowserGate(listener: address.host, names: configuration.hosts), live: parts.live,
             trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
-            addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight,
+            addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight, audit: parts.audit,
             hasInternalListener: configuration.internalListen != nil, sources: parts.sources, observer: parts.observer,
             correlationIds: CorrelationIds(random: parts.sources.random), spans: tracing?.requests)
     }

@@ -28,9 +28,9 @@ package struct TokenAuthority: Sendable {
     package init(_ settings: Configuration.Tokens, store: any TrustStore, random: (Int) -> [UInt8]) async throws {
         var keys: [P256.Signing.PrivateKey] = []
         for pem in settings.keyPEMs { keys.append(try P256.Signing.PrivateKey(pemRepresentation: pem)) }
-        if keys.isEmpty { keys = [try await TokenAuthority.derived("token-key", store, random(32))] }
-        let simulator = [try await TokenAuthority.derived("token-key-simulator", store, random(32))]
-        let strangers = [try await TokenAuthority.derived("token-key-untrusted", store, random(32))]
+        if keys.isEmpty { keys = [try await TokenAuthority.derived(.tokens, store, random(32))] }
+        let simulator = [try await TokenAuthority.derived(.simulatorTokens, store, random(32))]
+        let strangers = [try await TokenAuthority.derived(.untrustedTokens, store, random(32))]
         guard let production = await TokenKeySet(issuer: settings.issuer, keys: keys),
             let simulated = await TokenKeySet(issuer: settings.issuer + "/simulator", keys: simulator),
             let untrusted = await TokenKeySet(issuer: settings.issuer + "/untrusted", keys: strangers)
@@ -44,14 +44,14 @@ package struct TokenAuthority: Sendable {
 
     /// A P-256 key that every node on the store derives alike.
     private static func derived(
-        _ name: String, _ store: any TrustStore, _ candidate: [UInt8]
+        _ secret: StoredSecret, _ store: any TrustStore, _ candidate: [UInt8]
     ) async throws
         -> P256.Signing.PrivateKey
     {
-        let secret = SymmetricKey(data: Data(try await store.secret(named: name, orElse: candidate)))
+        let key = SymmetricKey(data: Data(try await secret.value(in: store, orElse: candidate)))
         for counter in UInt8.min...UInt8.max {
             let bytes = HKDF<SHA256>.deriveKey(
-                inputKeyMaterial: secret, info: Data("sealward.\(name)/1".utf8) + [counter], outputByteCount: 32)
+                inputKeyMaterial: key, info: Data(secret.purpose.utf8) + [counter], outputByteCount: 32)
             // One candidate in 2^32 is not below the order of the curve.
             if let key = try? P256.Signing.PrivateKey(rawRepresentation: bytes) { return key }
         }

@@ -101,10 +101,7 @@ extension InMemoryTrustStore {
 
     package func append(_ entries: [AuditEntry]) async throws {
         try locked { state in
-            for entry in entries {
-                state.auditNumber += 1
-                state.audit.append(NumberedAuditEntry(number: state.auditNumber, entry: entry))
-            }
+            for entry in entries { state.audit.append(state.auditEnd.append(entry)) }
         }
     }
 

@@ -34,6 +34,18 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
+    package func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool {
+        try locked { state in
+            guard state.secrets[UTF8Key(name)] != nil else { return false }
+            state.secrets[UTF8Key(name)] = secret
+            return true
+        }
+    }
+
+    package func secretsMark() async throws -> [UInt8] {
+        try locked { state in StoreSecrets.mark(state.secrets.map { ($0.key.text, $0.value) }) }
+    }
+
     @discardableResult
     package func check() async throws -> StoreReading {
         let time = clock.server.map { $0() }

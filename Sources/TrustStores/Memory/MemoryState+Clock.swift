@@ -50,7 +50,7 @@ extension MemoryState {
         }
         let quotaEdge = edge(.milliseconds(QuotaDraw.slack))
         report.quotas = removing(&quotas) { $0.filter { $0.value.endsAt >= quotaEdge } }
-        report.audit = removing(&audit) { $0.filter { $0.entry.at >= auditEdge } }
+        report.audit = removing(&audit) { Array($0.drop { $0.entry.at < auditEdge }) }
         let firstDay = edge(retention.tombstones)
         report.tombstones = removing(&tombstones) { $0.filter { $0.value >= firstDay } }
         return report

@@ -24,8 +24,8 @@ struct MemoryState {
     var quotas: [[UInt8]: QuotaWindow] = [:]
     /// Oldest first.
     var audit: [NumberedAuditEntry] = []
-    /// The last number of ``audit``.
-    var auditNumber: Int64 = 0
+    /// The last line of ``audit``.
+    var auditEnd = AuditChain(number: 0, hash: nil)
     var witness: ClockWitness
 
     init(opened: Duration) { witness = ClockWitness(opened: opened) }

@@ -46,6 +46,7 @@ extension [Migration] {
             ("0001-first", PackageResources._001_first_sql), ("0002-operators", PackageResources._002_operators_sql),
             ("0003-quotas", PackageResources._003_quotas_sql), ("0004-terms", PackageResources._004_terms_sql),
             ("0005-revocations", PackageResources._005_revocations_sql),
+            ("0006-audit", PackageResources._006_audit_sql),
         ]
         return zip(1..., files).map { version, file in
             let sql = words.reduce(String(decoding: file.1, as: UTF8.self)) { text, word in

@@ -1,23 +1,23 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
+
 extension SQLTrustStore {
     package func append(_ entries: [AuditEntry]) async throws {
         if entries.isEmpty { return }
         try await transact { session in
             // The row stays locked up to the commit, so that numbers become visible in their order.
-            try session.run(Text.take, .integer(Int64(entries.count)))
-            guard let last = try session.row("SELECT last FROM audit_numbers WHERE one = 1")?.integer(0) else {
-                throw StoreFault.damaged("the row of audit numbers is missing")
+            var chain = try session.auditEnds(Text.lockedEnds).last
+            let inserts = entries.map { entry -> SQLStatement in
+                let line = chain.append(entry)
+                return SQLStatement(
+                    Text.insert, .integer(line.number), .integer(StoreTime.milliseconds(entry.at)), .text(entry.name),
+                    .text(entry.operation), .text(entry.target), .text(entry.outcome), .optional(entry.address),
+                    .optional(entry.correlationId), .optional(entry.session), .optional(entry.reason),
+                    .optional(line.previous))
             }
-            let first = last - Int64(entries.count) + 1
-            _ = try session.run(
-                entries.enumerated().map { index, entry in
-                    SQLStatement(
-                        Text.insert, .integer(first + Int64(index)), .integer(StoreTime.milliseconds(entry.at)),
-                        .text(entry.name), .text(entry.operation), .text(entry.target), .text(entry.outcome))
-                }
-            )
+            _ = try session.run(inserts + [SQLStatement(Text.advance, .integer(chain.number), .bytes(chain.hash))])
             return .commit(())
         }
     }
@@ -25,24 +25,115 @@ extension SQLTrustStore {
     package func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
         let limit = Int64(min(max(0, limit), 10_000))
         return try await read { session in
-            try session.run(Text.page, .integer(number ?? 0), .integer(limit)).rows.map { row in
-                NumberedAuditEntry(
-                    number: try row.integer(0),
-                    entry: AuditEntry(
-                        at: StoreTime.date(try row.integer(1)), name: try row.text(2), operation: try row.text(3),
-                        target: try row.text(4), outcome: try row.text(5)))
+            try session.run(Text.page, .integer(number ?? 0), .integer(limit)).rows.map(NumberedAuditEntry.init(row:))
+        }
+    }
+
+    /// Removes lines from the front of the audit up to the first that is not older than `edge`, and keeps the place of the last one removed.
+    ///
+    /// Lines go in their order, so one with a wrong time in the future keeps those behind it until its own time has come.
+    func sweepAudit(olderThan edge: Int64, atMost rows: Int) async throws -> Int {
+        try await transact { session in
+            guard try session.row(Text.anyOlder, .integer(edge)) != nil else { return .rollback(0) }
+            let cut = try session.auditEnds(Text.lockedEnds).cut
+            let front = try session.run(Text.front, .integer(Int64(rows))).rows
+            let old = try front.prefix { try $0.integer(1) < edge }
+            guard let number = try old.last?.integer(0) else { return .rollback(0) }
+            let last = try session.row(Text.page, .integer(number - 1), .integer(1)).map(NumberedAuditEntry.init(row:))
+            try session.run(Text.deleteUpTo, .integer(number))
+            // Lines that are older than the chain are no part of it.
+            if number > cut.number, let last {
+                let place = AuditChain(number: number, hash: last.hash)
+                let seal = try session.row(Text.secret).map { place.seal(try $0.bytes(0)) }
+                try session.run(Text.cut, .integer(number), .bytes(place.hash), .optional(seal))
             }
+            return .commit(old.count)
+        }
+    }
+
+    /// What does not fit in the chain of the audit, in one sentence; nil if all does. Reads a page at a time.
+    func auditProblem() async throws -> String? {
+        let (first, secret) = try await auditEnds()
+        var ends = first
+        if let seal = ends.seal, let secret, seal != ends.cut.seal(secret) {
+            return
+                "the audit was changed: its checkpoint, line \(ends.cut.number), does not have its seal; compare with an exported audit"
+        }
+        var place = ends.cut
+        var restarts = 0
+        while place.number < ends.last.number {
+            let page = try await audit(after: place.number, limit: 1000)
+            var problem = page.isEmpty ? place.missing : nil
+            for line in page where problem == nil && line.number <= ends.last.number { problem = place.take(line) }
+            guard let problem else { continue }
+            // A sweep may have taken the lines that were to come.
+            let now = try await auditEnds().ends
+            guard now.cut.number > place.number, restarts < 3 else { return problem }
+            restarts += 1
+            (ends, place) = (now, now.cut)
+        }
+        return place == ends.last
+            ? nil
+            : "the audit was changed: its last line, \(place.number), is another one; compare with an exported audit"
+    }
+
+    private func auditEnds() async throws -> (ends: AuditEnds, secret: [UInt8]?) {
+        try await read { session in
+            (try session.auditEnds(Text.ends), try session.row(Text.secret)?.bytes(0))
         }
     }
 
     /// Statements of this file.
     private enum Text {
-        static let take: SQLText = "UPDATE audit_numbers SET last = last + $1 WHERE one = 1"
+        static let ends: SQLText = "SELECT last, hash, cut_number, cut_hash, cut_seal FROM audit_chain WHERE one = 1"
+        static let lockedEnds: SQLText = """
+            SELECT last, hash, cut_number, cut_hash, cut_seal FROM audit_chain WHERE one = 1 {lock}
+            """
+        static let advance: SQLText = "UPDATE audit_chain SET last = $1, hash = $2 WHERE one = 1"
+        static let cut: SQLText =
+            "UPDATE audit_chain SET cut_number = $1, cut_hash = $2, cut_seal = $3 WHERE one = 1"
         static let insert: SQLText = """
-            INSERT INTO audit_entries (id, at, name, operation, target, outcome) VALUES ($1, $2, $3, $4, $5, $6)
+            INSERT INTO audit_entries
+            (id, at, name, operation, target, outcome, address, correlation_id, session, reason, previous)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
             """
         static let page: SQLText = """
-            SELECT id, at, name, operation, target, outcome FROM audit_entries WHERE id > $1 ORDER BY id LIMIT $2
+            SELECT id, at, name, operation, target, outcome, address, correlation_id, session, reason, previous
+            FROM audit_entries WHERE id > $1 ORDER BY id LIMIT $2
             """
+        static let anyOlder: SQLText = "SELECT id FROM audit_entries WHERE at < $1 ORDER BY at LIMIT 1"
+        static let front: SQLText = "SELECT id, at FROM audit_entries ORDER BY id LIMIT $1"
+        static let deleteUpTo: SQLText = "DELETE FROM audit_entries WHERE id <= $1"
+        static let secret = SQLText("SELECT value FROM store_secrets WHERE name = '\(AuditChain.secretName)'")
+    }
+}
+
+/// Both ends of the chain: the line before the first one that is kept, and the last one.
+private struct AuditEnds: Sendable {
+    let cut: AuditChain
+    let last: AuditChain
+    /// The seal of the cut; nil before the first cut, and in a copy without secrets.
+    let seal: [UInt8]?
+}
+
+extension SQLSession {
+    fileprivate func auditEnds(_ text: SQLText) throws -> AuditEnds {
+        guard let row = try row(text) else { throw StoreFault.damaged("the row of audit numbers is missing") }
+        let (number, cut) = (try row.integer(0), try row.integer(2))
+        return AuditEnds(
+            cut: AuditChain(number: cut, hash: try row.optionalBytes(3)),
+            last: AuditChain(number: number, hash: try row.optionalBytes(1)), seal: try row.optionalBytes(4))
+    }
+}
+
+extension NumberedAuditEntry {
+    fileprivate init(row: SQLRow) throws {
+        self.init(
+            number: try row.integer(0), previous: try row.optionalBytes(10),
+            entry: AuditEntry(
+                at: StoreTime.date(try row.integer(1)), name: try row.text(2), operation: try row.text(3),
+                target: try row.text(4), outcome: try row.text(5), address: try row.optionalText(6),
+                correlationId: try row.optionalText(7), session: try row.optionalText(8),
+                reason: try row.optionalText(9)))
     }
 }

@@ -44,7 +44,8 @@ extension SQLTrustStore {
             report.promotionGrants += count
         }
         report.quotas = try await delete(Text.sweepQuotas, upTo: edge(.milliseconds(QuotaDraw.slack)))
-        report.audit = try await delete(Text.sweepAudit, upTo: edge(retention.audit))
+        report.audit = try await sweepAudit(olderThan: edge(retention.audit), atMost: rows)
+        if report.audit == rows { report.more = true }
         report.tombstones = try await delete(Text.sweepTombstones, upTo: edge(retention.tombstones))
         return report
     }
@@ -76,7 +77,7 @@ extension SQLTrustStore {
 
     package func inspect(at instant: Date) async throws -> StoreInspection {
         let claimed = StoreTime.milliseconds(instant)
-        return try await read { session in
+        var inspection = try await read { session in
             let version = Int(try session.row(Text.schema)?.integer(0) ?? 0)
             try require(schema: Int64(version))
             let reading = try reading(session.row(Text.clock))
@@ -102,6 +103,8 @@ extension SQLTrustStore {
                 keys: Int(try session.row("SELECT count(*) FROM attested_keys")?.integer(0) ?? 0),
                 problems: Array(problems.prefix(20)))
         }
+        if let problem = try await auditProblem() { inspection.problems.append(problem) }
+        return inspection
     }
 
     /// Raises the horizon as far as the clock can be believed, in one transaction with the look at the store's own clock.
@@ -201,9 +204,6 @@ extension SQLTrustStore {
         static let sweepQuotas: SQLText = """
             DELETE FROM quota_windows WHERE name IN
             (SELECT name FROM quota_windows WHERE ends_at < $1 ORDER BY ends_at LIMIT $2)
-            """
-        static let sweepAudit: SQLText = """
-            DELETE FROM audit_entries WHERE id IN (SELECT id FROM audit_entries WHERE at < $1 ORDER BY at LIMIT $2)
             """
         static let sweepTombstones: SQLText = """
             DELETE FROM key_tombstones WHERE name IN

@@ -25,6 +25,21 @@ package struct SQLTrustStore: TrustStore {
 
     package func close() async { await engine.close() }
 
+    package func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool {
+        try await transact { session in
+            let text: SQLText = "UPDATE store_secrets SET value = $2 WHERE name = $1"
+            let count = try session.run(text, .text(name), .bytes(secret)).changes
+            return count == 1 ? .commit(true) : .rollback(false)
+        }
+    }
+
+    package func secretsMark() async throws -> [UInt8] {
+        try await look { session in
+            let rows = try session.run("SELECT name, value FROM store_secrets").rows
+            return try StoreSecrets.mark(rows.map { (try $0.text(0), try $0.bytes(1)) })
+        }
+    }
+
     package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try await transact { session in
             let results = try session.run([

@@ -17,12 +17,21 @@ extension SQLTrustStore {
     ///
     /// - Throws: ``StoreFault``, before anything is written.
     package static func existingSQLite(at path: String) throws -> SQLTrustStore {
+        _ = try schema(ofExistingSQLiteAt: path)
+        return try sqlite(at: path)
+    }
+
+    /// The schema of a file that is a store.
+    ///
+    /// - Throws: ``StoreFault`` with what the operator can do.
+    static func schema(ofExistingSQLiteAt path: String) throws -> Int {
         do {
             let connection = try SQLiteConnection(path: path, writes: false)
             defer { connection.close() }
-            guard try connection.schema() != nil else {
+            guard let schema = try connection.schema() else {
                 throw SQLiteFailure(SQLITE_ERROR, "no schema")
             }
+            return schema
         } catch let failure as SQLiteFailure where failure.code & 0xFF == SQLITE_ERROR {
             throw StoreFault.configuration("\(path): is no store of sealward; name the file that 'sealward serve' uses")
         } catch let failure as SQLiteFailure where failure.code == SQLiteFailure.interruptedWrite {
@@ -31,6 +40,5 @@ extension SQLTrustStore {
         } catch {
             throw StoreFault(sqlite: error, path: path)
         }
-        return try sqlite(at: path)
     }
 }

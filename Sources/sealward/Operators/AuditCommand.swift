@@ -10,10 +10,12 @@ import Vocabulary
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
-        abstract: "What backends and operators did: each accepted call that changed or read something, oldest first.",
+        abstract: "What backends and operators did or were refused, and failed sign-ins, oldest first.",
         discussion: """
             Prints a page at a time: continue with --after and the number of the last entry. With --follow it prints every page and then new \
-            entries as they happen, in JSON one object a line, until it is interrupted or the service cannot be asked.
+            entries as they happen, in JSON one object a line, until it is interrupted or the service cannot be asked. In JSON each line has the \
+            hash of the one before (previous), so an exported audit shows later whether the store's was changed; 'store check' compares the \
+            lines of a store.
 
             Example: sealward audit --url https://trust.example.com --token-file audit.token --after 1200
             """
@@ -93,6 +95,9 @@ struct AuditCommand: AsyncParsableCommand {
     private static func line(_ entry: JSONValue) -> String {
         let number = entry.member("number")?.rendered(pretty: false) ?? "-"
         let words = ["at", "name", "operation", "target", "outcome"].map { entry.member($0)?.text?.terminalSafe ?? "-" }
-        return ([number] + words).joined(separator: " ")
+        let more = ["address", "correlationId", "session", "reason"].compactMap { name in
+            entry.member(name)?.text.map { "\(name)=\($0.terminalSafe)" }
+        }
+        return ([number] + words.map { $0.isEmpty ? "-" : $0 } + more).joined(separator: " ")
     }
 }

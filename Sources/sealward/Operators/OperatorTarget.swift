@@ -25,6 +25,9 @@ struct OperatorTarget: ParsableArguments {
     @Option(help: ArgumentHelp("The store instead of a service: sqlite:PATH or a PostgreSQL URL.", valueName: "STORE"))
     var store: String?
 
+    @Option(help: ArgumentHelp("Why, for the audit: one line of up to \(AuditReason.limit) bytes.", valueName: "TEXT"))
+    var reason: String?
+
     @OptionGroup var connection: ReachOptions
 
     func validate() throws {
@@ -33,6 +36,10 @@ struct OperatorTarget: ParsableArguments {
         }
         guard (url == nil) == (tokenFile == nil) else {
             throw ValidationError("--url and --token-file must be given together.")
+        }
+        if let reason, !AuditReason.isReason(reason) {
+            throw ValidationError(
+                "--reason must be one line of 1 to \(AuditReason.limit) bytes without control characters.")
         }
         if let url, AppleEndpoint(url) == nil { throw ValidationError.address(url, of: "--url") }
     }
@@ -97,6 +104,7 @@ struct OperatorTarget: ParsableArguments {
         guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
         var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(token)"]
         if !body.isEmpty { fields[.contentType] = "application/json" }
+        if let name = HTTPField.Name("X-Audit-Reason") { fields[name] = reason }
         guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
         let address = endpoint.url(path + (query.isEmpty ? "" : "?" + query))
         do {
@@ -115,7 +123,7 @@ struct OperatorTarget: ParsableArguments {
         let answer = try await withStore { opened in
             let session = try await OperatorSession(
                 opened, log: Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() })
-            return await session.call(method, path, query: query, body: body)
+            return await session.call(method, path, query: query, body: body, reason: reason)
         }
         return (answer.status, answer.body)
     }

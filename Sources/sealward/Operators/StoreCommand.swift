@@ -11,7 +11,8 @@ import Vocabulary
 
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "store", abstract: "The store of a service.", subcommands: [CheckStoreCommand.self])
+        commandName: "store", abstract: "The store of a service.",
+        subcommands: [CheckStoreCommand.self, BackupStoreCommand.self])
 }
 
 struct CheckStoreCommand: AsyncParsableCommand {

@@ -1,0 +1,78 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Formats
+import FoundationEssentials
+import Vocabulary
+
+extension NumberedAuditEntry {
+    /// The entry as one line of JSON, as it is printed and hashed. Lines that exist have hashes, so what is here never changes.
+    package var line: String {
+        let document: JSONValue = [
+            "number": .integer(Int(number)), "at": .string(RFC3339.text(entry.at)), "name": .string(entry.name),
+            "operation": .string(entry.operation), "target": .string(entry.target), "outcome": .string(entry.outcome),
+            "address": .optional(entry.address), "correlationId": .optional(entry.correlationId),
+            "session": .optional(entry.session), "reason": .optional(entry.reason),
+            "previous": .optional(previous?.hexadecimal()),
+        ]
+        return document.rendered(pretty: false)
+    }
+
+    /// SHA-256 of the ``line``, which the next line names.
+    package var hash: [UInt8] { Array(SHA256.hash(data: Data(line.utf8))) }
+}
+
+/// A place in the chain of audit lines: the number of a line, and its hash. The next line is checked against it, or made after it.
+package struct AuditChain: Sendable, Equatable {
+    /// The number of the line.
+    package private(set) var number: Int64
+    /// Its hash.
+    package private(set) var hash: [UInt8]
+
+    /// What the first line of all names as the hash of the line before.
+    static let start = [UInt8](repeating: 0, count: 32)
+    /// The secret of the store that seals checkpoints, and hashes users' names.
+    package static let secretName = "audit"
+
+    /// - Parameter hash: nil for a line that is older than the chain, or none.
+    init(number: Int64, hash: [UInt8]?) { (self.number, self.hash) = (number, hash ?? AuditChain.start) }
+
+    /// Numbers an entry, and goes on to it.
+    mutating func append(_ entry: AuditEntry) -> NumberedAuditEntry {
+        let line = NumberedAuditEntry(number: number &+ 1, previous: hash, entry: entry)
+        (number, hash) = (line.number, line.hash)
+        return line
+    }
+
+    /// Goes on to the next line if it is the one.
+    ///
+    /// - Returns: what is wrong with it; nil if nothing is.
+    mutating func take(_ line: NumberedAuditEntry) -> String? {
+        guard line.number == number &+ 1 else { return missing }
+        guard line.previous == hash else {
+            let named = line.previous?.hexadecimal() ?? "none"
+            return
+                "the audit was changed: line \(line.number) names \(named) as the hash of line \(number), which is \(hash.hexadecimal()); compare with an exported audit"
+        }
+        (number, hash) = (line.number, line.hash)
+        return nil
+    }
+
+    /// What is wrong if there is no next line.
+    var missing: String { "the audit was changed: line \(number &+ 1) is missing; compare with an exported audit" }
+
+    /// What shows that a checkpoint was made with the secret of the store.
+    func seal(_ secret: [UInt8]) -> [UInt8] {
+        let message = "sealward audit checkpoint \(number) \(hash.hexadecimal())"
+        return Array(
+            HMAC<SHA256>.authenticationCode(for: Data(message.utf8), using: SymmetricKey(data: Data(secret))))
+    }
+
+    /// A user's name in the audit. Who has the secret of the store can tell whether a line is about a user; the line names none.
+    package static func pseudonym(ofUser name: String, secret: [UInt8]) -> String {
+        let message = "sealward audit user " + name
+        let code = HMAC<SHA256>.authenticationCode(for: Data(message.utf8), using: SymmetricKey(data: Data(secret)))
+        return "u_" + Array(code.prefix(8)).hexadecimal()
+    }
+}
