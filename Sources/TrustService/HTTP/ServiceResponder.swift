@@ -90,7 +90,7 @@ struct ServiceResponder: Sendable {
             try admit(route, caller, address, app: parameters["app"], request)
         } catch {
             // Somebody with a credential that does not open the route, or with a wrong one.
-            if error.code == .callerUnauthorized, route.access.role != nil, Call.bearer(in: fields) != nil {
+            if error.code == .callerUnauthorized, case .role = route.access, Call.bearer(in: fields) != nil {
                 await audit.record(
                     Call(
                         operation: route.operation, parameters: parameters, query: query, headers: fields, body: [],
