@@ -47,7 +47,7 @@ import Testing
         ("Error Domain=NSURLErrorDomain Code=-1022 \"x\"\n", "log", 1), ("-9816\n", "explained", 1),
         ("nothing that anybody knows\n", "unknown", 2), ("", "empty", 2),
         ("{ NSAppTransportSecurity = { NSAllowsArbitraryLoads = ", "info-plist", 2),
-        ("{\"a\": null, \"NSExceptionDomains\": 1}", "json", 2), ("{ A = { B = 1; }; }", "property-list", 2),
+        ("{\"a\": null, \"NSExceptionDomains\": 1}", "info-plist", 1), ("{ A = { B = 1; }; }", "property-list", 2),
         ("{\"a\": [1]}", "json", 2),
         ("{\"schema\": \"sealward.ats-check/1\"}", "report", 2),
         ("00-0af7651916cd43dd8448eb211c80319c-b7-01", "unknown", 2),

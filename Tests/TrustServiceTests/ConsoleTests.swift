@@ -407,7 +407,7 @@ import Vocabulary
             #expect(entries.first == "ops consoleSignIn app=*")
             let lines = try await service.store.audit(after: nil, limit: 100).map(\.entry)
             let session = lines.first?.session
-            #expect(session?.utf8.count == 12 && lines.allSatisfy { $0.session == session && $0.address != nil })
+            #expect(session?.utf8.count == 16 && lines.allSatisfy { $0.session == session && $0.address != nil })
             let audit = try browser.get("/console/audit")
             #expect(audit.body.contains("deleteKey") && !audit.body.contains("anna"))
         }

@@ -213,7 +213,7 @@ import TrustStores
             let inside = try #require(
                 text.firstMatch(of: #/internal listening on (https:[^\n]+)/#).map { String($0.output.1) })
             let page = try files.curl(["-i", inside + "/console/sign-in"]).output
-            let cookies = page.split(separator: "\n").filter { $0.lowercased().hasPrefix("set-cookie:") }
+            let cookies = page.split(whereSeparator: \.isNewline).filter { $0.lowercased().hasPrefix("set-cookie:") }
             #expect(
                 !cookies.isEmpty && cookies.allSatisfy { $0.contains(" __Host-") && $0.contains("; Secure") }, "\(page)"
             )

@@ -43,11 +43,12 @@ import Vocabulary
     private func list(
         _ service: RunningService, until isWanted: (Read) -> Bool
     ) async throws -> Read {
-        while true {
+        for _ in 0..<1500 {
             let read = try await list(service)
             if isWanted(read) { return read }
             try await Task.sleep(for: .milliseconds(20))
         }
+        return try await list(service)
     }
 
     private func mark(_ key: String) throws -> String {
@@ -77,8 +78,8 @@ import Vocabulary
             #expect(deleted.status == 204)
             service.clock.advance(3600)
             #expect(try await list(service) { $0.claims.member("iat")?.integer ?? 0 > iat }.keys.count == 1)
-            // Its last token has ended.
-            service.clock.advance(61)
+            // Its last token has ended, and of a deleted key only the day of the revocation is known.
+            service.clock.advance(86_400)
             #expect(try await list(service) { $0.keys.isEmpty }.keys.isEmpty)
         }
     }

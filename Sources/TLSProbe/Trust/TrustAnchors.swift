@@ -44,7 +44,14 @@ public struct TrustAnchors: Sendable {
     /// The roots of this Debian or Ubuntu system, which are Mozilla's, not Apple's.
     /// - Throws: `malformed.trust-store` where the file is absent or has no certificate.
     public static func system(path: String = TrustAnchors.systemPath) throws(MalformedInput) -> TrustAnchors {
-        try TrustAnchors(pem: try read(path), kind: .system, store: path == systemPath ? "\(path) (Mozilla)" : path)
+        guard SystemFile.status(of: path, followingLinks: true) != nil else {
+            throw MalformedInput(
+                code: .malformedTrustStore, place: path,
+                reason:
+                    "there is no such file; install the package ca-certificates, or name a file of roots with --roots")
+        }
+        return try TrustAnchors(
+            pem: try read(path), kind: .system, store: path == systemPath ? "\(path) (Mozilla)" : path)
     }
 
     /// Adds the roots of a file (`--ca-file`, `--roots`).
@@ -136,7 +143,12 @@ public struct TrustAnchors: Sendable {
         return bytes
     }
 
-    /// Where Debian's `ca-certificates` keeps all roots in one file.
-    public static let systemPath = "/etc/ssl/certs/ca-certificates.crt"
+    /// The file with all roots of this system; Debian's where there is none.
+    public static let systemPath =
+        systemPaths.first { SystemFile.status(of: $0, followingLinks: true) != nil } ?? systemPaths[0]
+    /// Debian, Ubuntu and Alpine; RHEL, Fedora and Amazon Linux; SUSE.
+    private static let systemPaths = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+    ]
     private static let maximumSize = 64 << 20
 }

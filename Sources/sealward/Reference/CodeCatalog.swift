@@ -55,6 +55,12 @@ enum CodeCatalog {
             "request.body-stream", "the body of the request can be read only once, so it cannot be signed and sent",
             .developer, "pass the body as data"),
         .init("request.url", "the request's URL cannot be parsed", .developer, "give the request an absolute URL"),
+        .init(
+            "request.host", "the session's configuration does not name the request's host", .developer,
+            "name it in hosts if it is a backend of yours; a proof must not go anywhere else"),
+        .init(
+            "request.scheme", "the request goes out without TLS", .developer,
+            "use an https URL; only loopback hosts may be asked without TLS"),
     ]
 
     static var all: [CodeExplanation] { sections.flatMap(\.explanations) }
