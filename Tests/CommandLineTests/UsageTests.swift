@@ -23,7 +23,7 @@ import Testing
             (["lint", "Info.plist"], "'sealward' has no subcommand 'lint'. Did you mean 'sealward ats lint'?"),
             (["chek"], "has no subcommand 'chek'. Did you mean 'sealward ats check' or 'sealward store check'?"),
             (["ats", "faults"], "'sealward ats' has no subcommand 'faults'. Did you mean 'sealward simulate faults'?"),
-            (["keys", "forget"], "Its subcommands are list, revoke, delete."),
+            (["keys", "forget"], "Its subcommands are list, revoke, restore, delete."),
             (["simulate", "fleat"], "Did you mean 'fleet'?"),
             (["receipt", "verifi", "--help"], "Did you mean 'verify'?"),
             (["ats", "che\u{301}ck\u{7}"], "has no subcommand"),

@@ -82,7 +82,8 @@ import Vocabulary
             }
         }
         #expect(try bytes("copy") == Data("mine".utf8))
-        #expect(try names().sorted() == ["copy", "link", "s.sqlite"])
+        // Beside the store SQLite may keep its log and index.
+        #expect(try names().filter { !$0.hasPrefix("s.sqlite-") }.sorted() == ["copy", "link", "s.sqlite"])
     }
 
     @Test("a store of the first schema is copied as it is, also without its secrets")
