@@ -11,8 +11,10 @@ package final class SharedAnswer<Value: Sendable>: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var running: Task<Value, any Error>?
-        var last: (result: Result<Value, any Error>, at: Duration)?
+        /// The newest question, which keeps its answer.
+        var question: Task<Value, any Error>?
+        /// When it was answered; nil while it is under way.
+        var answeredAt: Duration?
     }
 
     /// - Parameters:
@@ -33,25 +35,21 @@ package final class SharedAnswer<Value: Sendable>: Sendable {
     /// - Throws: what `find` threw, to everybody who shares its answer.
     package func value() async throws -> Value {
         let now = uptime()
-        let (known, task) = state.withLock { state -> (Result<Value, any Error>?, Task<Value, any Error>?) in
-            if let last = state.last, now - last.at < interval { return (last.result, nil) }
-            let task = state.running ?? Task { try await ask() }
-            state.running = task
-            return (nil, task)
+        let question = state.withLock { state in
+            let isOver = state.answeredAt.map { now - $0 >= interval } ?? false
+            if let question = state.question, !isOver { return question }
+            let question = Task { try await ask() }
+            state = State(question: question)
+            return question
         }
-        if let known { return try known.get() }
-        guard let task else { throw CancellationError() }
-        return try await task.value
+        return try await question.value
     }
 
     private func ask() async throws -> Value {
-        let result: Result<Value, any Error>
-        do { result = .success(try await find()) } catch { result = .failure(error) }
-        let end = uptime()
-        state.withLock { state in
-            state.running = nil
-            state.last = (result, end)
+        defer {
+            let end = uptime()
+            state.withLock { $0.answeredAt = end }
         }
-        return try result.get()
+        return try await find()
     }
 }
