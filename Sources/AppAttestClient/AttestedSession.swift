@@ -233,7 +233,10 @@ public actor AttestedSession {
             throw SessionError(.refused, "request.url")
         }
         guard RequestBinding.isPrivate(url) else { throw SessionError(.refused, "request.scheme") }
-        guard configuration.hosts.contains(host) || host == RequestBinding.host(of: configuration.service) else {
+        guard
+            configuration.hosts.contains(where: { $0.lowercased() == host })
+                || host == RequestBinding.host(of: configuration.service)
+        else {
             throw SessionError(.refused, "request.host")
         }
     }

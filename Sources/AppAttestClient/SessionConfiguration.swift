@@ -106,7 +106,7 @@ extension AttestedSession {
     public struct Configuration: Sendable {
         /// The address of the service, for example `https://trust.example.com`.
         public var service: URL
-        /// The backends that proofs and tokens may go to, as `host` or `host:port`, beside the service itself. Requests to others are refused, so
+        /// The backends that proofs and tokens may go to, as `host` or `host:port` in any case, beside the service itself. Requests to others are refused, so
         /// that no URL from outside takes a proof of this device along.
         public var hosts: Set<String>
         /// Whose key it is.
@@ -130,7 +130,7 @@ extension AttestedSession {
         /// Makes one from its required parts, which the properties describe.
         public init(service: URL, scope: KeyScope, hosts: Set<String>) {
             self.service = service
-            self.hosts = Set(hosts.map { $0.lowercased() })
+            self.hosts = hosts
             self.scope = scope
         }
     }
