@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The stores of this package, each made by one call: `inMemory`, `sqlite` (module `TrustStoresSQLite`) and `postgres`
+/// The stores of this package, each made by one call: `inMemory`, `sqlite` and `postgres`
 /// (module `TrustStoresPostgres`).
 public enum Store {
     /// A store that is lost with the process, for tests and trials.

@@ -11,7 +11,7 @@ import Vocabulary
 
 /// nginx asks the service about each request, in front of a small backend. The whole recipe is run by `Examples/gateways/check`.
 @Suite(.enabled(if: NginxServer.isAvailable, "needs the program nginx")) struct GatewayTests {
-    /// The core of nginx's configuration in `docs/operations.md`, with a backend that says which headers it got. The backend listens on a path, so that
+    /// The core of `Examples/gateways/nginx/nginx.conf`, with a backend that says which headers it got. The backend listens on a path, so that
     /// there is one port to find free.
     private func gateway(_ service: RunningService, _ query: String) async throws -> NginxServer {
         try await NginxServer { port, folder in

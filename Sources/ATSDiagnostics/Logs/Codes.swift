@@ -3,7 +3,7 @@
 
 package import Vocabulary
 
-/// The codes that only logs give. `docs/codes.md` says what each means.
+/// The codes that only logs give. `docs/errors.md` says what each means.
 extension Code {
     package static let cleartextOwnRule: Code = "ats.cleartext.own-rule"
     package static let netLocalNetwork: Code = "ats.net.local-network-denied"

@@ -10,7 +10,8 @@ import Vocabulary
 /// Where the log of a service goes: lines wait in a bounded queue, and one thread writes them, so that no request waits for their reader.
 ///
 /// A reader that stops (a full pipe, a paused terminal, a hung disk) loses lines beyond ``limit``; they are counted in
-/// `sealward_log_dropped_total`, and one line says how many there were where they are missing.
+/// `sealward_log_dropped_total`, and one line says how many there were where they are missing. The descriptor still blocks: whether it does is
+/// a setting of everybody who shares it.
 package final class LogOutput: TextOutputStream, Sendable {
     /// The most bytes that wait.
     package static let limit = 1 << 20

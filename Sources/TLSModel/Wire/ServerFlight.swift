@@ -3,7 +3,7 @@
 
 /// Reads what a server says in the clear while a handshake passes by: ServerHello, and up to TLS 1.2 its certificates, group and requests.
 ///
-/// It never answers and decrypts nothing: it watches with the readers that ``TLSWire`` has for whoever asks, and within the same limits.
+/// It never answers and decrypts nothing: it watches with the readers of the prober, and within the same limits.
 /// Fed with bytes as they come, in any pieces.
 package struct ServerFlight: Sendable {
     /// What was understood so far.

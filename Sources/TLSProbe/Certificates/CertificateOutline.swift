@@ -21,7 +21,7 @@ package struct ExtensionEntry: Sendable {
     }
 }
 
-/// The members of a certificate that ``TLSFacts/CertificateFacts`` does not keep: read again by the few rules that ask for them.
+/// The members of a certificate that ``TLSModel/CertificateFacts`` does not keep: read again by the few rules that ask for them.
 package struct CertificateOutline: Sendable {
     /// The content bytes of the INTEGER.
     package let serialNumber: [UInt8]

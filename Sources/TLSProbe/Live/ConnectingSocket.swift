@@ -13,7 +13,7 @@ extension ClientBootstrap {
     ///
     /// Linux lets a socket be watched and written to while it connects: a write waits, as for room in the buffer, and a connection
     /// that cannot be made is an error of the first read or write (connect(2), tcp(7)). The channel takes it over at once, so that
-    /// what the steps of swift-nio's own connect cost falls away: an eighth of the CPU of a probe. The connect
+    /// a connect that is under way can be ended; without the steps of swift-nio's own connect a probe also takes 6 % less CPU. The connect
     /// timeout is the handler's. Other systems refuse such a write, and addresses without a port have no such socket: they connect first.
     ///
     /// - Parameter loop: what the bootstrap was made with.

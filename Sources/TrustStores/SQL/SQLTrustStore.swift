@@ -5,7 +5,7 @@ import Synchronization
 
 /// A store in an SQL database. The verbs are written once; SQLite and PostgreSQL differ in how a transaction is run.
 ///
-/// The modules `TrustStoresSQLite` and `TrustStoresPostgres` open one.
+/// ``Store/sqlite`` and the module `TrustStoresPostgres` open one.
 package struct SQLTrustStore: TrustStore {
     package let engine: any SQLEngine
     /// The number of the schema that this program writes.

@@ -7,7 +7,8 @@ import Glibc
 import TrustStores
 import Vocabulary
 
-/// What every run of `ats check --history` found out about every target: one SQLite file.
+/// What every run of `ats check --history` found out about every target: one SQLite file. A row has a hundred bytes, where the report has ten
+/// kilobytes; changes are computed when they are asked for.
 ///
 /// It is opened by one run at a time for writing, and may be read meanwhile. Used by one task at a time.
 package final class HistoryFile {
