@@ -19,11 +19,14 @@ class Context:
 
     def __init__(self, name, number, trust, upstream, port, second):
         self.name, self.number, self.trust, self.upstream, self.port, self.second = name, number, trust, upstream, port, second
+        self.observed = ""
         self.identity = sorted([("x-sealward-app", "SIMTEAM001.com.example.shop"), ("x-sealward-environment", "production"),
                                 ("x-sealward-key", trust.key), ("x-sealward-tier", trust.tier)])
 
     def identity_of(self, row):
         """What the upstream has to find: who the token of the row is."""
+        if row.bare is not None:
+            return sorted(row.bare)
         own = self.trust.others.get(row.who)
         return sorted([("x-sealward-key", own)] + [pair for pair in self.identity if pair[0] != "x-sealward-key"]) if own else self.identity
 
@@ -44,11 +47,12 @@ class Context:
 
 
 class Row:
-    """One request: its name in the table, which answers are allowed, whether it may reach what is protected, and how it is sent."""
+    """One request: its name in the table, which answers are allowed, whether it may reach what is protected, and how it is sent. `asks` is how
+    the gateway asks (USUAL, STRICT, OBSERVE, NONE), `bare` the identity that the upstream finds where the token names no key."""
 
-    def __init__(self, name, allowed, send, passes=False, strict=False, also=None, who="good"):
+    def __init__(self, name, allowed, send, passes=False, asks="usual", also=None, who="good", bare=None):
         self.name, self.allowed, self.send = name, set(allowed), send
-        self.passes, self.strict, self.also, self.who, self.mark = passes, strict, also, who, "?"
+        self.passes, self.asks, self.also, self.who, self.bare, self.mark = passes, asks, also, who, bare, "?"
 
 
 def simple(headers=lambda c: [], path="/api/{}", method="GET", body=b"", first=True):
@@ -200,6 +204,16 @@ def of(condition, what):
     return lambda context, answer, seen: None if condition(context, answer) else what
 
 
+def observed(what):
+    """The service counted the request in this class, by app and route."""
+    def also(context, answer, seen):
+        app = "none" if what == "none" else "shop"
+        line = f'sealward_observed_total{{app="{app}",class="{what}",route="{context.name}"}} 1'
+        return None if context.observed and line in context.observed.splitlines() else f"/metrics has no line {line}"
+    return also
+
+
+UNTRUSTED = [("x-sealward-app", "SIMTEAM001.com.example.shop"), ("x-sealward-environment", "production"), ("x-sealward-key", "none"), ("x-sealward-tier", "none")]
 PATHS = [400, 401, 403, 404]
 REFUSED = Row("The service is gone", [502, 503, 504], simple(token("good")))
 DOWN = Row("The service answers 503", [503], simple(token("good")), also=says_when)
@@ -212,7 +226,7 @@ ROWS = [
     Row("Token of another app", [403], simple(token("bank"))),
     Row("The same with `?app=bank&env=any` in the request's own query", [403], simple(token("bank"), "/api/{}?app=bank&env=any")),
     Row("Token of a development key", [403], simple(token("development"))),
-    Row("Token of a simulated device, where `simulated=allow` is not said", [403], simple(token("good")), strict=True),
+    Row("Token of a simulated device, where `simulated=allow` is not said", [403], simple(token("good")), asks="strict"),
     Row("Token of a revoked key", [403], simple(token("revoked"))),
     Row("Over the limit of the address", [429], until_limited(token("wrong")), also=says_when),
     Row("Over it, with an `X-Forwarded-For` of the client's", [429],
@@ -265,6 +279,12 @@ ROWS = [
     Row("10 MB to `/api/`, good token", [200], simple(token("good"), method="POST", body=BODY), True, also=whole_body),
     Row("Server-sent events, good token", [200], events, True,
         also=of(lambda c, a: a.body == b"data: 1\n\ndata: 2\n\n", "the first event did not come before the second was sent")),
+    Row("Untrusted token", [401, 403], simple(token("untrusted"))),
+    Row("`tier=none`: untrusted token", [200], simple(token("untrusted", "X-Sealward-Key: forged")), True, asks="none", bare=UNTRUSTED),
+    Row("`tier=none`: no token", [401], simple(lambda c: c.forged), asks="none"),
+    Row("`mode=observe`: good token", [200], simple(token("good")), True, asks="observe", bare=[], also=observed("verified")),
+    Row("`mode=observe`: no token and `X-Sealward-*` of a good key", [200], simple(lambda c: c.forged), True, asks="observe", bare=[], also=observed("none")),
+    Row("`mode=observe`: untrusted token", [200], simple(token("untrusted")), True, asks="observe", bare=[], also=observed("untrusted")),
 ]
 for place, row in enumerate(ROWS):
     row.mark = f"{place + 1:02d}"

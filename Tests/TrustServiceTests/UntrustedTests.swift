@@ -182,6 +182,14 @@ import Vocabulary
         }
     }
 
+    /// A gateway that takes only 200 for a yes gets it here too.
+    @Test func theYesIsTheOneThatTheGatewayAsksFor() async throws {
+        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+            let reply = try await service.get("/v1/authorize?mode=observe&route=search&success=200")
+            #expect(reply.status == 200 && reply.headers["x-sealward-class"] == "none", "\(reply.verdict)")
+        }
+    }
+
     @Test func onlyTheRoutesOfTheConfigurationAreWatched() async throws {
         try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
             for query in [
