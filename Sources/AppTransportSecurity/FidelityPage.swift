@@ -92,12 +92,14 @@ package enum FidelityPage {
             | inferred | it follows from what is known of another release |
             | unknown | sources contradict each other; a verdict that rests on it names both |
 
-            A release that is not listed behaves like the last one listed before it. Measurements are named by the ids of the tests (`MeasuredCellTests`).
+            A release that is not listed behaves like the last one listed before it. The numbers are those of the [sources](#sources); measurements are
+            named by the ids of the tests (`MeasuredCellTests`).
 
             `ats check`, `ats minimize` and `ats exporter` send these ClientHellos. The loads of `ats check`, `ats fetch` and `ats proxy` use swift-nio-ssl:
             the same versions, suites, groups and signature algorithms, written and ordered as that library does, and without the suites that it does not have.
 
             """
+        var sources: [String] = []
         for property in SystemProperty.allCases {
             page += "\n## \(property.title)\n\n| systems | value | known | from |\n|---|---|---|---|\n"
             var groups: [(systems: [String], fact: Fact)] = []
@@ -117,10 +119,13 @@ package enum FidelityPage {
                     ? "\(group.systems.first ?? "") to \(group.systems.last ?? "")"
                     : group.systems.joined(separator: ", ")
                 let bases = group.fact.bases.map(\.rawValue).joined(separator: ", ")
-                page +=
-                    "| \(names) | \(group.fact.words) | \(bases) | \(group.fact.sources.joined(separator: "; ")) |\n"
+                for source in group.fact.sources where !sources.contains(source) { sources.append(source) }
+                let numbers = group.fact.sources.compactMap(sources.firstIndex).map { String($0 + 1) }
+                page += "| \(names) | \(group.fact.words) | \(bases) | \(numbers.joined(separator: ", ")) |\n"
             }
         }
+        page += "\n## Sources\n\n"
+        for (number, source) in zip(1..., sources) { page += "\(number). \(source)\n" }
         return page
     }
 }
