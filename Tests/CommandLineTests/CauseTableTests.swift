@@ -267,7 +267,7 @@ struct CauseTableTests {
 
             For every cause of `sealward ats check` a server that produces it, and what a user sees first. Made by `CauseTableTests` from real
             servers on loopback, which fails if the program says anything else; `SEALWARD_WRITE_DOCS=1` writes the page anew. Ports and dates are
-            left out. [errors.md](errors.md) says of every code who must do what.
+            left out. [errors.md](errors.md) says of every code who must do what, and `sealward explain -1200` what a number means.
 
             | a server that | first line | fix | what an app gets |
             |---|---|---|---|
@@ -275,7 +275,8 @@ struct CauseTableTests {
             """
         for row in Self.rows {
             let lines = Lines(try Self.run(row))
-            page += "| \(row.server) | `\(lines.cause)` | \(lines.fix) | \(lines.error) |\n"
+            let numbers = lines.error.components(separatedBy: ": ").first ?? ""
+            page += "| \(row.server) | `\(lines.cause)` | \(lines.fix) | \(numbers) |\n"
         }
         let path = LoopbackServers.repository + "/docs/causes.md"
         if ProcessInfo.processInfo.environment["SEALWARD_WRITE_DOCS"] == "1" {
