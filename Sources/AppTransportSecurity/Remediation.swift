@@ -47,6 +47,8 @@ package struct Remediation: Sendable {
         case weakIntermediate = "weak-intermediate"
         /// The key of the root is weak.
         case weakRoot = "weak-root"
+        /// The key of an installed root is weak, and sources contradict each other about whether that counts.
+        case disputedRoot = "disputed-root"
         /// An intermediate or root was signed with a weak hash.
         case weaklySignedIssuer = "weakly-signed-issuer"
         /// Too many intermediates.
@@ -85,6 +87,9 @@ package struct Remediation: Sendable {
         .weakRoot: .init(
             "get a certificate that chains to a root with an RSA key of at least 2048 bits or a P-256, P-384 or P-521 key",
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
+        .disputedRoot: .init(
+            "make a new root with an RSA key of at least 2048 bits or a P-256 key, install it, and issue the certificates below it",
+            setting: .certificate),
         .weaklySignedIssuer: .init(
             "send an intermediate that is signed with SHA-256 or stronger; the CA has one that replaces the old one",
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),

@@ -21,5 +21,12 @@ public struct TransportVerdict: Sendable {
 
 extension Cause {
     /// Whether sources contradict each other about the rule.
-    package var isDisputed: Bool { situation == Remediation.Situation.disputed.rawValue }
+    package var isDisputed: Bool {
+        [Remediation.Situation.disputed, .disputedRoot].contains { $0.rawValue == situation }
+    }
+}
+
+extension [Cause] {
+    /// The same, those first about which sources agree: one of them decides, whatever is not known of the others.
+    package var agreedFirst: [Cause] { filter { !$0.isDisputed } + filter(\.isDisputed) }
 }

@@ -301,6 +301,12 @@ struct TrustEvaluation {
         guard judgesKeys else { return [] }
         return path.enumerated().compactMap { index, certificate in
             weakness(of: certificate.publicKey).map { weakness in
+                if index == judged.count, facts.chain.anchor?.kind == .installed {
+                    return Cause(
+                        .trustWeakKey, "\(certificate.subject) has \(weakness). \(TrustEvaluation.rootKeyDispute)",
+                        citation: .security("SecPolicyServer.c, SecPolicyCheckKeySize"),
+                        situation: Remediation.Situation.disputedRoot.rawValue, keyKind: certificate.publicKey.keyKind)
+                }
                 let situation: Remediation.Situation? =
                     index == 0 ? nil : (index < judged.count ? .weakIntermediate : .weakRoot)
                 // A server with such a key has no signature scheme in common: the handshake itself fails, before its chain is judged.
@@ -312,6 +318,11 @@ struct TrustEvaluation {
             }
         }
     }
+
+    /// The two sources about the key of a root that a user installed.
+    private static let rootKeyDispute =
+        "Whether the key of an installed root counts is not known: Apple's published evaluator (SecPolicyServer.c) asks it of every certificate "
+        + "of the path, Apple's documents (HT210176) of the server's certificate and the CAs that issue."
 
     private var judgesKeys: Bool { requirements.judgesKeySize || requirements.serverTrust == .default }
 

@@ -76,8 +76,8 @@ public struct CertificateJudge: Sendable {
         let isPrivate = chain.anchor.map { $0.kind != .system } ?? false
         return CertificateReport(
             facts: facts, hasResponse: question.response != nil,
-            because: verdict.causes + causes(IssuanceRules.breaches(chain), .failure)
-                + causes(isPrivate ? [] : names, .failure),
+            because: (verdict.causes + causes(IssuanceRules.breaches(chain), .failure)
+                + causes(isPrivate ? [] : names, .failure)).agreedFirst,
             notes: verdict.notes + causes(isPrivate ? names : [], .note),
             instant: instant)
     }
@@ -100,6 +100,8 @@ public struct CertificateReport: Sendable {
 
     /// Whether an app can load from a server with this chain, as far as the chain decides.
     public var passed: Bool { because.isEmpty }
+    /// Whether sources contradict each other about every rule that is broken, so that nobody knows.
+    package var isDisputed: Bool { because.first?.isDisputed == true }
 
     /// `facts` of `sealward.ats-certificate/1`.
     package var factsJSON: JSONValue {

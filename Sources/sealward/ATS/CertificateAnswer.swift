@@ -22,7 +22,7 @@ struct CertificateAnswer {
         self.file = file
         self.host = host
         self.report = report
-        verdict = report.passed ? .pass : .fail
+        verdict = report.passed ? .pass : report.isDisputed ? .undetermined : .fail
         because = report.because
     }
 
