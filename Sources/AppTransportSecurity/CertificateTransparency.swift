@@ -111,7 +111,8 @@ extension PropertyListValue {
 /// Transparency policy, which a comment there repeats.
 enum TransparencyEvaluation {
     static func judge(
-        _ requirements: TransportRequirements, _ facts: PresentedTrust, at instant: Date, logs: CTLogList?
+        _ requirements: TransportRequirements, _ facts: PresentedTrust, isConnection: Bool, at instant: Date,
+        logs: CTLogList?
     ) -> (causes: [Cause], notes: [Cause]) {
         guard let leaf = facts.chain.judged.first else { return ([], []) }
         let isRequired =
@@ -147,6 +148,12 @@ enum TransparencyEvaluation {
             )
         }
         guard let logs else {
+            // A chain alone does not show what comes in the handshake.
+            if isConnection, lists.allSatisfy({ $0.1.isEmpty }) {
+                let sentence =
+                    "Below a root of the system a certificate that was issued since 2018-10-16 needs Certificate Transparency: \(counted)."
+                return ([Cause(.ctMissing, sentence, citation: citation)], [])
+            }
             let sentence =
                 "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."
             return ([], [Cause(.noteCTNotJudged, sentence, citation: citation, kind: .note)])

@@ -12,8 +12,8 @@ import Vocabulary
 ///   - facts: the handshake and the chain, as seen.
 ///   - host: the host of the URL, lower case, without brackets.
 ///   - instant: the time of judgement.
-///   - logs: the known Certificate Transparency logs; without them timestamps are counted, and nothing fails but
-///     an entry with NSRequiresCertificateTransparency if there is not one.
+///   - logs: the known Certificate Transparency logs; without them timestamps are counted, and where they are required only a connection
+///     without any fails.
 public func evaluate(
     _ requirements: TransportRequirements, _ facts: ConnectionFacts, host: String, at instant: Date,
     logs: CTLogList? = nil
@@ -31,8 +31,8 @@ package func evaluate(
     _ requirements: TransportRequirements, _ facts: PresentedTrust, host: String?, at instant: Date,
     logs: CTLogList? = nil
 ) -> TransportVerdict {
-    let trust = TrustFindings(requirements, facts, host: host, at: instant, logs: logs)
-    let causes = trust.causes + trust.pinCauses
+    let trust = TrustFindings(requirements, facts, isConnection: false, host: host, at: instant, logs: logs)
+    let causes = (trust.causes + trust.pinCauses).agreedFirst
     return TransportVerdict(
         passed: causes.isEmpty, causes: causes, notes: trust.transparencyNotes + trust.notes,
         error: causes.isEmpty ? nil : trust.error, onlyTrustFailed: trust.pinCauses.isEmpty && !causes.isEmpty)
@@ -47,14 +47,14 @@ package func evaluate(
     // A pin is part of trust evaluation, but no delegate can accept what pinning refused.
     let onlyTrustFailed = protocolCauses.isEmpty && trust.pinCauses.isEmpty && !trustCauses.isEmpty
     let error = HandshakeEvaluation.error(requirements, protocolCauses) ?? trust.error
-    if onlyTrustFailed, requirements.delegateMayAccept {
+    if onlyTrustFailed, requirements.delegateMayAccept, trustCauses.first?.isDisputed != true {
         trustCauses.append(
             Cause(
                 .trustNeedsDelegate,
                 "The dictionary permits the app's own code to accept this certificate; without such code the load fails.",
                 citation: .apple(ATSKey.insecureHTTPLoads, read: "2026-11-21")))
     }
-    let causes = protocolCauses + trustCauses + trust.pinCauses
+    let causes = (protocolCauses + trustCauses + trust.pinCauses).agreedFirst
     return TransportVerdict(
         passed: causes.isEmpty, causes: causes,
         notes: trust.transparencyNotes + HandshakeEvaluation.notes(handshake) + trust.notes,
@@ -86,17 +86,19 @@ package struct TrustFindings: Sendable {
     /// How the server's certificate is signed.
     let leafSignature: SignatureFacts?
 
+    /// - Parameter isConnection: whether the facts are those of a connection; a chain alone is looked at before a server has it.
     package init(
-        _ requirements: TransportRequirements, _ facts: PresentedTrust, host: String?, at instant: Date,
-        logs: CTLogList?
+        _ requirements: TransportRequirements, _ facts: PresentedTrust, isConnection: Bool = true, host: String?,
+        at instant: Date, logs: CTLogList?
     ) {
         let trust = TrustEvaluation(requirements: requirements, facts: facts, host: host, instant: instant)
-        let transparency = TransparencyEvaluation.judge(requirements, facts, at: instant, logs: logs)
-        causes = trust.causes() + transparency.causes
+        let transparency = TransparencyEvaluation.judge(
+            requirements, facts, isConnection: isConnection, at: instant, logs: logs)
+        causes = (trust.causes() + transparency.causes).agreedFirst
         pinCauses = trust.pinCauses()
         transparencyNotes = transparency.notes
         notes = trust.notes()
-        error = trust.error(for: (causes + pinCauses).first)
+        error = trust.error(for: (causes + pinCauses).agreedFirst.first)
         leafSignature = facts.chain.presented.first?.signature
     }
 }

@@ -225,7 +225,7 @@ import Vocabulary
             let flood = try #require(Self.floods.first { $0.name == name })
             try await FrameServer.with(flood.steps) { port in
                 let run = try ProgramRun([
-                    "ats", "check", "\(FrameServer.host):\(port)", "--roots", folder.path("root.pem"), "--resolve",
+                    "ats", "check", "\(FrameServer.host):\(port)", "--ca-file", folder.path("root.pem"), "--resolve",
                     "*:\(port):127.0.0.1", "--format", "json",
                 ])
                 let target = try #require((run.json["targets"] as? [[String: Any]])?.first)

@@ -23,7 +23,7 @@ import Vocabulary
         let folder = try TemporaryDirectory()
         try HostileIdentity.shared.rootPEM.write(toFile: folder.path("root.pem"), atomically: true, encoding: .utf8)
         var configuration = CheckSession.Configuration()
-        configuration.systemRoots = folder.path("root.pem")
+        configuration.installedRoots = [folder.path("root.pem")]
         configuration.connectTimeout = .seconds(seconds)
         configuration.targetTimeout = .seconds(seconds)
         configuration.allowsPrivateRedirects = true

@@ -158,8 +158,11 @@ struct TimestampEvaluationTests {
         }
         let names = verdict.notes.filter { $0.code == "ats.note.ct-timestamp-refused" }
         #expect(names.count == (item.name == "a forged one beside enough" ? 1 : 0))
-        // Without a list of logs nothing is judged, and below a root that a user installed nothing is asked.
-        #expect(try scene.verdict().notes.contains { $0.code == "ats.note.ct-not-judged" })
+        // Without a list of logs only the absence of every timestamp is judged, and below a root that a user installed nothing is asked.
+        let unlisted = try scene.verdict()
+        let hasNone = item.embedded.isEmpty && item.stapled.isEmpty
+        #expect(unlisted.causes.map(\.code) == (hasNone ? ["ats.ct.missing"] : []))
+        #expect(unlisted.notes.contains { $0.code == "ats.note.ct-not-judged" } != hasNone)
         scene.anchor = .installed
         #expect(try scene.verdict(logs: try Self.logs()).passed)
     }
@@ -178,6 +181,31 @@ struct TimestampEvaluationTests {
             let verdict = try scene.verdict(at: "2026-06-01", logs: logs)
             #expect(verdict.causes.map(\.code) == (embedded.isEmpty ? ["ats.ct.missing"] : []))
             #expect(verdict.notes.map(\.code) == (isOld ? ["ats.note.ct-list-old"] : []))
+        }
+    }
+
+    @Test("without a list of logs, a connection without any timestamp fails, and a chain alone is noted")
+    func unlisted() throws {
+        var scene = Scene()
+        scene.anchor = .system
+        for (day, asks) in [("2018-10-15", false), ("2018-10-16", true), ("2026-03-01", true)] {
+            scene.issued = Scene.date(day)
+            let at = day == "2018-10-15" ? "2018-11-01" : day
+            #expect(
+                try scene.verdict(os: "ios18", at: at).causes.map(\.code).contains("ats.ct.missing") == asks, "\(day)")
+        }
+        #expect(try scene.verdict(os: "ios9").causes.isEmpty)
+        // An empty list and one that cannot be read have no timestamps.
+        scene.timestamps = [0, 0]
+        #expect(try scene.verdict().causes.map(\.code) == ["ats.ct.missing"])
+        scene.timestamps = [0, 5, 0, 9, 0, 0, 0]
+        #expect(try scene.verdict().causes.map(\.code) == ["ats.ct.missing"])
+        let requirements = try decide("https://\(scene.host)/", "{}", os: "macos26").requirements
+        let alone = evaluate(requirements, scene.facts.trust, host: scene.host, at: Scene.date("2026-06-01"))
+        #expect(alone.passed && alone.notes.map(\.code).contains("ats.note.ct-not-judged"))
+        for anchor: AnchorKind in [.installed, .app] {
+            scene.anchor = anchor
+            #expect(try scene.verdict().passed)
         }
     }
 

@@ -43,7 +43,7 @@ import Testing
             [
                 "python3", "-c", wrapper, BuiltProgram.url.path, "ats", "check", "--targets-from",
                 folder.path("targets"),
-                "--roots", folder.path("root.pem"), "--format", format,
+                "--ca-file", folder.path("root.pem"), "--format", format,
             ] + ports.flatMap { ["--resolve", "*:\($0):127.0.0.1"] } + more,
             environment: ["NO_COLOR": "1"]
         )

@@ -44,7 +44,7 @@ package struct DemoServers {
         defer { for server in servers { Task { await server.stop() } } }
 
         var configuration = CheckSession.Configuration()
-        configuration.systemRoots = roots
+        configuration.installedRoots = [roots]
         configuration.overrides = servers.map {
             AddressOverride(host: $0.recipe.host, port: $0.port, address: "127.0.0.1")
         }
