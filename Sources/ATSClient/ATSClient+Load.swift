@@ -4,6 +4,7 @@
 import AppTransportSecurity
 public import HTTPTypes
 public import NIOCore
+import TLSModel
 import Vocabulary
 
 extension ATSClient {
@@ -71,7 +72,7 @@ extension ATSClient {
             } catch {
                 return .success(LoadReport(ending: error, text, after: response))
             }
-            guard let part = next else { return .success(LoadReport(response, length: length)) }
+            guard let part = next else { return .success(await ended(response, length: length, text)) }
             length += part.readableBytes
             do {
                 try receive(response, part)
@@ -79,6 +80,28 @@ extension ATSClient {
                 return .failure(error)
             }
         }
+    }
+}
+
+extension ATSClient {
+    /// The report of a complete answer. Status 403 of a server that asks for a client certificate is an error for the app.
+    private func ended(_ response: ATSResponse, length: Int, _ text: String) async -> LoadReport {
+        guard response.status == .forbidden, !configuration.isMonitoring, let url = try? LoadURL(response.url),
+            url.isSecure, await requestsCertificate(url, response.connection?.handshake)
+        else { return LoadReport(response, length: length) }
+        let error = ATSLoadError(
+            .refused, error: .clientCertificateRequired(host: url.host), causes: [.refusedWithoutCertificate],
+            url: response.url)
+        return LoadReport(ending: error, text, after: response)
+    }
+
+    /// Whether the server asks for a client certificate. In TLS 1.3 the library that loads does not show it: one more hello does.
+    private func requestsCertificate(_ url: LoadURL, _ seen: HandshakeObservation?) async -> Bool {
+        guard let seen else { return false }
+        guard seen.version == .tls13 else { return seen.requestsClientCertificate }
+        let key = PoolKey(isSecure: true, host: url.host, port: url.effectivePort)
+        let requirements = policy.decide(url).requirements
+        return await connector.observation(key, requirements, until: nil)?.requestsClientCertificate == true
     }
 }
 

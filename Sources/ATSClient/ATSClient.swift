@@ -191,7 +191,8 @@ public final class ATSClient: Sendable {
                 made = try await connector.establish(
                     Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
             } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
-                judge.shown = await connector.timestamps(key, requirements, until: deadline)
+                judge.shown = await connector.observation(key, requirements, until: deadline)
+                    .flatMap(ShownTimestamps.init)
                 guard judge.shown != nil else { throw refused }
                 made = try await connector.establish(
                     Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
@@ -218,15 +219,15 @@ extension Connector {
         return max(.nanoseconds(1), min(limit, deadline - .now()))
     }
 
-    /// The timestamps that the server shows to the hello of the system; nil if there are none.
-    func timestamps(
+    /// What the server shows to the hello of the system; nil if that leads to no handshake.
+    func observation(
         _ key: PoolKey, _ requirements: TransportRequirements, until deadline: NIODeadline?
-    ) async -> ShownTimestamps? {
+    ) async -> HandshakeObservation? {
         let limit = timeLimit(until: deadline)
         guard let addresses = try? await usableAddresses(of: key, timeout: limit) else { return nil }
         let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
         return await PolicyHello(requirements, host: key.host, prober, addresses)
-            .timestamps(timeout: .nanoseconds(limit.nanoseconds))
+            .observation(timeout: .nanoseconds(limit.nanoseconds))
     }
 
     /// The error of a failed attempt, with the reason that other hellos tell: one that offers everything where the server itself ended the

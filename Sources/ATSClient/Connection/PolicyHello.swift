@@ -50,10 +50,10 @@ struct PolicyHello: Sendable {
         return await SmallerHello.outcome(of: { await send(smaller) }, again: { await send(offer) })
     }
 
-    /// The timestamps that come with the server's answer; nil if there are none.
-    func timestamps(timeout: Duration) async -> ShownTimestamps? {
+    /// What the server shows in a whole handshake; nil if there is none.
+    func observation(timeout: Duration) async -> HandshakeObservation? {
         guard case .negotiated(let seen) = await send(timeout: timeout).outcome else { return nil }
-        return ShownTimestamps(seen)
+        return seen
     }
 }
 
