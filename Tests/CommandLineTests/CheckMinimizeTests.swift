@@ -43,6 +43,34 @@ struct CheckMinimizeTests {
         #expect(!says(try CheckTests.check(["modern"], ["--sdk", "18"])))
     }
 
+    @Test(
+        "Keys that can go only together with the dead ones are named, and without all of them each target ends as before"
+    )
+    func keysThatGoTogether() throws {
+        let folder = try TemporaryDirectory()
+        func list(_ ats: String) throws -> String {
+            try "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict>\(ats)</dict></dict></plist>"
+                .write(toFile: folder.path("Info.plist"), atomically: true, encoding: .utf8)
+            return folder.path("Info.plist")
+        }
+        let arbitrary = "<key>NSAllowsArbitraryLoads</key><true/>"
+        let local = "<key>NSAllowsLocalNetworking</key><true/>"
+        let both = try list(arbitrary + local)
+        let run = try Self.minimize(["plain-http"], ["--format", "json", "--info-plist", both])
+        func paths(_ name: String) -> [String?] {
+            (run.json[name] as? [[String: Any]] ?? []).map { $0["keyPath"] as? String }
+        }
+        // Local networking cancels arbitrary loads: without it alone the load would be allowed.
+        #expect(paths("dead") == ["NSAppTransportSecurity.NSAllowsArbitraryLoads"], "\(run.output)")
+        #expect(paths("deadTogether") == ["NSAppTransportSecurity.NSAllowsLocalNetworking"], "\(run.output)")
+        let text = try Self.minimize(["plain-http"], ["--info-plist", both])
+        #expect(text.output.contains("together    NSAppTransportSecurity.NSAllowsLocalNetworking"), "\(text.output)")
+        for (ats, status) in [(arbitrary + local, 1), (local, 1), (arbitrary, 0), ("", 1)] {
+            let check = try CheckTests.check(["plain-http"], ["--info-plist", try list(ats)])
+            #expect(check.status == Int32(status), "\(ats): \(check.output)")
+        }
+    }
+
     @Test func jsonNamesNeedsDeadKeysAndTheImpossible() throws {
         let plist = """
             <?xml version="1.0" encoding="UTF-8"?>

@@ -54,6 +54,8 @@ public struct MinimalDictionary: Sendable {
     public let needed: [Need]
     /// Keys of the app's own dictionary that can go.
     public let dead: [DeadKey]
+    /// Keys that can go only together with the dead ones: alone, the removal of one changes how a target loads.
+    public let deadTogether: [DeadKey]
     /// Targets that no dictionary helps, and those that could not be reached.
     public let impossible: [Impossible]
     /// Targets for which code of the app is needed; their keys are not part of the dictionary, because alone they help nothing.
@@ -131,14 +133,15 @@ package struct DictionarySearch: Sendable {
         }
         var judgements = smallest.judgements
         var dead: [MinimalDictionary.DeadKey] = []
+        var deadTogether: [MinimalDictionary.DeadKey] = []
         if let app {
             let unknown = Set(impossible.lazy.filter(\.isUndetermined).map { UTF8Key($0.target) })
-            (dead, judgements) = self.dead(
+            (dead, deadTogether, judgements) = self.dead(
                 in: app, { unknown.contains(UTF8Key(judges[$0].target.url.text)) }, judgements)
         }
         return MinimalDictionary(
-            dictionary: smallest.dictionary, needed: needed, dead: dead, impossible: impossible,
-            withCode: withCode, loading: possible.count, notes: notes, judgements: judgements)
+            dictionary: smallest.dictionary, needed: needed, dead: dead, deadTogether: deadTogether,
+            impossible: impossible, withCode: withCode, loading: possible.count, notes: notes, judgements: judgements)
     }
 
     private static func widest(for target: CheckTarget) -> ATSDictionary {
@@ -166,7 +169,7 @@ package struct DictionarySearch: Sendable {
     /// - Parameter judgements: how many the search took so far.
     private func dead(
         in app: ATSDictionary, _ isUndetermined: (Int) -> Bool, _ judgements: Int
-    ) -> (dead: [MinimalDictionary.DeadKey], judgements: Int) {
+    ) -> (dead: [MinimalDictionary.DeadKey], together: [MinimalDictionary.DeadKey], judgements: Int) {
         var whole = ShrinkingDictionary(app, judges.map(\.judge))
         var remaining = whole
         var dead: [MinimalDictionary.DeadKey] = []
@@ -189,7 +192,16 @@ package struct DictionarySearch: Sendable {
             let why = without ?? self.why(gone, of: setting, in: whole)
             dead.append(MinimalDictionary.DeadKey(keyPath: gone.keyPath, why: why))
         }
-        return (dead, judgements + whole.judgements + remaining.judgements)
+        var together: [MinimalDictionary.DeadKey] = []
+        for setting in remaining.dictionary.settings
+        where !dead.isEmpty && !whole.concerned(by: setting).contains(where: isUndetermined)
+            && remaining.changes(without: setting) == false && whole.changes(without: setting)
+        {
+            remaining.drop(setting)
+            let why = "It can go only together with the dead keys: without it alone, a target ends in another way."
+            together.append(MinimalDictionary.DeadKey(keyPath: setting.keyPath, why: why))
+        }
+        return (dead, together, judgements + whole.judgements + remaining.judgements)
     }
 
     private func why(_ gone: ATSSetting, of setting: ATSSetting, in whole: ShrinkingDictionary) -> String {

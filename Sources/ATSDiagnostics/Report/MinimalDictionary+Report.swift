@@ -37,6 +37,12 @@ extension MinimalDictionary {
                 )
             ),
         ]
+        if !deadTogether.isEmpty {
+            members.append(
+                .init(
+                    "deadTogether",
+                    .array(deadTogether.map { ["keyPath": .string($0.keyPath), "why": .string($0.why)] })))
+        }
         if !withCode.isEmpty {
             members.append(
                 .init(
@@ -72,6 +78,10 @@ extension MinimalDictionary {
         }
         for key in dead {
             lines.append("dead        \(key.keyPath.terminalSafe)")
+            lines.append("            \(key.why.terminalSafe)")
+        }
+        for key in deadTogether {
+            lines.append("together    \(key.keyPath.terminalSafe)")
             lines.append("            \(key.why.terminalSafe)")
         }
         for target in impossible {
