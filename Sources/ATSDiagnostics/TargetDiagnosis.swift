@@ -167,11 +167,12 @@ package struct TargetDiagnosis: Sendable {
     private func offers(_ configurations: [DiagnosticConfiguration], for place: LoadURL) -> [Offer] {
         let rows = configurations.filter { !$0.isAppDictionary }.map { ($0.dictionary, profile) }
         let own = configurations.filter(\.isAppDictionary).map { ($0.dictionary, appProfile) }
+        let edits = own.flatMap { ExceptionLadder.edits(of: $0.0, for: place, on: appProfile) }.map { ($0, appProfile) }
         return Offer.distinct(
             rows + own
                 + ExceptionLadder.dictionaries(host: ExceptionLadder.key(for: place.host, on: profile)).map {
                     ($0, profile)
-                }, place)
+                } + edits, place)
     }
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
@@ -190,6 +191,10 @@ package struct TargetDiagnosis: Sendable {
         let (facts, hello) = known.answer(to: defaults, host: target.url.host)
         let exception: SmallestException =
             isManaged ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException()
+        var edited: ATSDictionary?
+        if !isManaged, let appDictionary, results.decisive?.result == .fail {
+            edited = judge.smallestEdit(of: appDictionary)
+        }
         var withDelegate: ATSDictionary?
         if !isManaged, let decisive = results.decisive, decisive.result == .fail {
             if decisive.because.contains(where: { $0.code == .trustNeedsDelegate }) {
@@ -211,6 +216,7 @@ package struct TargetDiagnosis: Sendable {
             results: results,
             secure: secure,
             smallestException: exception,
+            editedDictionary: edited,
             exceptionWithDelegate: withDelegate,
             facts: facts,
             hello: hello,

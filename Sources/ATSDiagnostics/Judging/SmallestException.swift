@@ -32,6 +32,24 @@ extension ConfigurationJudge {
         return leastDictionary { $0.result == .pass }.map(SmallestException.dictionary) ?? .noneHelps
     }
 
+    /// The app's own dictionary with the least more that lets the target load; nil if nothing more does.
+    ///
+    /// Hosts are searched one after the other: an entry for one changes no other.
+    package func smallestEdit(of app: ATSDictionary) -> ATSDictionary? {
+        var edited = app
+        for place in trace?.places ?? [target] {
+            func loads(_ dictionary: ATSDictionary) -> Bool {
+                judge(place: place, dictionary: dictionary, isRedirect: false, on: appProfile).result == .pass
+            }
+            if loads(edited) { continue }
+            guard let fitting = ExceptionLadder.edits(of: edited, for: place, on: appProfile).first(where: loads) else {
+                return nil
+            }
+            edited = fitting
+        }
+        return judge(dictionary: edited, on: appProfile).result == .pass ? edited : nil
+    }
+
     /// The least that a dictionary must say for the app's own code to be asked about the certificate; nil if it would not be, or need not.
     package func exceptionWithDelegate() -> ATSDictionary? {
         leastDictionary { $0.result == .pass || $0.because.contains { $0.code == .trustNeedsDelegate } }

@@ -142,6 +142,7 @@ package struct CheckText: Sendable {
             lines.append(detail("or", AppTrust.sentence(keys: keys, after: decisive.because)))
             return lines
         }
+        if let own = ownKeys(report, decisive) { return lines + [detail("or", own)] }
         switch report.smallestException {
         case .none: break
         case .dictionary(let exception): lines.append(detail("or", CheckText.keys(of: exception)))
@@ -149,6 +150,19 @@ package struct CheckText: Sendable {
         case .noneHelps: break
         }
         return lines
+    }
+
+    /// What would change the app's own dictionary for the better: keys beside those that it has, or a smaller one; nil without a dictionary.
+    private func ownKeys(_ report: TargetReport, _ decisive: ConfigurationResult) -> String? {
+        guard decisive.configuration.isAppDictionary, decisive.result == .fail else { return nil }
+        if let edited = report.editedDictionary {
+            return Remedy.changes(from: decisive.configuration.dictionary, to: edited).map { remedy in
+                let value = ["true": "YES", "false": "NO"][remedy.value] ?? remedy.value
+                return "\(remedy.keyPath) = \(value)"
+            }.joined(separator: ", ")
+        }
+        guard let alone = report.smallestException.dictionary else { return nil }
+        return "\(alone.isEmpty ? "{}" : CheckText.keys(of: alone)) in place of the app's own dictionary"
     }
 
     /// `host`, or `host:port` if the port is not 443; a cleartext target keeps its scheme.

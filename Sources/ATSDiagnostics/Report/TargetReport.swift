@@ -22,6 +22,9 @@ public struct TargetReport: Sendable {
     public let secure: ConfigurationResult?
     /// The least exposing dictionary that lets the target load.
     public let smallestException: SmallestException
+    /// The app's own dictionary with the least more that lets the target load; nil without one, and where it lets it load already or nothing more
+    /// helps.
+    public let editedDictionary: ATSDictionary?
     /// What the dictionary must say for the app's own code to accept a certificate that trust evaluation refuses; empty if nothing, nil if that is not
     /// what is wrong.
     public let exceptionWithDelegate: ATSDictionary?
@@ -46,7 +49,7 @@ public struct TargetReport: Sendable {
     package init(
         target: String, host: String, port: Int, address: String?, results: [ConfigurationResult],
         secure: ConfigurationResult? = nil, smallestException: SmallestException,
-        exceptionWithDelegate: ATSDictionary? = nil, facts: ConnectionFacts?,
+        editedDictionary: ATSDictionary? = nil, exceptionWithDelegate: ATSDictionary? = nil, facts: ConnectionFacts?,
         hello: AnsweredHello = AnsweredHello(), status: Int? = nil, handshakes: Int, elapsed: Duration,
         notes: [Cause] = [], instant: Date
     ) {
@@ -58,6 +61,7 @@ public struct TargetReport: Sendable {
         self.results = results
         self.secure = secure
         self.smallestException = smallestException
+        self.editedDictionary = editedDictionary
         self.exceptionWithDelegate = exceptionWithDelegate
         self.facts = facts
         self.hello = hello

@@ -28,7 +28,7 @@ extension CheckDocuments {
             let present =
                 report.results.last { $0.configuration.isAppDictionary }?.configuration.dictionary ?? ATSDictionary()
             target.before = propertyList(present)
-            target.after = propertyList(exception)
+            target.after = propertyList(report.editedDictionary ?? exception)
         }
         target.noExceptionHelps = report.smallestException.dictionary == nil && report.decisive?.result == .fail
         target.serverConfiguration = NginxSnippet.text(for: causes, host: report.host, port: report.port)
