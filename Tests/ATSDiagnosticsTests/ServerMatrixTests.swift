@@ -103,6 +103,32 @@ struct ServerMatrixTests {
         #expect(mean <= (os == "macos26" && sdk == nil ? 1.6 : 2), "mean hellos \(mean)")
     }
 
+    /// Below a root of the system a connection without one timestamp fails, with any list of logs; where there are some, their logs decide.
+    @Test(arguments: [
+        ("modern", "ats.ct.missing"), ("tls12-only", "ats.ct.missing"), ("timestamps-embedded-empty", "ats.ct.missing"),
+        ("timestamps-embedded-malformed", "ats.ct.missing"), ("timestamps-embedded", nil),
+        ("timestamps-extension", nil), ("staple-timestamps", nil), ("timestamps-empty", "ats.tls.handshake-failed"),
+        ("timestamps-malformed", "ats.tls.handshake-failed"),
+    ])
+    func timestampsBelowARootOfTheSystem(_ kind: String, _ cause: String?) async throws {
+        let servers = try #require(LoopbackServers.shared)
+        let target = try CheckTarget(servers.server(kind).url)
+        for (os, asks) in [("ios18", true), ("macos26", true), ("ios9", false)] {
+            for isExhaustive in [false, true] {
+                let session = try Self.session(servers, os: os) {
+                    $0.installedRoots = []
+                    $0.systemRoots = servers.authority
+                    $0.isExhaustive = isExhaustive
+                }
+                let report = await session.check(target)
+                let expected = asks || cause != "ats.ct.missing" ? cause : nil
+                #expect(report.decisive?.because.first?.code.rawValue == expected, "\(kind) on \(os)")
+                let isNoted = report.notes.contains { $0.code == "ats.note.ct-not-judged" }
+                #expect(isNoted == (asks && cause == nil), "\(kind) on \(os)")
+            }
+        }
+    }
+
     /// What the search found must pass when it is the app's own dictionary.
     @Test func smallestExceptionsPassAsTheAppsDictionary() async throws {
         let servers = try #require(LoopbackServers.shared)

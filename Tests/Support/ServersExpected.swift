@@ -195,6 +195,9 @@ package enum ServerExpectations {
             "intermediate-rsa1024", Row.fail, nil, Row.smallKey13, "ats.trust.weak-key",
             "Every certificate below the anchor is judged."),
         .init(
+            "root-rsa1024", Row.unknown, nil, "U P UUU P P PPP PPP", "ats.trust.weak-key",
+            "Sources contradict each other about the key of an installed root."),
+        .init(
             "signature-sha1", Row.fail, nil, Row.plainTrustOnly13, "ats.trust.weak-signature",
             "Plain trust refuses SHA-1 since iOS 13 too."),
         .init(
@@ -225,6 +228,18 @@ package enum ServerExpectations {
         .init(
             "timestamps-extension", Row.upTo12, nil, Row.pass13, nil,
             "Certificate timestamps in the handshake of TLS 1.2."),
+        .init(
+            "timestamps-empty", Row.fail, nil, Row.fail13, "ats.tls.handshake-failed",
+            "A list without an entry in the handshake: CFNetwork ends it (F12)."),
+        .init(
+            "timestamps-malformed", Row.fail, nil, Row.fail13, "ats.tls.handshake-failed",
+            "A list that cannot be read in the handshake: CFNetwork ends it (F12)."),
+        .init(
+            "timestamps-embedded-empty", Row.pass, nil, Row.pass13, nil,
+            "A list without an entry in the certificate; below an installed root nothing asks for one."),
+        .init(
+            "timestamps-embedded-malformed", Row.pass, nil, Row.pass13, nil,
+            "A list that cannot be read in the certificate; below an installed root nothing asks for one."),
         .init("staple-good", Row.pass, nil, Row.pass13, nil, "A stapled OCSP response that says good."),
         .init("staple-timestamps", Row.pass, nil, Row.pass13, nil, "The same with certificate timestamps in it."),
         .init(
@@ -243,6 +258,12 @@ package enum ServerExpectations {
         .init("wildcard", Row.pass, nil, Row.pass13, nil, "*.example.com covers api.example.com."),
         .init(
             "wildcard-top-level", Row.fail, nil, Row.fail13, "ats.trust.wrong-host", "*.com does not cover two labels."),
+        .init(
+            "wildcard-top-level-beside", Row.pass, nil, Row.pass13, nil,
+            "*.localhost beside the right name: a note, for one report says that such a certificate was refused (F11)."),
+        .init(
+            "sni-address-refused", Row.pass, nil, Row.fail13, nil,
+            "An address as the name of the server is refused; systems before iOS 13 send it (F10)."),
         .init(
             "missing-intermediate", Row.fail, nil, Row.fail13, "ats.trust.missing-intermediate",
             "A leaf alone: an unknown root and a missing intermediate cannot be told apart; both are named, the likelier first."
@@ -272,6 +293,9 @@ package enum ServerExpectations {
     static let clients: [ServerExpectation] = [
         .init("client-certificate-wanted", Row.pass, nil, Row.pass13, nil, "The server asks and does not insist."),
         .init(
+            "client-certificate-wanted-403", Row.fail, nil, Row.fail13, "ats.tls.client-certificate-required",
+            "The server asks, goes on without one and answers 403: CFNetwork makes -1206 of it (F3)."),
+        .init(
             "client-certificate-demanded", Row.fail, nil, Row.fail13, "ats.tls.client-certificate-required",
             "TLS 1.2: the alert comes after an empty Certificate. A floor of 1.3 fails before."),
         .init(
@@ -298,6 +322,9 @@ package enum ServerExpectations {
         .init("smtp-banner", Row.unknown, nil, Row.unknown13, "ats.net.not-tls", "Another protocol."),
         .init(
             "alert-handshake-failure", Row.fail, nil, Row.fail13, "ats.tls.no-common-suite", "An alert is an answer."),
+        .init(
+            "alert-bad-certificate", Row.fail, nil, Row.fail13, "ats.tls.handshake-failed",
+            "The server refuses a certificate that it never asked for."),
         .init("alert-internal-error", Row.fail, nil, Row.fail13, "ats.tls.handshake-failed", "An alert is an answer."),
         .init(
             "alert-unrecognized-name", Row.fail, nil, Row.fail13, "ats.tls.handshake-failed", "An alert is an answer."),
