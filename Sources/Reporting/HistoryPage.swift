@@ -56,6 +56,8 @@ package struct HistoryPage: Sendable {
     package let targets: [Target]
     /// Targets that the page leaves out.
     package let omitted: Int
+    /// Days since 1970 with more than one run, which their times tell apart.
+    private let crowded: Set<Int64>
 
     package init(version: String, runs: Int, span: ClosedRange<Int64>, targets: [Target], omitted: Int) {
         self.version = version
@@ -63,6 +65,8 @@ package struct HistoryPage: Sendable {
         self.span = span
         self.targets = targets
         self.omitted = omitted
+        let times = Set(targets.flatMap { $0.points.map(\.at) + $0.changes.map(\.at) })
+        crowded = Set(Dictionary(grouping: times, by: HistoryPage.number).filter { $0.value.count > 1 }.keys)
     }
 
     /// The page as text.
@@ -81,8 +85,19 @@ package struct HistoryPage: Sendable {
     }
 
     /// The times of a file that somebody else wrote may be any numbers.
+    private static func bounded(_ seconds: Int64) -> Int64 { min(max(seconds, -1_000_000_000_000), 1_000_000_000_000) }
+
+    /// The number of a day, the second of a run in it.
+    private static func number(_ seconds: Int64) -> Int64 { (bounded(seconds) - second(seconds)) / 86_400 }
+    private static func second(_ seconds: Int64) -> Int64 { (bounded(seconds) % 86_400 + 86_400) % 86_400 }
+
+    /// The day of a run, with its time in UTC where it is not the only one.
     private func day(_ seconds: Int64) -> String {
-        CivilDate.text(Int(min(max(seconds, -1_000_000_000_000), 1_000_000_000_000)))
+        let day = CivilDate.text(Int(HistoryPage.bounded(seconds)))
+        guard crowded.contains(HistoryPage.number(seconds)) else { return day }
+        let second = HistoryPage.second(seconds)
+        let parts = [second / 3600, second / 60 % 60, second % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
+        return "\(day) \(parts.joined(separator: ":")) UTC"
     }
 
     private func markup(_ target: Target) -> String {
