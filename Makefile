@@ -25,7 +25,7 @@ TEST_PARTS := client service command-a-e command-f-l command-m-z
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
 ADDRESS_PARTS := $(TEST_PARTS:%=check-address-%)
-CHECK_PARTS := check-documents check-schemas check-mission check-packages check-examples check-release check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
+CHECK_PARTS := check-documents check-schemas check-mission check-packages check-examples check-release check-gateways check-servers check-adoption check-console check-laboratory check-exporter check-soak check-nodes check-failover check-histories check-contradictions $(LONG_PARTS) check-fuzz-build check-fuzz check-bits check-thread-build $(THREAD_PARTS) check-address-build $(ADDRESS_PARTS) check-bench-build check-bench
 SECONDS ?= 60
 SEEDS ?= 1
 .PHONY: $(CHECK_PARTS) sbom
@@ -41,6 +41,13 @@ $(LONG_PARTS): check-long-%: bootstrap
 check-documents: bootstrap
 	swift build $(SWIFT_FLAGS) --product sealward
 	Scripts/doc-commands --check --program $(PROGRAM)
+
+## Commands that answer one question, over LOADS= random dictionaries, servers, URLs and systems: each contradiction is printed with the smallest
+## dictionary that shows it. SEED= makes other ones.
+LOADS ?= 5000
+check-contradictions: bootstrap
+	swift build $(SWIFT_FLAGS) --build-tests
+	SEALWARD_CONTRADICTIONS=$(LOADS) SEALWARD_SEED=$(or $(SEED),20261127) Scripts/test --filter CommandContradictionTests
 
 ## JSON documents of every kind, validated by docs/schemas.
 check-schemas: bootstrap

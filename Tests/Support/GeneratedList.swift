@@ -1,22 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSLint
-import AppTransportSecurity
-import Foundation
-import PropertyLists
-import TestSupport
-import Vocabulary
-
 /// A random Info.plist: every key, wrong types, near misses, siblings, ranges, names of other scripts, build variables and pins.
-struct GeneratedList: CustomStringConvertible {
-    indirect enum Value {
+package struct GeneratedList: CustomStringConvertible, Sendable {
+    package indirect enum Value: Sendable {
         case raw(String)
         case dictionary([(key: String, value: Value)])
         case array([Value])
     }
 
-    var root: Value
+    package var root: Value
 
     private static let globals = [
         "NSAllowsArbitraryLoads", "NSAllowsArbitraryLoads", "NSAllowsArbitraryLoadsForMedia",
@@ -84,12 +77,16 @@ struct GeneratedList: CustomStringConvertible {
         return members
     }
 
-    init(_ random: inout SplitMix) {
+    /// - Parameter favored: hosts that two lists of three have an entry for.
+    package init(_ random: inout SplitMix, favoring favored: [String] = []) {
         var ats = Self.some(Self.globals, of: 7, &random)
         var entries: [(key: String, value: Value)] = []
         for host in Self.hosts where random.below(14) == 0 {
             let isOdd = random.below(12) == 0 || host.hasPrefix("NS")
             entries.append((host, isOdd ? Self.flag(&random) : .dictionary(Self.some(Self.subKeys, of: 5, &random))))
+        }
+        for host in favored where random.below(3) > 0 && !entries.contains(where: { $0.key == host }) {
+            entries.append((host, .dictionary(Self.some(Self.subKeys, of: 4, &random))))
         }
         if !entries.isEmpty { ats.append(("NSExceptionDomains", .dictionary(entries))) }
         if random.below(3) == 0 {
@@ -121,7 +118,7 @@ struct GeneratedList: CustomStringConvertible {
         root = .dictionary(members)
     }
 
-    var description: String { "<plist>\(GeneratedList.xml(root))</plist>" }
+    package var description: String { "<plist>\(GeneratedList.xml(root))</plist>" }
 
     private static func xml(_ value: Value) -> String {
         switch value {
@@ -133,15 +130,33 @@ struct GeneratedList: CustomStringConvertible {
     }
 
     /// The smallest list of which something still holds that holds of this one, found by removing one member after the other.
-    func smallest(where holds: (GeneratedList) -> Bool) -> GeneratedList {
-        var list = self
+    package func smallest(where holds: (GeneratedList) throws -> Bool) rethrows -> GeneratedList {
+        var search = SmallerLists(list: self)
+        while let smaller = search.next { search.take(smaller, try holds(smaller)) }
+        return search.list
+    }
+
+    /// The same where the answer is waited for.
+    package func smallest(where holds: (GeneratedList) async -> Bool) async -> GeneratedList {
+        var search = SmallerLists(list: self)
+        while let smaller = search.next { search.take(smaller, await holds(smaller)) }
+        return search.list
+    }
+
+    private struct SmallerLists {
+        var list: GeneratedList
         var path = 0
-        while let next = Self.removing(path, from: list.root) {
+
+        var next: GeneratedList? {
+            guard let root = GeneratedList.removing(path, from: list.root) else { return nil }
             var smaller = list
-            smaller.root = next
-            if holds(smaller) { list = smaller } else { path += 1 }
+            smaller.root = root
+            return smaller
         }
-        return list
+
+        mutating func take(_ smaller: GeneratedList, _ holds: Bool) {
+            if holds { list = smaller } else { path += 1 }
+        }
     }
 
     /// The value without its member number `index`, counted depth first; nil if there are fewer.
