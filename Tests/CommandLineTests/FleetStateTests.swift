@@ -123,25 +123,40 @@ import Testing
         #expect(try ProgramRun(text).output.contains("1 result is from --state, at "))
     }
 
-    /// Gives every record of a state file another time, as somebody with its format can.
+    /// Gives every result of a state file another time.
     private static func date(_ path: String, _ date: String) throws {
-        let script = """
-            import hashlib,re,sys
-            data=open(sys.argv[1],'rb').read()
-            out=data[:data.index(b'\\n')+1]
-            at=len(out)
-            while at<len(data):
-                end=data.index(b'\\n',at)
-                line=data[at:end]
-                count=int(re.search(rb'"bytes":([0-9]+)',line).group(1))
-                piece=data[end+1:end+1+count]
-                start=re.sub(rb'"written":"[^"]*"',b'"written":"'+sys.argv[2].encode()+b'"',line[:line.rindex(b',"sha256"')])
-                out+=start+b',"sha256":"'+hashlib.sha256(start+piece).hexdigest().encode()+b'"}\\n'+piece+b'\\n'
-                at=end+1+count+1
-            open(sys.argv[1],'wb').write(out)
-            """
-        let run = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", script, path, date])
-        #expect(run.status == 0, "\(run.errors)")
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let changed = text.replacing(/(?<start>"target":"[^"]*","checked":")[^"]*/) { $0.output.start + date }
+        try changed.write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    /// A file of an earlier version: one sentence, and the file stays as it is.
+    @Test func anOlderStateIsRefused() throws {
+        let folder = try TemporaryDirectory()
+        let (path, text) = (folder.path("state"), "{\"schema\":\"sealward.ats-check-state/2\",\"run\":\"00\"}\n")
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        let run = try ProgramRun(["ats", "check", "127.0.0.1:9", "--no-http", "--state", path])
+        #expect(run.status == 2 && run.output.isEmpty && run.errors.utf8.count { $0 == 0x0A } == 1)
+        #expect(run.errors.contains("has the format sealward.ats-check-state/2"), "\(run.errors)")
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+    }
+
+    /// Documents in other layouts: on one line, as `jq` indents them, and with line ends of Windows.
+    @Test func documentsAreMergedAsToolsLayThemOut() throws {
+        let folder = try TemporaryDirectory()
+        let check = ["ats", "check", "127.0.0.1:9", "127.0.0.2:9", "--no-http", "--format", "json"]
+        let whole = try ProgramRun(check).output
+        let line = try JSONSerialization.data(withJSONObject: JSONSerialization.jsonObject(with: Data(whole.utf8)))
+        let crlf = Data(whole.replacing("\n", with: "\r\n").utf8)
+        for document in [Data(whole.utf8), Data(whole.utf8.dropLast()), crlf, line, line + Data("\n".utf8)] {
+            try document.write(to: URL(fileURLWithPath: folder.path("result")))
+            let merged = try ProgramRun(["ats", "merge", folder.path("result")])
+            #expect(merged.status == 2 && merged.errors.isEmpty, "\(merged.errors)")
+            #expect((merged.json["targets"] as? [[String: Any]])?.count == 2)
+        }
+        try Data(whole.utf8.prefix(whole.utf8.count / 2)).write(to: URL(fileURLWithPath: folder.path("half")))
+        let half = try ProgramRun(["ats", "merge", folder.path("half")])
+        #expect(half.status == 2 && half.errors.contains("ends in the middle of a target"), "\(half.errors)")
     }
 
     /// The run that is taken up again may print to a file what the first one found on a terminal.

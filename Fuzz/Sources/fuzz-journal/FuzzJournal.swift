@@ -17,27 +17,28 @@ import FuzzDriver
             unlink(path)
             defer { unlink(path) }
             precondition(FileManager.default.createFile(atPath: path, contents: Data(input)))
-            guard let first = try? records(), let second = try? records() else { return }
+            guard let first = try? results(), let second = try? results() else { return }
             precondition(first == second, "the same file is read in two ways")
-            for record in first {
-                precondition(record.place >= 0 && record.place < places)
-                precondition(record.piece.offset >= 0 && record.piece.count >= 0)
-                precondition(
-                    record.piece.offset + record.piece.count < input.count,
-                    "a result beyond the end of the file"
-                )
+            for result in first {
+                precondition(result.place >= 0 && result.place < places)
+                guard let line = result.line else { preconditionFailure("a result without a line") }
+                precondition(line.offset > 0 && line.count > 0 && line.offset + line.count < input.count)
+                precondition(!result.text.contains(0x1B), "a result that steers a terminal")
             }
         }
     }
 
-    static func records() throws -> [CheckJournal.Record] {
-        let journal = try CheckJournal(path, conditions: [])
-        var records: [CheckJournal.Record] = []
-        try journal.replay(count: places) { record in
-            let bytes = try journal.bytes(at: record.piece)
-            precondition(bytes.count == record.piece.count)
-            records.append(record)
+    static func results() throws -> [CheckResult] {
+        var list = TargetList()
+        for number in 0..<places { try list.append("h\(number).example") }
+        let journal = try CheckJournal(path, of: list, conditions: [])
+        var results: [CheckResult] = []
+        try journal.replay(Array(0..<UInt32(places))) { result in
+            guard let line = result.line else { preconditionFailure("a result without a line") }
+            let text = try journal.text(at: line)
+            precondition(text == result.text)
+            results.append(result)
         }
-        return records
+        return results
     }
 }

@@ -1,17 +1,41 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import Formats
 package import FoundationEssentials
 import Glibc
 package import Vocabulary
 
+/// What is known about one finished target.
+package struct CheckResult: Sendable, Equatable {
+    /// Its place in the list.
+    package let place: Int
+    package let verdict: TargetSummary.Verdict
+    package let summary: TargetSummary
+    /// What is written about it.
+    package let text: [UInt8]
+    /// When it was kept, to the second; nil if the file does not say.
+    package let checked: Date?
+    /// Where the state file has it; nil without one.
+    package fileprivate(set) var line: PieceFile.Place?
+
+    package init(
+        place: Int, verdict: TargetSummary.Verdict, summary: TargetSummary, text: [UInt8], checked: Date?,
+        line: PieceFile.Place? = nil
+    ) {
+        self.place = place
+        self.verdict = verdict
+        self.summary = summary
+        self.text = text
+        self.checked = checked
+        self.line = line
+    }
+}
+
 /// The results of a run that may be stopped at any moment and taken up again: what is in the file is never asked for again.
 ///
-/// Append-only. The first line says what the run was asked; then for each finished target one line of JSON, the bytes of its result, and a
-/// line feed. A record that was not written to its end is cut off when the file is opened, and one whose bytes are not those that were written is
-/// left out, so that its target is asked again. The file has mode 0600 and is locked for as long as it is open.
+/// JSON lines. The first says what the run was asked, each other one is a finished target. A last line without its end is cut off when the file
+/// is read, and one that is no result is left out, so that its target is asked again. The file has mode 0600 and is locked while it is open.
 package final class CheckJournal {
     /// Something that the results depend on: the same when a run is taken up again.
     package struct Condition: Sendable, Equatable {
@@ -25,194 +49,106 @@ package final class CheckJournal {
         }
     }
 
-    /// One finished target.
-    package struct Record: Sendable, Equatable {
-        /// Its place in the list.
-        package let place: Int
-        package let verdict: TargetSummary.Verdict
-        package let summary: TargetSummary
-        /// When it was written, to the second; nil if the file does not say.
-        package let written: Date?
-        /// Where its rendered result is.
-        package let piece: PieceFile.Place
-    }
-
-    private static let schema = "sealward.ats-check-state/2"
-    /// The longest line of JSON in the file; ours have some hundred bytes.
-    private static let lineLimit = 1 << 16
+    private static let schema = "sealward.ats-check-state/3"
+    private static let noStateFile = InputFault("is not a state file of 'ats check'; name another file with --state")
 
     private let file: PieceFile
+    private let list: TargetList
 
     /// What tells this run from every other, however often it is taken up again.
     package let run: String
 
-    /// Where the first record begins.
+    /// Where the first result begins.
     private let start: Int
-    private var isRead = false
 
-    /// Opens or makes the file. What is in it must be read, with ``replay(count:each:)``, before anything is appended.
+    /// Opens or makes the file. What is in it must be read, with ``replay(_:isFresh:each:)``, before anything is appended.
     ///
     /// - Throws: ``InputFault``, the end of a sentence that begins with the name of the file.
-    package init(_ path: String, conditions: [Condition]) throws(InputFault) {
-        let descriptor = try CheckJournal.open(path)
-        file = PieceFile(descriptor)
-        try CheckJournal.lock(descriptor)
-        guard let status = SystemFile.status(of: descriptor) else { throw PieceFile.fault("cannot be read", errno) }
-        file.take(Int(clamping: status.st_size))
-        if let head = try CheckJournal.line(of: file, at: 0) {
-            run = try CheckJournal.compare(head.bytes, with: conditions)
-            // Whatever the file was copied with: it names servers and what is wrong with them.
-            guard fchmod(descriptor, 0o600) == 0 else { throw PieceFile.fault("cannot be made private", errno) }
-            start = head.next
-        } else {
-            guard try CheckJournal.isBegun(file) else {
-                throw InputFault("is not a state file of 'ats check'; name another file with --state")
-            }
-            try file.cut(at: 0)
-            let run = (0..<16).map { _ in UInt8.random(in: .min ... .max) }.hexadecimal()
-            try file.append(CheckJournal.head(conditions, run))
-            self.run = run
-            try file.synchronize()
-            start = file.end
+    package init(_ path: String, of list: TargetList, conditions: [Condition]) throws(InputFault) {
+        self.list = list
+        file = try CheckJournal.open(path)
+        var lines = CheckJournal.lines(of: file, from: 0)
+        let head = try lines.next()
+        if let head, head.isEnded {
+            run = try CheckJournal.compare(head, with: conditions)
+            start = head.end
+            return
         }
+        // Empty, or the run that made it ended before its first line was written.
+        let (mark, found) = (Array("{\"schema\":\"\(CheckJournal.schema)\"".utf8), head?.bytes ?? [])
+        guard found.count < 1 << 16, found.starts(with: mark) || mark.starts(with: found) else {
+            throw CheckJournal.noStateFile
+        }
+        try file.cut(at: 0)
+        run = (0..<16).map { _ in UInt8.random(in: .min ... .max) }.hexadecimal()
+        let members = [("schema", CheckJournal.schema), ("run", run)] + conditions.map { ($0.name, $0.value) }
+        let line = JSONValue.object(members.map { .init($0.0, .string($0.1)) })
+        try file.append(line.encoded(pretty: false) + [0x0A])
+        try file.synchronize()
+        start = file.end
     }
 
-    /// Reads every whole record, in the order in which they were written, and cuts off what follows the last one.
+    /// Hands on the results of some places, in their order: of several for one place the last that was written.
     ///
-    /// What is damaged in between stays in the file and is passed over, by this reading and by every later one. It ends where a line begins as
-    /// a record does, so each byte is looked at a few times at most, whatever lengths a hostile file states.
-    ///
-    /// - Parameter count: how many places the list has.
-    /// - Returns: how many results are damaged, as far as that can be told. What may only be the record at whose writing the run was stopped
-    ///   is not one of them.
+    /// - Parameter isFresh: whether a result of this time counts; any other target is asked again.
+    /// - Returns: how many results are damaged and have to be asked for again, as far as that can be told.
     /// - Throws: ``InputFault``, and what `each` throws.
-    @discardableResult package func replay(count: Int, each: (Record) throws -> Void) throws -> Int {
-        var (offset, end) = (start, start)
-        var damaged: Set<Int> = []
-        // Damaged parts without a place that can be read: those before the last whole record, and those since.
-        var (unnamed, since) = (0, 0)
-        while offset < file.end {
-            switch try found(at: offset, count: count) {
-            case .record(let record, let next):
-                unnamed += since
-                since = 0
-                // It was asked for again since.
-                damaged.remove(record.place)
-                try each(record)
-                (offset, end) = (next, next)
-            case .damaged(let place, let next):
-                if let place { damaged.insert(place) } else { since += 1 }
-                offset = next
+    @discardableResult package func replay(
+        _ places: [UInt32], isFresh: (Date?) -> Bool = { _ in true }, each: (CheckResult) throws -> Void
+    ) throws -> Int {
+        // Where the line of each place is: 0 for none, negative for one that is not fresh.
+        var found = [Int](repeating: 0, count: list.count)
+        var (end, damaged) = (start, 0)
+        var lines = CheckJournal.lines(of: file, from: start)
+        while let line = try lines.next(), line.isEnded {
+            end = line.end
+            if let result = result(line) {
+                found[result.place] = isFresh(result.checked) ? line.offset : -line.offset
+            } else {
+                damaged += 1
             }
         }
         if end < file.end { try file.cut(at: end) }
-        isRead = true
-        return damaged.count + unnamed + max(0, since - 1)
-    }
-
-    /// What is at an offset, and where to go on.
-    private enum Found {
-        case record(Record, next: Int)
-        /// With the place in the list if the line and the end of its result can be read.
-        case damaged(place: Int?, next: Int)
-    }
-
-    private func found(at offset: Int, count: Int) throws(InputFault) -> Found {
-        guard let line = try CheckJournal.line(of: file, at: offset),
-            let record = CheckJournal.record(line.bytes, piece: line.next), record.place < count
-        else { return .damaged(place: nil, next: try nextStart(from: offset, to: file.end)) }
-        let end = record.piece.offset + record.piece.count
-        // No result has a line that begins as a record does: the stated length is wrong.
-        let limit = min(end + 1, file.end)
-        let early = try nextStart(from: line.next - 1, to: limit)
-        if early < limit { return .damaged(place: nil, next: early) }
-        guard end < file.end, try file.bytes(at: .init(offset: end, count: 1)) == [0x0A] else {
-            return .damaged(place: nil, next: try nextStart(from: min(end, file.end), to: file.end))
+        for place in places where found[Int(place)] > 0 {
+            var lines = CheckJournal.lines(of: file, from: found[Int(place)])
+            if let line = try lines.next(), let result = result(line) { try each(result) }
         }
-        let digest = try digest(of: line.bytes, record.piece)
-        if line.bytes.suffix(CheckJournal.endLength).elementsEqual(CheckJournal.end(digest)) {
-            return .record(record, next: end + 1)
-        }
-        return .damaged(place: record.place, next: try nextStart(from: end, to: file.end))
+        return min(damaged, places.count { found[Int($0)] == 0 })
     }
 
-    /// How every record begins.
-    private static let mark = Array("{\"place\":".utf8)
-
-    /// Where the first line begins that begins as a record does, behind a line feed from `offset` on; `limit` if there is none before it.
-    private func nextStart(from offset: Int, to limit: Int) throws(InputFault) -> Int {
-        var offset = offset
-        while offset < limit {
-            let bytes = try file.bytes(at: .init(offset: offset, count: min(1 << 16, limit - offset)))
-            for (index, byte) in bytes.enumerated() where byte == 0x0A {
-                let line = offset + index + 1
-                let count = min(CheckJournal.mark.count, file.end - line)
-                // Most lines have another first byte; only behind the last one here it is not known yet.
-                guard line < limit, index + 1 == bytes.count || bytes[index + 1] == CheckJournal.mark.first,
-                    try file.bytes(at: .init(offset: line, count: count)) == CheckJournal.mark
-                else { continue }
-                return line
-            }
-            offset += bytes.count
-        }
-        return limit
-    }
-
-    /// Writes the results of some targets and waits until they are on the disk. A place that has one already gets a newer one.
+    /// Writes results and waits until they are on the disk. A place that has one already gets a newer one.
     ///
-    /// - Parameter instant: now.
-    /// - Returns: where each result is.
-    package func append(
-        _ results: [(place: Int, verdict: TargetSummary.Verdict, summary: TargetSummary, piece: [UInt8])],
-        at instant: Date
-    ) throws(InputFault) -> [PieceFile.Place] {
-        guard isRead else { throw InputFault("was not read yet") }
+    /// - Returns: the same, with the places of their lines.
+    package func append(_ results: [CheckResult]) throws(InputFault) -> [CheckResult] {
         var bytes: [UInt8] = []
-        var places: [PieceFile.Place] = []
-        for result in results {
+        var kept: [CheckResult] = []
+        for var result in results {
             let line = JSONValue.object([
-                .init("place", .integer(result.place)), .init("verdict", .string(result.verdict.rawValue)),
-                .init("summary", result.summary.json), .init("bytes", .integer(result.piece.count)),
-                .init("written", .string(RFC3339.text(instant))),
-            ])
-            let start = line.encoded(pretty: false).dropLast()
-            var hash = SHA256()
-            hash.update(data: start)
-            hash.update(data: result.piece)
-            bytes += start + CheckJournal.end(Array(hash.finalize()).hexadecimal()) + [0x0A]
-            places.append(.init(offset: file.end + bytes.count, count: result.piece.count))
-            bytes += result.piece
-            bytes.append(0x0A)
+                .init("place", .integer(result.place)), .init("target", .string(name(of: result.place))),
+                .init("checked", .optional(result.checked.map { RFC3339.text($0) })),
+                .init("verdict", .string(result.verdict.rawValue)), .init("summary", result.summary.json),
+                .init("text", .string(String(decoding: result.text, as: UTF8.self))),
+            ]).encoded(pretty: false)
+            result.line = .init(offset: file.end + bytes.count, count: line.count)
+            kept.append(result)
+            bytes += line + [0x0A]
         }
         try file.append(bytes)
         try file.synchronize()
-        return places
+        return kept
     }
 
-    /// The rendered result of a target.
-    package func bytes(at place: PieceFile.Place) throws(InputFault) -> [UInt8] { try file.bytes(at: place) }
-
-    /// How a line ends: with the SHA-256 of what stands before it and of the result behind the line.
-    private static func end(_ digest: String) -> [UInt8] { Array(",\"sha256\":\"\(digest)\"}".utf8) }
-
-    private static let endLength = end(String(repeating: "0", count: 64)).count
-
-    /// The SHA-256 of a line up to its end, and of the result behind it, in hexadecimal.
-    private func digest(of line: [UInt8], _ piece: PieceFile.Place) throws(InputFault) -> String {
-        var hash = SHA256()
-        hash.update(data: line.dropLast(CheckJournal.endLength))
-        var done = 0
-        while done < piece.count {
-            let count = min(1 << 16, piece.count - done)
-            hash.update(data: try file.bytes(at: .init(offset: piece.offset + done, count: count)))
-            done += count
+    /// What is written about a target, from its line.
+    package func text(at place: PieceFile.Place) throws(InputFault) -> [UInt8] {
+        guard let text = CheckJournal.document(try file.bytes(at: place))?.member("text")?.text else {
+            throw InputFault("was changed by another program")
         }
-        return Array(hash.finalize()).hexadecimal()
+        return Array(text.utf8)
     }
 
     // MARK: - Opening
 
-    private static func open(_ path: String) throws(InputFault) -> Int32 {
+    private static func open(_ path: String) throws(InputFault) -> PieceFile {
         if let fault = InputFile.refusal(of: path), fault != .missing { throw fault }
         let descriptor = SystemFile.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else {
@@ -220,46 +156,28 @@ package final class CheckJournal {
                 ? InputFault("is a link; name the file itself with --state")
                 : PieceFile.fault("cannot be opened", errno)
         }
-        guard let status = SystemFile.status(of: descriptor), status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid()
-        else {
-            close(descriptor)
+        let status = SystemFile.status(of: descriptor)
+        let file = PieceFile(descriptor, end: Int(clamping: status?.st_size ?? 0))
+        guard let status, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
             throw InputFault("does not belong to you; name another file with --state")
         }
-        return descriptor
-    }
-
-    private static func lock(_ descriptor: Int32) throws(InputFault) {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             throw errno == EWOULDBLOCK
                 ? InputFault("is in use by another run; wait for it to end, or name another file with --state")
                 : PieceFile.fault("cannot be locked", errno)
         }
-    }
-
-    /// Whether the file is empty, or the run that made it ended before its first line was written.
-    private static func isBegun(_ file: PieceFile) throws(InputFault) -> Bool {
-        let start = Array("{\"schema\":\"\(schema)\"".utf8)
-        guard file.end <= lineLimit else { return false }
-        let bytes = try file.bytes(at: .init(offset: 0, count: file.end))
-        return bytes.starts(with: start) || start.starts(with: bytes)
-    }
-
-    private static func head(_ conditions: [Condition], _ run: String) -> [UInt8] {
-        let members =
-            [JSONValue.Member("schema", .string(schema)), .init("run", .string(run))]
-            + conditions.map { .init($0.name, .string($0.value)) }
-        return JSONValue.object(members).encoded(pretty: false) + [0x0A]
+        return file
     }
 
     /// - Returns: which run it is.
-    private static func compare(_ head: [UInt8], with conditions: [Condition]) throws(InputFault) -> String {
-        guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text else {
-            throw InputFault("is not a state file of 'ats check'; name another file with --state")
-        }
+    private static func compare(_ head: LineReader.Line, with conditions: [Condition]) throws(InputFault) -> String {
+        guard let document = document(head.bytes), let schema = document.member("schema")?.text,
+            let run = document.member("run")?.text, schema.utf8.starts(with: "sealward.ats-check-state/".utf8)
+        else { throw noStateFile }
         guard schema.hasSameBytes(as: CheckJournal.schema) else {
             throw InputFault(
-                "has the format \(schema.terminalSafe(limit: 60)); this program writes \(CheckJournal.schema)")
+                "has the format \(schema.terminalSafe(limit: 60)); this program writes \(CheckJournal.schema), so name another file with --state"
+            )
         }
         for condition in conditions
         where document.member(condition.name)?.text?.hasSameBytes(as: condition.value) != true {
@@ -267,41 +185,45 @@ package final class CheckJournal {
                 "belongs to another command: \(condition.name) changed; repeat the original command, or name another file with --state"
             )
         }
-        guard let run = document.member("run")?.text else {
-            throw InputFault("is not a state file of 'ats check'; name another file with --state")
-        }
         return run
     }
 
     // MARK: - Reading
 
-    private static func record(_ line: [UInt8], piece start: Int) -> Record? {
-        guard let document = try? JSONReader.read(line), case .integer(let place)? = document.member("place"),
-            place >= 0,
-            let verdict = document.member("verdict")?.text.flatMap(TargetSummary.Verdict.init),
-            let summary = TargetSummary(json: document.member("summary")),
-            case .integer(let count)? = document.member("bytes"), (0...pieceLimit).contains(count)
-        else { return nil }
-        let written = document.member("written")?.text.flatMap { RFC3339.date($0.utf8) }
-        return Record(
-            place: place, verdict: verdict, summary: summary, written: written,
-            piece: .init(offset: start, count: count))
+    private static func lines(of file: PieceFile, from offset: Int) -> LineReader {
+        LineReader(from: offset) { (offset, count) throws(InputFault) in
+            try file.bytes(from: offset, atMost: count)
+        }
     }
 
-    /// The longest result of one target: with the names of hostile certificates in it some hundred kilobytes.
-    private static let pieceLimit = 256 << 20
+    /// A line; nil for one that this program does not write.
+    private static func document(_ line: [UInt8]) -> JSONValue? {
+        var limits = JSONReader.Limits()
+        limits.values = 64
+        return try? JSONReader.read(line, limits: limits)
+    }
 
-    /// The line that begins at an offset; nil if none ends within the limit.
-    private static func line(of file: PieceFile, at offset: Int) throws(InputFault) -> (bytes: [UInt8], next: Int)? {
-        var bytes: [UInt8] = []
-        while bytes.count < lineLimit {
-            let start = offset + bytes.count
-            let count = min(1024, file.end - start)
-            guard count > 0 else { return nil }
-            let part = try file.bytes(at: .init(offset: start, count: count))
-            if let end = part.firstIndex(of: 0x0A) { return (bytes + part[..<end], start + end + 1) }
-            bytes += part
-        }
-        return nil
+    /// Nil for what is no result of a target of the list.
+    private func result(_ line: LineReader.Line) -> CheckResult? {
+        guard !line.isTooLong, let document = CheckJournal.document(line.bytes),
+            let place = document.member("place")?.integer, (0..<list.count).contains(place),
+            document.member("target")?.text?.hasSameBytes(as: name(of: place)) == true,
+            let verdict = document.member("verdict")?.text.flatMap(TargetSummary.Verdict.init),
+            let summary = TargetSummary(json: document.member("summary")),
+            let text = document.member("text")?.text, !text.unicodeScalars.contains(where: \.isControl)
+        else { return nil }
+        return CheckResult(
+            place: place, verdict: verdict, summary: summary, text: Array(text.utf8),
+            checked: document.member("checked")?.text.flatMap { RFC3339.date($0.utf8) },
+            line: .init(offset: line.offset, count: line.bytes.count))
+    }
+
+    private func name(of place: Int) -> String { String(decoding: list.identity(at: place), as: UTF8.self) }
+}
+
+extension Unicode.Scalar {
+    /// Whether a terminal obeys it. No result has one, and the file may come from elsewhere.
+    fileprivate var isControl: Bool {
+        value < 0x20 && !["\t", "\n", "\r"].contains(self) || (0x7F...0x9F).contains(value)
     }
 }

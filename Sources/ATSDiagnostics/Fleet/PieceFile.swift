@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Glibc
 package import Vocabulary
 
@@ -11,23 +10,29 @@ package final class PieceFile {
     package struct Place: Sendable, Equatable {
         package let offset: Int
         package let count: Int
-
-        /// Of a piece without bytes, which needs no file.
-        package static let empty = Place(offset: 0, count: 0)
     }
 
     private let descriptor: Int32
     /// Where the next piece goes.
-    private(set) var end = 0
+    private(set) var end: Int
 
-    /// A file without a name, which is gone with the process.
+    /// A file without a name, which is gone with the process; in memory where no folder takes one.
     package static func temporary() throws(InputFault) -> PieceFile {
-        let descriptor = SystemFile.temporary()
+        var descriptor = SystemFile.temporary()
+        if descriptor < 0 {
+            let path = "/dev/shm/sealward-\(UInt64.random(in: .min ... .max))"
+            descriptor = SystemFile.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC)
+            if descriptor >= 0 { SystemFile.remove(path) }
+        }
         guard descriptor >= 0 else { throw PieceFile.fault("cannot be created", errno) }
-        return PieceFile(descriptor)
+        return PieceFile(descriptor, end: 0)
     }
 
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
+    /// - Parameter end: how many bytes the file has.
+    init(_ descriptor: Int32, end: Int) {
+        self.descriptor = descriptor
+        self.end = end
+    }
 
     /// A lock is given up here and not by `close`: a child that somebody is starting has the descriptor until its program takes over.
     deinit {
@@ -49,12 +54,15 @@ package final class PieceFile {
 
     /// - Throws: ``InputFault`` if the file is shorter than that.
     package func bytes(at place: Place) throws(InputFault) -> [UInt8] {
-        guard place.offset >= 0, place.count >= 0, place.count <= end, place.offset <= end - place.count else {
-            throw InputFault("is shorter than it was")
-        }
-        let (found, number) = SystemFile.read(descriptor, at: place.offset, count: place.count)
-        if number != 0 { throw PieceFile.fault("cannot be read", number) }
+        let found = try bytes(from: place.offset, atMost: place.count)
         guard found.count == place.count else { throw InputFault("is shorter than it was") }
+        return found
+    }
+
+    /// Fewer bytes at the end of the file, and none behind it.
+    func bytes(from offset: Int, atMost count: Int) throws(InputFault) -> [UInt8] {
+        let (found, number) = SystemFile.read(descriptor, at: offset, count: count)
+        if number != 0 { throw PieceFile.fault("cannot be read", number) }
         return found
     }
 
@@ -65,14 +73,9 @@ package final class PieceFile {
 
     /// Forgets everything from an offset on.
     package func cut(at offset: Int) throws(InputFault) {
-        guard offset >= 0, ftruncate(descriptor, off_t(offset)) == 0 else {
-            throw PieceFile.fault("cannot be cut", errno)
-        }
+        guard ftruncate(descriptor, off_t(offset)) == 0 else { throw PieceFile.fault("cannot be cut", errno) }
         end = offset
     }
-
-    /// Takes what the file contains already.
-    func take(_ size: Int) { end = size }
 
     static func fault(_ what: String, _ number: Int32) -> InputFault {
         InputFault("\(what) (\(SystemFile.message(number)))")

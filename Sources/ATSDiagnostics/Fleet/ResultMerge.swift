@@ -27,11 +27,12 @@ package struct ResultMerge {
         let source: Int
         let offset: Int
         let count: Int
-        let place: Int?
+        /// The target itself, if its document is one line.
+        var value: JSONValue?
+        var place: Int?
     }
 
-    /// A result longer than this was not written by this program.
-    private static let limit = 256 << 20
+    private static let notAResult = "is not a result of ats check --format json or jsonl"
 
     private let sources: [Source]
     private var entries: [Entry] = []
@@ -86,51 +87,67 @@ package struct ResultMerge {
 
     private func fault(_ source: Int, _ reason: String) -> Fault { Fault(name: sources[source].name, reason: reason) }
 
+    /// Documents are read as they are laid out, with each target on lines of its own, or from one line.
     private mutating func look(_ source: Int) throws(Fault) {
-        var scanner = ResultScanner()
-        var parts: [ResultScanner.Part] = []
-        var offset = 0
         let file = sources[source].file
-        var isDocument = false
-        while offset < file.size {
-            guard let bytes = file.bytes(at: offset, count: min(1 << 16, file.size - offset)) else {
-                throw fault(source, "cannot be read")
+        var lines = LineReader { (offset, count) throws(InputFault) in
+            guard let bytes = file.bytes(at: offset, count: min(count, file.size - offset)) else {
+                throw InputFault("cannot be read")
             }
-            do throws(InputFault) {
-                var text = bytes[...]
-                if offset == 0 {
-                    if TextFileEncoding.isUTF16(bytes) { throw TextFileEncoding.utf16 }
-                    offset = TextFileEncoding.markCount(bytes)
-                    text = text.dropFirst(offset)
-                }
-                for byte in text {
-                    try scanner.read(byte, at: offset) { parts.append($0) }
-                    offset += 1
-                }
-            } catch {
-                throw fault(source, error.reason)
-            }
-            for part in parts {
-                switch part {
-                case .document(let head):
-                    isDocument = true
-                    try take(head: head, source)
-                case .target(let start, let count): try take(source, start, count)
-                }
-            }
-            parts = []
+            return bytes
         }
-        do throws(InputFault) { try scanner.end() } catch { throw fault(source, error.reason) }
-        if !isDocument { areDocuments = false }
+        // What comes before the targets of a document, and where its target begins.
+        var (head, start): ([UInt8]?, Int?)
+        var (isInTargets, hasDocument) = (false, false)
+        while let line = try named(source, { () throws(InputFault) in try lines.next() }) {
+            let text = try named(source) { () throws(InputFault) in
+                line.offset == 0 ? try TextFileEncoding.text(line.bytes) : line.bytes
+            }
+            switch String(decoding: text.prefix(16), as: UTF8.self).trimmed({ $0 == "\r" }) {
+            case "    {" where isInTargets && start == nil: start = line.offset
+            case "    }" where isInTargets, "    }," where isInTargets:
+                guard let begin = start else { throw fault(source, ResultMerge.notAResult) }
+                try take(Entry(source: source, offset: begin, count: line.offset + 5 - begin))
+                start = nil
+            case "}" where isInTargets && start == nil: (head, isInTargets) = (nil, false)
+            case _ where isInTargets: break
+            case "{" where head == nil: (head, hasDocument) = ([0x7B], true)
+            case let name where head != nil:
+                head = (head ?? []) + text
+                isInTargets = name.utf8.starts(with: "  \"targets\": [".utf8)
+                guard isInTargets || (head?.count ?? 0) < 1 << 16 else { throw fault(source, ResultMerge.notAResult) }
+                let end = text.contains(UInt8(ascii: "]")) ? "}" : "]}"
+                if isInTargets { try take(document: try? JSONReader.read((head ?? []) + end.utf8), source) }
+            case let name where name.trimmed().isEmpty: break
+            default:
+                let mark = line.bytes.count - text.count
+                let entry = Entry(source: source, offset: line.offset + mark, count: text.count)
+                let value = try value(entry)
+                if value.member("target") == nil {
+                    hasDocument = true
+                    try take(document: value, source)
+                } else {
+                    areDocuments = false
+                    try take(entry)
+                }
+            }
+        }
+        guard head == nil else {
+            throw fault(source, "ends in the middle of a target; keep the complete lines, or run the check again")
+        }
+        if !hasDocument { areDocuments = false }
     }
 
-    private mutating func take(head: [UInt8], _ source: Int) throws(Fault) {
-        guard let document = try? JSONReader.read(head), let schema = document.member("schema")?.text,
+    private mutating func take(document: JSONValue?, _ source: Int) throws(Fault) {
+        guard let document, let schema = document.member("schema")?.text,
             schema.hasSameBytes(as: CheckedTargets.documentSchema), let os = document.member("os")?.text
-        else { throw fault(source, "is not a result of ats check --format json or jsonl") }
+        else { throw fault(source, ResultMerge.notAResult) }
         try take(os: os, sdk: document.member("sdk")?.text, source)
         if let text = document.member("checked")?.text, RFC3339.date(text.utf8) != nil {
             checked = checked.map { $0 < text ? $0 : text } ?? text
+        }
+        for target in document.member("targets")?.elements ?? [] {
+            try take(Entry(source: source, offset: 0, count: 0, value: target))
         }
     }
 
@@ -147,11 +164,10 @@ package struct ResultMerge {
         }
     }
 
-    private mutating func take(_ source: Int, _ offset: Int, _ count: Int) throws(Fault) {
-        var entry = Entry(source: source, offset: offset, count: count, place: nil)
-        let value = try value(entry)
+    private mutating func take(_ entry: Entry) throws(Fault) {
+        let (value, source) = (try value(entry), entry.source)
         guard let target = value.member("target")?.text, let verdict = TargetSummary.verdict(ofDocument: value) else {
-            throw fault(source, "is not a result of ats check --format json or jsonl")
+            throw fault(source, ResultMerge.notAResult)
         }
         let mark = ShardMark(of: value)
         // A shard's result has a place in its list, any other one has only its name: nobody can say which of them are of one target.
@@ -173,7 +189,6 @@ package struct ResultMerge {
             try take(os: mark.os, sdk: mark.sdk, source)
             self.mark = self.mark ?? mark
             seenShards.insert(mark.shard.number)
-            entry = Entry(source: source, offset: offset, count: count, place: mark.place)
         }
         let isNew =
             mark.map { seenPlaces.insert($0.place).inserted }
@@ -183,21 +198,30 @@ package struct ResultMerge {
             if repeated.count < 3 { repeated.append(target.terminalSafe(limit: 100)) }
             return
         }
-        entries.append(entry)
+        var placed = entry
+        placed.place = mark?.place
+        entries.append(placed)
         verdicts[verdict, default: 0] += 1
     }
 
     private func value(_ entry: Entry) throws(Fault) -> JSONValue {
-        guard entry.count <= ResultMerge.limit,
+        if let value = entry.value { return value }
+        guard entry.count <= LineReader.limit,
             let bytes = sources[entry.source].file.bytes(at: entry.offset, count: entry.count)
         else {
-            throw fault(entry.source, "cannot be read, or contains a target of more than \(ResultMerge.limit) bytes")
+            throw fault(entry.source, "cannot be read, or contains a target of more than \(LineReader.limit) bytes")
         }
         do throws(MalformedInput) {
             return try JSONReader.read(bytes)
         } catch {
             throw fault(entry.source, "the target at byte \(entry.offset): \(error.description)")
         }
+    }
+
+    private func named<Value>(
+        _ source: Int, _ body: () throws(InputFault) -> Value
+    ) throws(Fault) -> Value {
+        do throws(InputFault) { return try body() } catch { throw fault(source, error.reason) }
     }
 }
 

@@ -128,8 +128,11 @@ struct CheckCommand: AsyncParsableCommand {
             )
         if allAddresses { list = try await list.expanded(concurrency: network.width, session.addresses) }
         let places = fleet.places(of: list)
-        let journal = try fleet.state.map {
-            try FleetOptions.journal($0, try conditions(list, profiles, app, overrides))
+        let journal = try fleet.state.map { path in
+            let conditions = try conditions(list, profiles, app, overrides)
+            return try CommandIO.named(path) { () throws(InputFault) in
+                try CheckJournal(path, of: list, conditions: conditions)
+            }
         }
         let options = CheckOutput.Options(
             format: format,
@@ -153,11 +156,11 @@ struct CheckCommand: AsyncParsableCommand {
             options: options, targets: list, places: places, shard: fleet.shard, journal: journal, stream: stream)
         try output.begin()
         let run = CheckRun(
-            session: session, list: list,
-            places: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
+            session: session, list: list, places: places,
+            order: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
             concurrency: network.width, statePath: fleet.state, journal: journal, gate: PoliteGate(fleet.limits),
             history: historyRun, maximumAge: fleet.maxAge.map { TimeInterval($0.seconds) })
-        let known = try run.replay { try output.add($0) }
+        let known = try run.replay { try output.add($0, isKept: true) }
         if !known.isEmpty, !shared.quiet {
             CommandIO.say(
                 "sealward: \(known.count) of \(places.count) targets were checked before, \(output.kept.times).")
@@ -167,11 +170,8 @@ struct CheckCommand: AsyncParsableCommand {
             isComplete = try await Interruption.run {
                 try await run.run(except: known) { place, report in
                     try output.rendered(report, at: place)
-                } show: { result in
-                    switch result.rendered {
-                    case .bytes(let bytes): try output.add(bytes, at: result.place, verdict: result.verdict)
-                    case .kept(let piece): try output.add(piece, at: result.place, verdict: result.verdict)
-                    }
+                } show: {
+                    try output.add($0)
                 }
             }
         } catch let fault as CommandFault {

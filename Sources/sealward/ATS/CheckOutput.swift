@@ -39,11 +39,8 @@ struct CheckOutput {
     private let digest: String?
     private let stream: ResultStream
     private let text: CheckText
-    /// The rendered reports whose turn has not come, as long as they are few.
-    private var waiting: [Int: [UInt8]] = [:]
-    private var waitingBytes = 0
-    /// Where the others are: in the journal if there is one, else in a temporary file.
-    private var elsewhere: PiecePlaces
+    /// Where the results are whose turn has not come: in the journal if there is one, else in a temporary file.
+    private var waiting: [Int: PieceFile.Place] = [:]
     private var spool: PieceFile?
     private let journal: CheckJournal?
     /// What the page shows, by the place of the target; only the HTML form collects it.
@@ -70,7 +67,6 @@ struct CheckOutput {
         self.journal = journal
         self.stream = stream
         digest = shard == nil ? nil : FleetOptions.digest(of: targets)
-        elsewhere = PiecePlaces(limit: targets.count)
         var width = 0
         for place in places where width < CheckOutput.widest {
             let url = try targets.target(at: Int(place)).url
@@ -84,18 +80,6 @@ struct CheckOutput {
 
     /// The widest column of names; longer names move their line.
     private static let widest = 48
-    /// How many bytes of reports wait in memory before the next go to a file. Few, because what is kept a while between what is freed at once
-    /// leaves holes in the heap: with 4 MiB a list of 50,000 took 12 MB more.
-    private static let waitingLimit = 64 << 10
-    /// How many wait in memory if there can be no file.
-    private static let limitWithoutFile = 4 << 20
-
-    private enum Rendered {
-        case bytes([UInt8])
-        /// In the journal, or in the temporary file.
-        case elsewhere(PieceFile.Place)
-    }
-
     /// FAIL beats undetermined.
     var outcome: Outcome {
         summary.outcome
@@ -129,69 +113,47 @@ struct CheckOutput {
     }
 
     /// Takes what was rendered for a target.
-    mutating func add(_ rendered: [UInt8], at place: Int, verdict: TargetSummary.Verdict) throws {
-        try take(.bytes(rendered), verdict, at: place)
-    }
-
-    /// Takes what the journal has of an earlier time.
-    mutating func add(_ record: CheckJournal.Record) throws {
-        kept.add(record.written)
-        try take(.elsewhere(record.piece), record.verdict, at: record.place)
-    }
-
-    /// Takes what was rendered for a target and is in the journal.
-    mutating func add(_ kept: PieceFile.Place, at place: Int, verdict: TargetSummary.Verdict) throws {
-        try take(.elsewhere(kept), verdict, at: place)
-    }
-
-    private mutating func take(_ rendered: Rendered, _ verdict: TargetSummary.Verdict, at place: Int) throws {
+    ///
+    /// - Parameter isKept: whether it is of an earlier time.
+    mutating func add(_ result: CheckResult, isKept: Bool = false) throws {
+        if isKept { kept.add(result.checked) }
         finished += 1
-        summary.add(verdict)
+        summary.add(result.verdict)
         defer { options.progress?.advance() }
-        if options.format == .jsonl {
-            try emit(rendered)
-        } else if turn < places.count, places[turn] == place {
-            try emit(rendered)
-            turn += 1
-            while turn < places.count, let next = removeWaiting(Int(places[turn])) {
-                try emit(next)
-                turn += 1
-            }
-            if elsewhere.count == 0 { try? spool?.cut(at: 0) }
-        } else {
-            try wait(rendered, at: place)
-        }
-    }
-
-    private mutating func wait(_ rendered: Rendered, at place: Int) throws {
-        let piece: PieceFile.Place
-        switch rendered {
-        case .bytes(let bytes) where bytes.isEmpty: piece = .empty
-        case .bytes(let bytes) where waitingBytes + bytes.count <= CheckOutput.waitingLimit:
-            keepInMemory(bytes, at: place)
+        if options.format == .jsonl { return try emit(result.text) }
+        guard turn < places.count, places[turn] == result.place else {
+            waiting[result.place] = try result.line ?? spooled(result.text)
             return
-        case .bytes(let bytes):
-            do throws(InputFault) {
-                let file = if let spool { spool } else { try PieceFile.temporary() }
-                spool = file
-                piece = try file.append(bytes)
-            } catch {
-                if spool == nil, waitingBytes + bytes.count <= CheckOutput.limitWithoutFile {
-                    keepInMemory(bytes, at: place)
-                    return
-                }
-                throw CommandFault("a temporary file for results \(error.reason).")
-            }
-        case .elsewhere(let kept): piece = kept
         }
-        guard elsewhere.keep(piece, at: place) else {
-            throw CommandFault("the result of target \(place + 1) is too long, or there twice.")
+        try emit(result.text)
+        turn += 1
+        while turn < places.count, try emitWaiting(Int(places[turn])) { turn += 1 }
+    }
+
+    private mutating func spooled(_ text: [UInt8]) throws -> PieceFile.Place {
+        try CheckOutput.named("a temporary file for results") { () throws(InputFault) in
+            let file = if let spool { spool } else { try PieceFile.temporary() }
+            spool = file
+            if waiting.isEmpty { try file.cut(at: 0) }
+            return try file.append(text)
         }
     }
 
-    private mutating func keepInMemory(_ bytes: [UInt8], at place: Int) {
-        waitingBytes += bytes.count
-        waiting[place] = bytes
+    /// Writes a result that waits; false if there is none.
+    private mutating func emitWaiting(_ place: Int) throws -> Bool {
+        guard let piece = waiting.removeValue(forKey: place) else { return false }
+        try emit(
+            CheckOutput.named("a result that was kept in a file") { () throws(InputFault) in
+                if let journal { return try journal.text(at: piece) }
+                return try spool?.bytes(at: piece) ?? []
+            })
+        return true
+    }
+
+    private static func named<Value>(
+        _ name: String, _ body: () throws(InputFault) -> Value
+    ) throws(CommandFault) -> Value {
+        do throws(InputFault) { return try body() } catch { throw CommandFault("\(name) \(error.reason).") }
     }
 
     /// Puts beside each target of the page what changed since the run before.
@@ -204,7 +166,7 @@ struct CheckOutput {
     /// Writes what is known of targets whose predecessors never finished, and closes the document.
     mutating func end() throws {
         for place in places[min(turn, places.count)...] {
-            if let next = removeWaiting(Int(place)) { try emit(next) }
+            _ = try emitWaiting(Int(place))
         }
         options.progress?.clear()
         switch options.format {
@@ -237,29 +199,7 @@ struct CheckOutput {
 
     private func isShown(_ report: TargetReport) -> Bool { !options.showsChangesOnly || report.changesBetweenSystems }
 
-    private mutating func removeWaiting(_ place: Int) -> Rendered? {
-        if let piece = elsewhere.take(at: place) { return .elsewhere(piece) }
-        guard let bytes = waiting.removeValue(forKey: place) else { return nil }
-        waitingBytes -= bytes.count
-        return .bytes(bytes)
-    }
-
-    private mutating func emit(_ next: Rendered) throws {
-        let bytes: [UInt8]
-        do throws(InputFault) {
-            switch next {
-            case .bytes(let rendered): bytes = rendered
-            case .elsewhere(let place) where place.count == 0: bytes = []
-            case .elsewhere(let place):
-                if let journal {
-                    bytes = try journal.bytes(at: place)
-                } else {
-                    bytes = try spool?.bytes(at: place) ?? []
-                }
-            }
-        } catch {
-            throw CommandFault("a result that was kept in a file \(error.reason).")
-        }
+    private mutating func emit(_ bytes: [UInt8]) throws {
         if bytes.isEmpty { return }
         options.progress?.clear()
         if options.format == .json, written > 0 { try stream.write(",") }

@@ -9,7 +9,9 @@ import Vocabulary
 struct CheckRun {
     let session: CheckSession
     let list: TargetList
+    /// What is checked of the list, in its order and in the order in which it is asked.
     let places: [UInt32]
+    let order: [UInt32]
     let concurrency: Int
     let statePath: String?
     let journal: CheckJournal?
@@ -25,28 +27,21 @@ struct CheckRun {
     ///
     /// - Parameter show: takes each result.
     /// - Returns: the places of the list that are done.
-    func replay(_ show: (CheckJournal.Record) throws -> Void) throws -> Set<Int> {
+    func replay(_ show: (CheckResult) throws -> Void) throws -> Set<Int> {
         guard let journal else { return [] }
         var known: Set<Int> = []
+        var batch: [CheckResult] = []
         let now = Date()
-        // Of several results for a place the newest counts: where each is in the file.
-        var newest = [Int](repeating: -1, count: list.count)
-        var batch: [(target: String, summary: TargetSummary)] = []
         do {
-            let found = try journal.replay(count: list.count) { newest[$0.place] = $0.piece.offset }
-            try journal.replay(count: list.count) { record in
-                guard newest[record.place] == record.piece.offset, isFresh(record, at: now) else { return }
-                known.insert(record.place)
-                try show(record)
-                if history == nil { return }
-                batch.append((try list.name(at: record.place), record.summary))
+            let damaged = try journal.replay(places, isFresh: { isFresh($0, at: now) }) { result in
+                known.insert(result.place)
+                try show(result)
+                batch.append(result)
                 if batch.count == CheckRun.batch {
-                    history?.append(batch)
+                    try keep(batch)
                     batch = []
                 }
             }
-            // What was damaged may have been asked for again in a run before this one.
-            let damaged = min(found, places.count - newest.count { $0 >= 0 })
             if damaged > 0 {
                 CommandIO.say(
                     "sealward: \((statePath ?? "").terminalSafe): \(damaged) result\(damaged == 1 ? " is" : "s are") damaged and asked for again."
@@ -55,17 +50,21 @@ struct CheckRun {
         } catch let fault as InputFault {
             throw CommandFault("\((statePath ?? "").terminalSafe): \(fault.reason).")
         }
-        history?.append(batch)
+        try keep(batch)
         return known
     }
 
-    private func isFresh(_ record: CheckJournal.Record, at now: Date) -> Bool {
+    private func isFresh(_ checked: Date?, at now: Date) -> Bool {
         guard let maximumAge else { return true }
         // A result from the future says nothing about its age.
-        return record.written.map { -60...maximumAge ~= now.timeIntervalSince($0) } ?? false
+        return checked.map { -60...maximumAge ~= now.timeIntervalSince($0) } ?? false
     }
 
-    /// Checks every place that is not in `known`, in the order of ``places``.
+    private func keep(_ results: [CheckResult]) throws {
+        if let history { history.append(try results.map { (try list.name(at: $0.place), $0.summary) }) }
+    }
+
+    /// Checks every place that is not in `known`, in the order of ``order``.
     ///
     /// - Parameters:
     ///   - render: what is shown of a report.
@@ -73,27 +72,23 @@ struct CheckRun {
     func run(
         except known: Set<Int>, render: (Int, TargetReport) throws -> [UInt8], show: (CheckResult) throws -> Void
     ) async throws {
-        let open = known.isEmpty ? places : places.filter { !known.contains(Int($0)) }
+        let open = known.isEmpty ? order : order.filter { !known.contains(Int($0)) }
         try await session.run(list, places: open, concurrency: concurrency, gate: gate, atMost: CheckRun.batch) {
             reports in
-            let results = try reports.map { place, report in
+            let now = Date()
+            var results = try reports.map { place, report in
                 CheckResult(
                     place: place, verdict: TargetSummary.verdict(report), summary: TargetSummary(report),
-                    rendered: .bytes(try render(place, report)))
+                    text: try render(place, report), checked: now)
             }
-            let kept = try kept(results)
-            if let history { history.append(try kept.map { (try list.name(at: $0.place), $0.summary) }) }
-            for result in kept { try show(result) }
-        }
-    }
-
-    private func kept(_ results: [CheckResult]) throws -> [CheckResult] {
-        guard let journal else { return results }
-        let records = results.map { ($0.place, $0.verdict, $0.summary, $0.bytes) }
-        do throws(InputFault) {
-            return zip(results, try journal.append(records, at: Date())).map { $0.kept(at: $1) }
-        } catch {
-            throw CommandFault("\((statePath ?? "").terminalSafe): \(error.reason); start again with the same --state.")
+            do throws(InputFault) {
+                results = try journal?.append(results) ?? results
+            } catch {
+                throw CommandFault(
+                    "\((statePath ?? "").terminalSafe): \(error.reason); start again with the same --state.")
+            }
+            try keep(results)
+            for result in results { try show(result) }
         }
     }
 }
@@ -158,26 +153,5 @@ final class CheckHistoryRun {
                 "sealward: \(path.terminalSafe): \(error.reason). The check goes on; its further results are missing in the history."
             )
         }
-    }
-}
-
-/// What is known about one finished target.
-struct CheckResult {
-    enum Rendered {
-        case bytes([UInt8])
-        case kept(PieceFile.Place)
-    }
-
-    let place: Int
-    let verdict: TargetSummary.Verdict
-    let summary: TargetSummary
-    let rendered: Rendered
-
-    fileprivate var bytes: [UInt8] {
-        if case .bytes(let bytes) = rendered { bytes } else { [] }
-    }
-
-    fileprivate func kept(at piece: PieceFile.Place) -> CheckResult {
-        CheckResult(place: place, verdict: verdict, summary: summary, rendered: .kept(piece))
     }
 }

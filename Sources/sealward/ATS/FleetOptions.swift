@@ -80,17 +80,6 @@ struct FleetOptions: ParsableArguments {
         return all.filter { shard.contains(list.identity(at: Int($0))) }
     }
 
-    /// Opens the journal.
-    ///
-    /// - Throws: ``CommandFault`` with the name of the file.
-    static func journal(_ path: String, _ conditions: [CheckJournal.Condition]) throws(CommandFault) -> CheckJournal {
-        do throws(InputFault) {
-            return try CheckJournal(path, conditions: conditions)
-        } catch {
-            throw CommandFault("\(path.terminalSafe): \(error.reason).")
-        }
-    }
-
     /// The SHA-256 of all targets in their order.
     static func digest(of list: TargetList) -> String {
         var hash = SHA256()

@@ -43,51 +43,47 @@ struct MergeCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let merge: ResultMerge
             do {
-                merge = try ResultMerge(try files.map(MergeCommand.source))
+                return try merge()
             } catch let fault as ResultMerge.Fault {
                 throw CommandFault("\(fault.name): \(fault.reason).")
             }
-            let format = format ?? (merge.areDocuments ? .json : .jsonl)
-            let stream = try ResultStream(path: shared.output, sparing: files.map(CommandIO.place))
-            if format == .json {
-                guard let os = merge.os else {
-                    throw CommandFault(
-                        "the files do not say on which system the targets were checked; use --format jsonl, or check with --format json."
-                    )
-                }
-                try stream.write(
-                    CheckedTargets.head(os: os, sdk: merge.sdk, checked: merge.checked ?? RFC3339.text(Date())))
-            }
-            var written = 0
-            do {
-                try merge.each { target in
-                    if format == .json {
-                        try stream.write((written == 0 ? [] : [UInt8(ascii: ",")]) + CheckedTargets.indented(target))
-                    } else {
-                        try stream.write(CheckedTargets.line(target))
-                    }
-                    written += 1
-                }
-            } catch let fault as ResultMerge.Fault {
-                throw CommandFault("\(fault.name): \(fault.reason).")
-            }
-            if format == .json { try stream.write(CheckedTargets.tail(isEmpty: written == 0)) }
-            try stream.close()
-            return MergeCommand.outcome(merge, written: written)
         }
     }
 
-    private static func source(_ path: String) throws -> ResultMerge.Source {
-        let name = CommandIO.name(of: path).terminalSafe
-        do throws(InputFault) {
-            let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
-            let file = input.isStream ? try input.spooled(after: [], limit: streamLimit) : input
-            return ResultMerge.Source(name: name, file: file)
-        } catch {
-            throw CommandFault("\(name): \(error.reason).")
+    private func merge() throws -> Outcome {
+        let merge = try ResultMerge(try files.map(MergeCommand.source))
+        let format = format ?? (merge.areDocuments ? .json : .jsonl)
+        let stream = try ResultStream(path: shared.output, sparing: files.map(CommandIO.place))
+        if format == .json {
+            guard let os = merge.os else {
+                throw CommandFault(
+                    "the files do not say on which system the targets were checked; use --format jsonl, or check with --format json."
+                )
+            }
+            try stream.write(
+                CheckedTargets.head(os: os, sdk: merge.sdk, checked: merge.checked ?? RFC3339.text(Date())))
         }
+        var written = 0
+        try merge.each { target in
+            if format == .json {
+                try stream.write((written == 0 ? [] : [UInt8(ascii: ",")]) + CheckedTargets.indented(target))
+            } else {
+                try stream.write(CheckedTargets.line(target))
+            }
+            written += 1
+        }
+        if format == .json { try stream.write(CheckedTargets.tail(isEmpty: written == 0)) }
+        try stream.close()
+        return MergeCommand.outcome(merge, written: written)
+    }
+
+    private static func source(_ path: String) throws -> ResultMerge.Source {
+        let file = try CommandIO.named(path) { () throws(InputFault) in
+            let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+            return input.isStream ? try input.spooled(after: [], limit: streamLimit) : input
+        }
+        return ResultMerge.Source(name: CommandIO.name(of: path).terminalSafe, file: file)
     }
 
     private static func outcome(_ merge: ResultMerge, written: Int) -> Outcome {

@@ -182,11 +182,10 @@ enum CommandIO {
         InputFault("is larger than \(limit) bytes, the limit for this input")
     }
 
-    private static func named<Value>(
+    /// Names the file in a fault.
+    static func named<Value>(
         _ path: String, _ body: () throws(InputFault) -> Value
-    ) throws(CommandFault)
-        -> Value
-    {
+    ) throws(CommandFault) -> Value {
         do throws(InputFault) {
             return try body()
         } catch {
