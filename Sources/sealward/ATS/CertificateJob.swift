@@ -142,7 +142,7 @@ struct UnreadableChain: Error {
 struct CertificateBench {
     private let now: Date
     private var stores: [StoreKey: TrustAnchors] = [:]
-    private var lists: [UTF8Key: CTLogList] = [:]
+    private let lists = BoundedCache<UTF8Key, CTLogList>(capacity: CertificateBench.maximumStores)
 
     init(now: Date) { self.now = now }
 
@@ -179,7 +179,7 @@ struct CertificateBench {
 
     mutating func answer(_ job: CertificateJob) async throws -> CertificateAnswer {
         let certificates = try CertificateBench.chain(job.path)
-        let judge = CertificateJudge(anchors: try anchors(job), logs: try job.logs.map { try logs($0) })
+        let judge = CertificateJudge(anchors: try anchors(job), logs: try job.logs.flatMap { try logs($0) })
         let question = CertificateJudge.Question(
             certificates: certificates,
             host: try job.host.map { text throws(MalformedInput) in try CertificateJob.host(text) },
@@ -275,12 +275,8 @@ struct CertificateBench {
         stores[key] = anchors
     }
 
-    private mutating func logs(_ path: String) throws -> CTLogList {
-        if let known = lists[UTF8Key(path)] { return known }
-        let list = try TransparencyOptions.logs(of: path)
-        if lists.count >= CertificateBench.maximumStores { lists.removeAll() }
-        lists[UTF8Key(path)] = list
-        return list
+    private func logs(_ path: String) throws -> CTLogList? {
+        try lists.value(for: UTF8Key(path)) { try TransparencyOptions.logs(of: path) }
     }
 
     /// DER, or PEM with the label that OpenSSL writes.

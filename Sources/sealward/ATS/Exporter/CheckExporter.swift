@@ -8,7 +8,6 @@ import FoundationEssentials
 package import HTTPService
 package import Logging
 import ServiceLifecycle
-import Synchronization
 import TLSModel
 package import TLSProbe
 package import Vocabulary
@@ -124,26 +123,17 @@ package struct AllowedTarget: Sendable, Equatable {
 
 /// One session for each system, never older than a minute.
 final class MinuteSessions: Sendable {
-    /// The most systems at a time; beyond that, all are made again.
-    static let limit = 64
-    static let lifetime: Duration = .seconds(60)
-
     private let make: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
-    private let kept = Mutex<[UTF8Key: (session: CheckSession, madeAt: ContinuousClock.Instant)]>([:])
+    private let kept = BoundedCache<UTF8Key, (session: CheckSession, madeAt: ContinuousClock.Instant)>(capacity: 64)
 
     init(_ make: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession) { self.make = make }
 
     func session(for profile: OSProfile) throws(MalformedInput) -> CheckSession {
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "")")
         let now = ContinuousClock.now
-        if let known = kept.withLock({ $0[name] }), now - known.madeAt < MinuteSessions.lifetime {
-            return known.session
-        }
+        if let known = kept[name], now - known.madeAt < .seconds(60) { return known.session }
         let session = try make(profile)
-        kept.withLock { kept in
-            if kept.count >= MinuteSessions.limit { kept.removeAll() }
-            kept[name] = (session, now)
-        }
+        kept.keep((session, now), for: name)
         return session
     }
 }
