@@ -50,17 +50,12 @@ struct CompareCommand: AsyncParsableCommand {
             let profile = try network.system.profile()
             let report = try await network.session(profile).check(target)
             let comparison = TranscriptComparison(recorded, report)
-            let text =
-                switch format {
-                case .text: "\(recorded.url.terminalSafe) on \(profile.shownID)\n\(comparison.text)".fitted
-                case .json:
-                    JSONValue.object([
-                        .init("schema", "sealward.ats-compare/1"), .init("os", .string(profile.id)),
-                        .init("sdk", profile.sdk.json), .init("url", .string(recorded.url)),
-                        .init("differences", .integer(comparison.differences.count)), .init("rows", comparison.json),
-                    ]).rendered() + "\n"
-                }
-            try CommandIO.write(text, to: shared.output)
+            try format.write(
+                [
+                    "schema": "sealward.ats-compare/1", "os": .string(profile.id), "sdk": profile.sdk.json,
+                    "url": .string(recorded.url), "differences": .integer(comparison.differences.count),
+                    "rows": comparison.json,
+                ], text: "\(recorded.url.terminalSafe) on \(profile.shownID)\n\(comparison.text)", to: shared)
             if comparison.differences.isEmpty { return .clean }
             // What could not be determined now contradicts no transcript.
             return comparison.differences.allSatisfy(\.isUndetermined) ? .undetermined : .findings

@@ -57,15 +57,10 @@ struct ExplainCommand: AsyncParsableCommand {
             let rows = zip(urls, parsed).map { text, url in
                 (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })
             }
-            switch format {
-            case .json:
-                try CommandIO.write(ExplainReport.json(rows, policy).rendered() + "\n", to: shared.output)
-            case .text:
-                let color = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
-                try CommandIO.write(
-                    ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose).fitted, to: shared.output
-                )
-            }
+            let color = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
+            try format.write(
+                ExplainReport.json(rows, policy),
+                text: ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose), to: shared)
             let decisions = rows.compactMap { try? $0.decision.get() }
             if decisions.contains(where: { $0.verdict == .blocked && ExplainReport.doubts($0).isEmpty }) {
                 return .findings

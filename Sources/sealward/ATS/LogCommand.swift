@@ -53,7 +53,7 @@ struct LogCommand: AsyncParsableCommand {
             }
             if missing == files.count { return .undetermined }
             let report = log.report()
-            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
+            try format.write(report.json, text: report.text, to: shared)
             if report.hasFindings { return .findings }
             return missing == 0 && report.hasPassed ? .clean : .undetermined
         }

@@ -130,10 +130,7 @@ struct ProxyCommand: AsyncParsableCommand {
                 throw CommandFault("\(listen): cannot listen there (\(reason)); choose another address with --listen.")
             }
             let summary = await proxy.summary(within: .seconds(20))
-            switch format {
-            case .json: try CommandIO.write(ProxyReport.json(summary, policy).rendered() + "\n", to: shared.output)
-            case .text: try CommandIO.write(ProxyReport.text(summary).fitted, to: shared.output)
-            }
+            try format.write(ProxyReport.json(summary, policy), text: ProxyReport.text(summary), to: shared)
             return .clean
         }
     }

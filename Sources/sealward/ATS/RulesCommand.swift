@@ -16,13 +16,11 @@ struct RulesCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, markdown }
-
     @Argument(help: ArgumentHelp("A rule, for example ATS011. Without it all are listed.", valueName: "ID"))
     var id: String?
 
     @Option(help: ArgumentHelp("Output format: text, json or markdown (all rules as a page).", valueName: "FORMAT"))
-    var format: Format = .text
+    var format: TextJSONOrPage = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -37,13 +35,9 @@ struct RulesCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let rule = id.flatMap(RuleCatalog.rule)
-            let text =
-                switch format {
-                case .text: (rule.map(RuleBook.text) ?? RuleBook.list()).fitted
-                case .json: RuleBook.json(rule.map { [$0] } ?? RuleCatalog.all).rendered() + "\n"
-                case .markdown: RuleBook.markdown()
-                }
-            try CommandIO.write(text, to: shared.output)
+            try format.write(
+                RuleBook.json(rule.map { [$0] } ?? RuleCatalog.all), text: rule.map(RuleBook.text) ?? RuleBook.list(),
+                page: { RuleBook.markdown() }, to: shared)
             return .clean
         }
     }

@@ -23,15 +23,13 @@ struct SystemsCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, markdown }
-
     @Argument(
         help: ArgumentHelp("A system, for example ios17. Without it all are listed.", valueName: "ID"),
         transform: SystemOptions.system)
     var id: OSProfile?
 
     @Option(help: ArgumentHelp("Output format: text, json or markdown (all systems as a page).", valueName: "FORMAT"))
-    var format: Format = .text
+    var format: TextJSONOrPage = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -39,13 +37,9 @@ struct SystemsCommand: AsyncParsableCommand {
         try await CommandIO.run {
             if let id, !id.hasTransportSecurity { throw ValidationError("\(id.absence).") }
             let systems = id.map { [$0] } ?? OSProfile.all
-            let text =
-                switch format {
-                case .text: systems.map(FidelityPage.text).joined(separator: "\n").fitted
-                case .json: FidelityPage.json(systems).rendered() + "\n"
-                case .markdown: FidelityPage.markdown()
-                }
-            try CommandIO.write(text, to: shared.output)
+            try format.write(
+                FidelityPage.json(systems), text: systems.map(FidelityPage.text).joined(separator: "\n"),
+                page: { FidelityPage.markdown() }, to: shared)
             return .clean
         }
     }

@@ -37,8 +37,7 @@ struct InspectAttestationCommand: AsyncParsableCommand {
             } catch {
                 throw error.fault(in: file)
             }
-            try CommandIO.write(
-                form.format == .json ? document.rendered() + "\n" : document.outline.fitted, to: form.shared.output)
+            try form.format.write(document, text: document.outline, to: form.shared)
             return .clean
         }
     }

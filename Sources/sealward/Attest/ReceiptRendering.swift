@@ -6,6 +6,29 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
+/// A receipt as far as it can be read, and what was found about it.
+struct JudgedReceipt {
+    private var receipt: Receipt?
+    private let verdict: ReceiptVerdict
+
+    init(
+        _ bytes: Result<[UInt8], MalformedInput>, _ roots: ReceiptRoots, _ expectations: ReceiptExpectations,
+        at instant: Date
+    ) async {
+        do throws(MalformedInput) {
+            let read = try Receipt(decoding: try bytes.get())
+            receipt = read
+            verdict = await ReceiptVerifier(roots: roots).verify(read, expectations, at: instant)
+        } catch {
+            verdict = .refused(Refusal(reading: error))
+        }
+    }
+
+    var json: JSONValue { verdict.json(receipt) }
+    var text: String { verdict.text + (receipt.map(\.listing) ?? "") }
+    var outcome: Outcome { if case .accepted = verdict { .clean } else { .findings } }
+}
+
 extension ReceiptVerdict {
     /// `sealward.receipt/1`. The fields are the receipt's own; they are proven only where the verdict is `accepted`.
     func json(_ receipt: Receipt?) -> JSONValue {

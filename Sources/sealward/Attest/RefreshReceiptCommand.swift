@@ -63,30 +63,17 @@ struct RefreshReceiptCommand: AsyncParsableCommand {
                 if let explanation { CommandIO.say("sealward: \(explanation.action).") }
                 return .undetermined
             }
-            var receipt: Receipt?
-            let verdict: ReceiptVerdict
-            do throws(MalformedInput) {
-                let read = try Receipt(decoding: bytes)
-                receipt = read
-                verdict = await ReceiptVerifier(roots: roots).verify(
-                    read, ReceiptExpectations(app: judgement.appId, type: .receipt), at: judgement.instant)
-            } catch {
-                verdict = .refused(Refusal(reading: error))
-            }
-            let text = "\(verdict.text)\(receipt.map(\.listing) ?? "")  receipt  \(Base64.encode(bytes))\n"
+            let judged = await JudgedReceipt(
+                .success(bytes), roots, ReceiptExpectations(app: judgement.appId, type: .receipt),
+                at: judgement.instant)
+            let receipt = Base64.encode(bytes)
+            // The line of the receipt is for a machine: it is not broken.
             try CommandIO.write(
                 judgement.format == .json
-                    ? verdict.json(receipt).adding("receipt", .string(Base64.encode(bytes))).rendered() + "\n" : text,
-                to: judgement.shared.output)
-            if case .accepted = verdict { return .clean }
-            return .findings
+                    ? JSONValue.object((judged.json.members ?? []) + [.init("receipt", .string(receipt))]).rendered()
+                        + "\n"
+                    : "\(judged.text)  receipt  \(receipt)\n", to: judgement.shared.output)
+            return judged.outcome
         }
-    }
-}
-
-extension JSONValue {
-    /// An object with one more member at its end.
-    fileprivate func adding(_ name: String, _ value: JSONValue) -> JSONValue {
-        .object((members ?? []) + [.init(name, value)])
     }
 }

@@ -76,10 +76,8 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
                     }
             case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
             }
-            let text =
-                judgement.format == .json
-                ? verdict.json(claimedCounter: claimed?.claimedCounter).rendered() + "\n" : verdict.text.fitted
-            try CommandIO.write(text, to: judgement.shared.output)
+            try judgement.format.write(
+                verdict.json(claimedCounter: claimed?.claimedCounter), text: verdict.text, to: judgement.shared)
             if case .accepted = verdict { return .clean }
             return .findings
         }

@@ -112,8 +112,7 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             }
             let answer = AttestationAnswer(
                 verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)
-            let text = judgement.format == .json ? answer.json.rendered() + "\n" : answer.text.fitted
-            try CommandIO.write(text, to: judgement.shared.output)
+            try judgement.format.write(answer.json, text: answer.text, to: judgement.shared)
             return answer.isAccepted ? .clean : .findings
         }
     }

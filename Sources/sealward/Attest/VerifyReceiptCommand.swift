@@ -45,29 +45,13 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
-            let input = try AttestInput.read(file)
-            var receipt: Receipt?
-            let verdict: ReceiptVerdict
-            do throws(MalformedInput) {
-                let read = try Receipt(decoding: try input.get())
-                receipt = read
-                verdict = await ReceiptVerifier(roots: roots).verify(read, expectations, at: judgement.instant)
-            } catch {
-                verdict = .refused(Refusal(reading: error))
-            }
-            let text =
-                judgement.format == .json
-                ? verdict.json(receipt).rendered() + "\n" : (verdict.text + (receipt.map(\.listing) ?? "")).fitted
-            try CommandIO.write(text, to: judgement.shared.output)
-            if case .accepted = verdict { return .clean }
-            return .findings
+            let expectations = ReceiptExpectations(
+                app: judgement.appId, publicKey: publicKey, environment: environment,
+                maximumAge: maxAge.map { TimeInterval($0.seconds) })
+            let judged = await JudgedReceipt(try AttestInput.read(file), roots, expectations, at: judgement.instant)
+            try judgement.format.write(judged.json, text: judged.text, to: judgement.shared)
+            return judged.outcome
         }
-    }
-
-    private var expectations: ReceiptExpectations {
-        ReceiptExpectations(
-            app: judgement.appId, publicKey: publicKey, environment: environment,
-            maximumAge: maxAge.map { TimeInterval($0.seconds) })
     }
 }
 
@@ -96,11 +80,8 @@ struct InspectReceiptCommand: AsyncParsableCommand {
             } catch {
                 throw error.fault(in: file)
             }
-            let text =
-                form.format == .json
-                ? receipt.json(schema: "sealward.receipt-inspect/1", verdict: []).rendered() + "\n"
-                : receipt.listing.fitted
-            try CommandIO.write(text, to: form.shared.output)
+            try form.format.write(
+                receipt.json(schema: "sealward.receipt-inspect/1", verdict: []), text: receipt.listing, to: form.shared)
             return .clean
         }
     }

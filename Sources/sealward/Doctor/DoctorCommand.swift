@@ -54,10 +54,7 @@ struct DoctorCommand: AsyncParsableCommand {
             for fault in items.compactMap(\.fault) { CommandIO.say("sealward: \(fault).") }
             let texts = items.filter { $0.fault == nil }.map(\.text)
             if format == .json || !texts.isEmpty {
-                try CommandIO.write(
-                    format == .json
-                        ? DoctorItem.document(items).rendered() + "\n" : texts.joined(separator: "\n").fitted,
-                    to: shared.output)
+                try format.write(DoctorItem.document(items), text: texts.joined(separator: "\n"), to: shared)
             }
             if items.contains(where: { $0.verdict == .cause }) { return .findings }
             return items.allSatisfy { $0.verdict == .fine } ? .clean : .undetermined

@@ -55,7 +55,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
             }
             let report = StoreReport(
                 after, repaired: confirmClock && before.clockFault != nil && after.clockFault == nil)
-            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
+            try format.write(report.json, text: report.text, to: shared)
             return report.isHealthy ? .clean : .findings
         }
     }
@@ -72,8 +72,7 @@ struct CheckStoreCommand: AsyncParsableCommand {
             .init("schema", "sealward.store-check/1"), .init("ready", true),
             .init("clockFault", fault?.json ?? .null),
         ])
-        let text = (fault.map { $0.text + "\n" } ?? "") + "ready\n"
-        try CommandIO.write(format == .json ? document.rendered() + "\n" : text.fitted, to: shared.output)
+        try format.write(document, text: (fault.map { $0.text + "\n" } ?? "") + "ready\n", to: shared)
         return fault == nil ? .clean : .findings
     }
 }

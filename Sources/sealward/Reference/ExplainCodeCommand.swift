@@ -26,14 +26,12 @@ struct ExplainCodeCommand: AsyncParsableCommand {
             """
     )
 
-    enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, markdown }
-
     @Argument(
         help: ArgumentHelp("A code, rule, number, name or key. Without it all codes are listed.", valueName: "WHAT"))
     var words: [String] = []
 
     @Option(help: ArgumentHelp("Output format: text, json or markdown (all codes as a page).", valueName: "FORMAT"))
-    var format: Format = .text
+    var format: TextJSONOrPage = .text
 
     @OptionGroup var shared: SharedOptions
 
@@ -53,16 +51,11 @@ struct ExplainCodeCommand: AsyncParsableCommand {
             let one = what.flatMap(CodeCatalog.explanation)
             let rule = what.flatMap(RuleCatalog.rule)
             let subject = one == nil && rule == nil ? what.flatMap { ExplainedSubject($0) } : nil
-            let text =
-                switch format {
-                case .text:
-                    (rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? CodeCatalog.list()).fitted
-                case .json:
-                    (rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) }
-                        ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all)).rendered() + "\n"
-                case .markdown: CodeCatalog.markdown()
-                }
-            try CommandIO.write(text, to: shared.output)
+            try format.write(
+                rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) }
+                    ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all),
+                text: rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? CodeCatalog.list(),
+                page: { CodeCatalog.markdown() }, to: shared)
             return .clean
         }
     }

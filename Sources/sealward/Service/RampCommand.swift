@@ -58,7 +58,7 @@ struct RampCommand: AsyncParsableCommand {
                 throw CommandFault("the plan would take \(plan.hours) hours; raise --per-second or --per-day.")
             }
             let report = RampReport(plan: plan)
-            try CommandIO.write(format == .json ? report.json.rendered() + "\n" : report.text.fitted, to: shared.output)
+            try format.write(report.json, text: report.text, to: shared)
             return .clean
         }
     }

@@ -23,9 +23,7 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let text =
-                format == .json ? SimulateFaultsCommand.json.rendered() + "\n" : SimulateFaultsCommand.text.fitted
-            try CommandIO.write(text, to: shared.output)
+            try format.write(SimulateFaultsCommand.json, text: SimulateFaultsCommand.text, to: shared)
             return .clean
         }
     }

@@ -127,11 +127,10 @@ struct SimulateFleetCommand: AsyncParsableCommand {
                 throw CommandFault("\(fault.reason).")
             }
             let elapsed = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
-            let report =
-                format == .json
-                ? await tally.json(elapsed: elapsed, service: service).rendered() + "\n"
-                : await tally.text(elapsed: elapsed, service: service).fitted
-            try CommandIO.write(report, to: shared.output)
+            let (json, text) = await (
+                tally.json(elapsed: elapsed, service: service), tally.text(elapsed: elapsed, service: service)
+            )
+            try format.write(json, text: text, to: shared)
             return await tally.isAsExpected ? .clean : .findings
         }
     }

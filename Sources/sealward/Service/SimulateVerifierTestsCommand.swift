@@ -90,8 +90,7 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
                     }
                 }
             }
-            let text = format == .json ? report.json.rendered() + "\n" : report.text.fitted
-            try CommandIO.write(text, to: shared.output)
+            try format.write(report.json, text: report.text, to: shared)
             return report.outcome
         }
     }
