@@ -52,6 +52,22 @@ enum PastedArgument {
     }
 }
 
+/// What a proof is of: the hash that the app passed, or what is hashed.
+struct HashedInput {
+    let hash: ClientDataHash
+    /// Nil if the hash itself was given.
+    let data: [UInt8]?
+
+    /// - Parameter options: how the three are called, for the error if not exactly one is given.
+    init(text: String?, base64: [UInt8]?, hash given: ClientDataHash?, _ options: String) throws {
+        guard [text != nil, base64 != nil, given != nil].count(where: { $0 }) == 1 else {
+            throw ValidationError("Give exactly one of \(options).")
+        }
+        data = base64 ?? text.map { Array($0.utf8) }
+        hash = given ?? ClientDataHash(hashing: data ?? [])
+    }
+}
+
 /// What every command that judges an object asks: for which app, when, and in what form to say it.
 struct JudgementOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))

@@ -67,12 +67,9 @@ struct RefreshReceiptCommand: AsyncParsableCommand {
                 .success(bytes), roots, ReceiptExpectations(app: judgement.appId, type: .receipt),
                 at: judgement.instant)
             let receipt = Base64.encode(bytes)
-            // The line of the receipt is for a machine: it is not broken.
-            try CommandIO.write(
-                judgement.format == .json
-                    ? JSONValue.object((judged.json.members ?? []) + [.init("receipt", .string(receipt))]).rendered()
-                        + "\n"
-                    : "\(judged.text)  receipt  \(receipt)\n", to: judgement.shared.output)
+            try judgement.format.write(
+                .object((judged.json.members ?? []) + [.init("receipt", .string(receipt))]),
+                text: "\(judged.text)  receipt  \(receipt)\n", fits: false, to: judgement.shared)
             return judged.outcome
         }
     }

@@ -49,28 +49,30 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    func validate() throws {
-        let given = [clientData != nil, clientDataBase64 != nil, clientDataHash != nil].filter { $0 }.count
-        if given != 1 {
-            throw ValidationError("Give exactly one of --client-data, --client-data-base64 and --client-data-hash.")
-        }
+    func validate() throws { _ = try input() }
+
+    private func input() throws -> HashedInput {
+        try HashedInput(
+            text: clientData, base64: clientDataBase64, hash: clientDataHash,
+            "--client-data, --client-data-base64 and --client-data-hash")
     }
 
     func run() async throws {
         try await CommandIO.run {
-            let input = try AttestInput.read(file)
-            let claimed = try? AssertionObject(decoding: input.get())
+            let (object, input) = (try AttestInput.read(file), try input())
+            let claimed = try? AssertionObject(decoding: object.get())
             let verdict: AssertionVerdict
-            switch input {
+            switch object {
             case .success(let bytes):
                 let verifier = AssertionVerifier(app: judgement.appId)
                 let first = verifier.verify(
-                    bytes, publicKey: publicKey, clientDataHash: hash, previousCounter: counter)
+                    bytes, publicKey: publicKey, clientDataHash: input.hash, previousCounter: counter)
                 verdict =
                     if case .refused(let refusal) = first {
                         .refused(
                             verifier.explained(
-                                refusal, of: bytes, publicKey: publicKey, clientDataHash: hash, clientData: hashedData))
+                                refusal, of: bytes, publicKey: publicKey, clientDataHash: input.hash,
+                                clientData: input.data))
                     } else {
                         first
                     }
@@ -82,14 +84,6 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             return .findings
         }
     }
-
-    private var hash: ClientDataHash {
-        if let clientDataHash { return clientDataHash }
-        return ClientDataHash(hashing: hashedData ?? [])
-    }
-
-    /// What the hash is of; nil if the hash itself was given.
-    private var hashedData: [UInt8]? { clientDataBase64 ?? clientData.map { Array($0.utf8) } }
 }
 
 extension AssertionVerdict {

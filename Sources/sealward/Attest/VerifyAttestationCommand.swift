@@ -82,11 +82,12 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    func validate() throws {
-        let given = [challenge != nil, challengeBase64 != nil, clientDataHash != nil].filter { $0 }.count
-        if given != 1 {
-            throw ValidationError("Give exactly one of --challenge, --challenge-base64 and --client-data-hash.")
-        }
+    func validate() throws { _ = try input() }
+
+    private func input() throws -> HashedInput {
+        try HashedInput(
+            text: challenge, base64: challengeBase64, hash: clientDataHash,
+            "--challenge, --challenge-base64 and --client-data-hash")
     }
 
     func run() async throws {
@@ -97,13 +98,16 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
                 roots: try AttestInput.roots(files, AttestationRoots.init(pem:)) ?? .apple,
                 receiptRoots: receipt == .ignore
                     ? nil : try AttestInput.roots(files, ReceiptRoots.init(pem:)) ?? .apple, policy: policy)
+            let input = try input()
             let verdict: AttestationVerdict
             switch try AttestInput.read(file) {
             case .success(let bytes):
-                let first = await verifier.verify(bytes, keyId: keyId, clientDataHash: hash, at: judgement.instant)
+                let first = await verifier.verify(
+                    bytes, keyId: keyId, clientDataHash: input.hash, at: judgement.instant)
                 verdict =
                     if case .refused(let refusal) = first {
-                        .refused(verifier.explained(refusal, of: bytes, clientDataHash: hash, clientData: hashedData))
+                        .refused(
+                            verifier.explained(refusal, of: bytes, clientDataHash: input.hash, clientData: input.data))
                     } else {
                         first
                     }
@@ -126,14 +130,6 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
         /// The receipt is not judged.
         case ignore
     }
-
-    private var hash: ClientDataHash {
-        if let clientDataHash { return clientDataHash }
-        return ClientDataHash(hashing: hashedData ?? [])
-    }
-
-    /// What the hash is of; nil if the hash itself was given.
-    private var hashedData: [UInt8]? { challengeBase64 ?? challenge.map { Array($0.utf8) } }
 
     private var policy: AttestationPolicy {
         var policy = AttestationPolicy()

@@ -73,17 +73,10 @@ struct ListKeysCommand: AsyncParsableCommand {
             // A store knows no configuration, so nothing is said about trust.
             let shown = target.store == nil ? keys : keys.map { $0.without("trusted") }
             let next = answer.member("next") ?? .null
-            let text =
-                switch format {
-                case .json:
-                    JSONValue.object([
-                        .init("schema", "sealward.keys/1"), .init("keys", .array(shown)), .init("next", next),
-                    ]).rendered() + "\n"
-                case .text:
-                    shown.map { ListKeysCommand.line($0).fitted + "\n" }.joined()
-                        + (next.text.map { "more: --after \($0.terminalSafe)\n" } ?? "")
-                }
-            try CommandIO.write(text, to: shared.output)
+            try format.write(
+                ["schema": "sealward.keys/1", "keys": .array(shown), "next": next],
+                text: shown.map { ListKeysCommand.line($0).fitted + "\n" }.joined()
+                    + (next.text.map { "more: --after \($0.terminalSafe)\n" } ?? ""), fits: false, to: shared)
             return .clean
         }
     }
@@ -301,16 +294,9 @@ private struct OperatorChange {
     }
 
     func write(_ format: TextOrJSON, _ shared: SharedOptions) throws {
-        let text =
-            switch format {
-            case .text: "\(operation): \(count) \(count == 1 ? "key" : "keys")\n"
-            case .json:
-                JSONValue.object([
-                    .init("schema", "sealward.keys-change/1"), .init("operation", .string(operation)),
-                    .init("keys", .integer(count)),
-                ]).rendered() + "\n"
-            }
-        try CommandIO.write(text, to: shared.output)
+        try format.write(
+            ["schema": "sealward.keys-change/1", "operation": .string(operation), "keys": .integer(count)],
+            text: "\(operation): \(count) \(count == 1 ? "key" : "keys")\n", fits: false, to: shared)
     }
 }
 

@@ -63,16 +63,9 @@ struct NewTokenCommand: AsyncParsableCommand {
             if let expires, expires.date <= Date(), !shared.quiet {
                 CommandIO.say("sealward: --expires is in the past: the service will refuse this token.")
             }
-            let text =
-                switch format {
-                case .text: "token: \(made.token)\nentry: \(made.entry.rendered(pretty: false))\n"
-                case .json:
-                    JSONValue.object([
-                        .init("schema", "sealward.token/1"), .init("token", .string(made.token)),
-                        .init("entry", made.entry),
-                    ]).rendered() + "\n"
-                }
-            try CommandIO.write(text, to: shared.output)
+            try format.write(
+                ["schema": "sealward.token/1", "token": .string(made.token), "entry": made.entry],
+                text: "token: \(made.token)\nentry: \(made.entry.rendered(pretty: false))\n", fits: false, to: shared)
             return .clean
         }
     }

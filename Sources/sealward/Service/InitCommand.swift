@@ -79,19 +79,13 @@ struct InitCommand: AsyncParsableCommand {
                 return files
             }
             let commands = commands(for: identity)
-            let text =
-                switch format {
-                case .text:
-                    "wrote \(names.count) files into \(folder.terminalSafe); the next three commands:\n\n"
-                        + commands.map { $0 + "\n" }.joined()
-                case .json:
-                    JSONValue.object([
-                        .init("schema", "sealward.init/1"), .init("folder", .string(folder)),
-                        .init("files", .array(names.map { .string($0) })),
-                        .init("next", .array(commands.map { .string($0) })),
-                    ]).rendered() + "\n"
-                }
-            try CommandIO.write(text, to: shared.output)
+            try format.write(
+                [
+                    "schema": "sealward.init/1", "folder": .string(folder),
+                    "files": .array(names.map { .string($0) }), "next": .array(commands.map { .string($0) }),
+                ],
+                text: "wrote \(names.count) files into \(folder.terminalSafe); the next three commands:\n\n"
+                    + commands.map { $0 + "\n" }.joined(), fits: false, to: shared)
             return .clean
         }
     }

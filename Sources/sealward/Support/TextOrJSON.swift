@@ -9,8 +9,14 @@ enum TextOrJSON: String, ExpressibleByArgument, CaseIterable {
     case text, json
 
     /// Writes the answer of a command in this form.
-    func write(_ json: @autoclosure () -> JSONValue, text: @autoclosure () -> String, to shared: SharedOptions) throws {
-        try CommandIO.write(self == .json ? json().rendered() + "\n" : text().fitted, to: shared.output)
+    ///
+    /// - Parameter fits: whether long lines of the text are broken; not for those that a program reads.
+    func write(
+        _ json: @autoclosure () -> JSONValue, text: @autoclosure () -> String, fits: Bool = true,
+        to shared: SharedOptions
+    ) throws {
+        if self == .json { return try CommandIO.write(json().rendered() + "\n", to: shared.output) }
+        try CommandIO.write(fits ? text().fitted : text(), to: shared.output)
     }
 }
 
