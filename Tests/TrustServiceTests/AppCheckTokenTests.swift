@@ -463,6 +463,6 @@ import _CryptoExtras
                 == ["appCheck.apps.1:1234567890:ios:ab"])
         var made = AppCheckTests.configuration(appCheck: { $0.keyPEMs = ["none"] })
         made.appCheck?.ttl = .zero
-        #expect(made.issues.map(\.path) == ["appCheck.ttlSeconds", "appCheck.keyFiles[0]"])
+        #expect(made.issues.map(\.path) == ["appCheck.keyFiles[0]", "appCheck.ttlSeconds"])
     }
 }

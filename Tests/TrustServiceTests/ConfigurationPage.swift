@@ -41,18 +41,23 @@ enum ConfigurationPage {
         ```json
         \(example)
         ```
-        \(sections(Configuration.table.entries))
+        \(sections(Configuration.entries))
         ## Entries of `tokensFile`
 
         A JSON array; `sealward tokens new` makes a token and prints its entry.
 
-        \(rows(CredentialSettings.table.entries, isFile: true))
+        \(rows(entries(of: CredentialSettings()), isFile: true))
         ## Entries of `appCheck.debugTokensFile`
 
         A JSON array; an app in a simulator prints its token on the console, and `printf %s TOKEN | sha256sum` hashes it.
 
-        \(rows(DebugTokenSettings.table.entries, isFile: true))
+        \(rows(entries(of: DebugTokenSettings()), isFile: true))
         """
+    }
+
+    private static func entries(of object: some ConfigurationObject) -> [ConfigurationEntry] {
+        var object = object
+        return ConfigurationKeys.entries { object.visit($0) }
     }
 
     /// A section for the root and for each object, in the order of the tables.

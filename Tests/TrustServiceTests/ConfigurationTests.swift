@@ -29,7 +29,7 @@ import TrustStores
 
     /// Settings with which every token would be too long to be read are refused, and with the longest that are allowed each is read.
     @Test func theLongestTokensCanBeRead() async throws {
-        let limit = TokenSettings.longestClaim
+        let limit = Configuration.Tokens.longestClaim
         func text(_ count: Int) -> String { String(repeating: "/", count: count) }
         for name in ["issuer", "audience"] {
             #expect(issues(#"{"tokens": {"\#(name)": "\#(text(limit))"}}"#).isEmpty)
@@ -279,7 +279,7 @@ import TrustStores
 
     /// Every variable of the page reaches its setting: a value of another kind is refused by the setting's path and the variable.
     @Test func everyVariableOfThePageSetsItsKey() throws {
-        let keys = Configuration.table.entries.filter { $0.variable != nil }
+        let keys = Configuration.entries.filter { $0.variable != nil }
         #expect(keys.count >= 30)
         let free: Set = ["tokens.issuer", "tokens.audience", "apple.teamId", "apple.keyId"]
         for key in keys where !free.contains(key.path) {

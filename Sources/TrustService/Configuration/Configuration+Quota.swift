@@ -48,28 +48,27 @@ extension TrustServer.Configuration {
     }
 }
 
-extension Configuration.Quota {
-    private typealias Key = ConfigurationKey<Configuration.Quota>
-
-    static let table = ConfigurationTable(Configuration.Quota(name: "", per: .key, limit: 1, window: .seconds(1))) {
-        Key("name", .quotaName, \.name).required()
-            .means("Its name in gateway queries (`quota=`).")
-        Key("per", .choice, \.per).required()
-            .means("Who is counted: each key, each user of an app (a key without a user by itself), or each app.")
-        Key("limit", .integer(1...1_000_000_000), \.limit).required()
-            .means("How much may be used in one window.")
-        Key("windowSeconds", .seconds(1...31_536_000), \.window).required()
-            .means("The length of a window, in seconds; a window begins with its first request.")
-        Key("cost", .costHeader, \.costHeader).otherwise("each request costs 1")
-            .means(
-                "The header in which the gateway states what a request costs. The gateway sets it and removes the client's."
-            )
-        Key("requireUser", .flag, \.requireUser)
-            .means("Refuses keys without a user; otherwise a phone gets a new count with each new key.")
+extension Configuration.Quota: ConfigurationObject {
+    mutating func visit(_ keys: ConfigurationKeys) {
+        keys("name", &name, .quotaName, isRequired: true, "Its name in gateway queries (`quota=`).")
+        keys(
+            "per", &per, .choice, isRequired: true,
+            "Who is counted: each key, each user of an app (a key without a user by itself), or each app.")
+        keys("limit", &limit, .integer(1...1_000_000_000), isRequired: true, "How much may be used in one window.")
+        keys(
+            "windowSeconds", &window, .seconds(1...31_536_000), isRequired: true,
+            "The length of a window, in seconds; a window begins with its first request.")
+        keys(
+            "cost", &costHeader, .costHeader, otherwise: "each request costs 1",
+            "The header in which the gateway states what a request costs. The gateway sets it and removes the client's."
+        )
+        keys(
+            "requireUser", &requireUser, .flag,
+            "Refuses keys without a user; otherwise a phone gets a new count with each new key.")
     }
 }
 
-extension ConfigurationForm<String> {
+extension ConfigurationKind<String> {
     static var quotaName: Self {
         let meaning = "1 to 64 letters, digits, dots, hyphens and underscores"
         return .text(meaning, "must be \(meaning)") { text in
@@ -91,8 +90,4 @@ extension ConfigurationForm<String> {
             return taken.contains(name) ? nil : text
         }
     }
-}
-
-extension ConfigurationForm<Configuration.Quota>.Uniqueness {
-    static var quotaName: Self { Self(name: "name", value: \.name, reason: "is used by another quota") }
 }

@@ -34,32 +34,27 @@ extension TrustServer.Configuration {
     }
 }
 
-extension Configuration.TLS {
-    private typealias Key = ConfigurationKey<Configuration.TLS>
-
-    static let table = ConfigurationTable(Configuration.TLS(certificatePEM: "", keyPEM: "")) {
-        Key(
-            "certificateFile", ConfigurationForm<PEMFile>.pem("the certificates of a server in PEM"),
-            store: { $1.certificatePEM = $0.text }
-        )
-        .required()
-        .means("The certificate of the listener, and after it those between it and its root.")
-        Key(
-            "keyFile", ConfigurationForm<PEMFile>.pem("a private key in PEM"),
-            store: { ($1.keyPEM, $1.keyFile) = ($0.text, $0.path) }
-        ).required()
-            .means("Its private key, without a password; a file that others may read is refused.")
-        Key(
-            "clientRootsFile", ConfigurationForm<PEMFile>.pem("root certificates in PEM"),
-            store: { $1.clientRootsPEM = $0.text }
-        )
-        .otherwise("clients need no certificate")
-        .means("The roots of client certificates; then a client without one is refused in the handshake.")
-    } finish: { tls, place in
+extension Configuration.TLS: ConfigurationObject {
+    mutating func visit(_ keys: ConfigurationKeys) {
+        var (certificate, key, roots): (KeyFile?, KeyFile?, KeyFile?)
+        keys(
+            "certificateFile", &certificate, .pem("the certificates of a server in PEM"), isRequired: true,
+            "The certificate of the listener, and after it those between it and its root.")
+        keys(
+            "keyFile", &key, .pem("a private key in PEM"), isRequired: true,
+            "Its private key, without a password; a file that others may read is refused.")
+        keys(
+            "clientRootsFile", &roots, .pem("root certificates in PEM"), otherwise: "clients need no certificate",
+            "The roots of client certificates; then a client without one is refused in the handshake.")
+        guard keys.isComplete else { return }
+        certificatePEM = certificate?.pem ?? certificatePEM
+        keyPEM = key?.pem ?? keyPEM
+        keyFile = key?.path ?? keyFile
+        clientRootsPEM = roots?.pem ?? clientRootsPEM
         do throws(ListenerIdentity.Fault) {
-            _ = try tls.identity()
+            _ = try identity()
         } catch {
-            place.member(error.file.setting).wrong(error.reason)
+            keys.place.member(error.file.setting).wrong(error.reason)
         }
     }
 }
@@ -72,17 +67,5 @@ extension ListenerIdentity.Fault.File {
         case .key: "keyFile"
         case .clientRoots: "clientRootsFile"
         }
-    }
-}
-
-/// A file with its text.
-private struct PEMFile: Sendable {
-    let path: String
-    let text: String
-}
-
-extension ConfigurationForm<PEMFile> {
-    fileprivate static func pem(_ meaning: String) -> Self {
-        .file(meaning) { path, text, _ in PEMFile(path: path, text: text) }
     }
 }

@@ -10,7 +10,7 @@ import Vocabulary
 /// `SEALWARD_CHALLENGES_TTL_SECONDS`. Lists are separated by commas. Apps and bits are set in the file alone.
 enum ConfigurationOverrides {
     /// Every setting that a variable may set, by the variable.
-    private static let settings: [String: ConfigurationEntry] = Configuration.table.entries
+    private static let settings: [String: ConfigurationEntry] = Configuration.entries
         .reduce(into: [:]) { settings, entry in
             if let variable = entry.variable { settings[variable] = entry }
         }
@@ -18,10 +18,7 @@ enum ConfigurationOverrides {
     /// Variables of this name that are no settings: of the log, of the health check in `Dockerfile`, of the tests and benches of this repository, and of its workflow action.
     private static let others: Set<String> = [
         "LOG_LEVEL", "HEALTH_URL", "LONG", "VECTORS", "NODE", "PROGRAM", "POSTGRES", "REGENERATE", "SOURCE", "SARIF",
-        "PATHS",
-        "KINDS",
-        "SYSTEMS",
-        "INFO_PLIST", "FAIL_ON", "TARGETS", "PAGES", "OS", "SEEDS", "SECONDS",
+        "PATHS", "KINDS", "SYSTEMS", "INFO_PLIST", "FAIL_ON", "TARGETS", "PAGES", "OS", "SEEDS", "SECONDS",
     ]
 
     /// What Kubernetes sets in every pod beside a service that is called `sealward`, and what is left to tests.

@@ -47,8 +47,11 @@ package enum ConfigurationReader {
             ConfigurationPlace(path: logLevel, reading: reading).wrong("must be one of \(names)")
         }
         let root = ConfigurationPlace(path: "", reading: reading)
-        let read = Configuration.table.read(ConfigurationOverrides.apply(environment, to: document), at: root)
-        if reading.issues.isEmpty, let read { return .configuration(read) }
+        var configuration = Configuration()
+        let isComplete = ConfigurationKeys.read(ConfigurationOverrides.apply(environment, to: document), at: root) {
+            configuration.visit($0)
+        }
+        if reading.issues.isEmpty, isComplete { return .configuration(configuration) }
         return .issues(
             reading.issues.map { issue in
                 var issue = issue
@@ -65,7 +68,8 @@ extension TrustServer.Configuration {
         let reading = ConfigurationReading(environment: [:]) { path throws(UnreadableFile) in
             throw UnreadableFile(reason: "\(path): is not read")
         }
-        TrustServer.Configuration.table.judge(self, at: ConfigurationPlace(path: "", reading: reading))
+        var copy = self
+        ConfigurationKeys.judge(at: ConfigurationPlace(path: "", reading: reading)) { copy.visit($0) }
         return reading.issues
     }
 

@@ -14,13 +14,13 @@ import Vocabulary
 
 // The kinds of values that only this configuration has.
 
-extension ConfigurationForm<ListenAddress> {
+extension ConfigurationKind<ListenAddress> {
     static var address: Self {
         .text("HOST:PORT", "must be HOST:PORT, for example 127.0.0.1:8080", ListenAddress.init)
     }
 }
 
-extension ConfigurationForm<AddressRange> {
+extension ConfigurationKind<AddressRange> {
     static var addressRange: Self {
         .text("IP address or CIDR block", "must be an address or a CIDR block") { text in
             IPAddress(text).map { AddressRange($0.unmapped) } ?? AddressRange(text)
@@ -28,7 +28,7 @@ extension ConfigurationForm<AddressRange> {
     }
 }
 
-extension ConfigurationForm<StoreLocation> {
+extension ConfigurationKind<StoreLocation> {
     static var store: Self {
         .text(
             "`sqlite:PATH` or `postgres://USER@HOST/DATABASE`", "must be sqlite:PATH or postgres://USER@HOST/DATABASE",
@@ -36,21 +36,13 @@ extension ConfigurationForm<StoreLocation> {
     }
 }
 
-extension ConfigurationForm<Date> {
+extension ConfigurationKind<Date> {
     static var instant: Self {
         .text("RFC 3339 instant or date", "must be an RFC 3339 instant or a date", Timestamps.date)
     }
 }
 
-private enum Switch: String, CaseIterable { case on, off }
-
-extension ConfigurationForm<Bool> {
-    static var onOff: Self {
-        ConfigurationForm<Switch>.choice.map(show: { $0 ? "on" : "off" }) { choice, _ in choice == Switch.on }
-    }
-}
-
-extension ConfigurationForm<String> {
+extension ConfigurationKind<String> {
     /// A base URL of Apple's, or of a simulator.
     static var endpoint: Self {
         .text("base URL", "must be an https URL, or an http URL on this machine") { AppleEndpoint($0)?.baseURL }
@@ -60,22 +52,20 @@ extension ConfigurationForm<String> {
     static var receiver: Self { .text("base URL", TraceReceiver.rule) { TraceReceiver($0)?.base } }
 
     /// The PEM text of a root certificate of a simulator.
-    static func root(_ isRoot: @escaping @Sendable (String) -> Bool) -> Self {
-        let reason = "contains no root certificate in PEM; the Apple simulator serves one at /roots"
-        var form = Self.file("a root certificate in PEM") { path, text, place in
-            if isRoot(text) { return text }
-            place.wrong("\(path): \(reason)")
-            return nil
-        }
-        form.judge = { if !isRoot($0) { $1.wrong(reason) } }
-        return form
+    static func root(_ isRoot: @escaping (String) -> Bool) -> Self {
+        .file(
+            "a root certificate in PEM",
+            fault: {
+                isRoot($0) ? nil : "contains no root certificate in PEM; the Apple simulator serves one at /roots"
+            }
+        ) { $1 }
     }
 
     /// What a token says of its issuer or audience. Without control characters, which JSON writes with six bytes each.
     static var claim: Self {
-        let meaning = "1 to \(TokenSettings.longestClaim) bytes without control characters"
+        let meaning = "1 to \(Configuration.Tokens.longestClaim) bytes without control characters"
         return .text(meaning, "must be \(meaning), so that every token can be read") { text in
-            text.utf8.count <= TokenSettings.longestClaim && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+            text.utf8.count <= Configuration.Tokens.longestClaim && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
                 ? text : nil
         }
     }
@@ -91,7 +81,7 @@ extension ConfigurationForm<String> {
     }
 }
 
-extension ConfigurationForm<[UInt8]> {
+extension ConfigurationKind<[UInt8]> {
     static var digest: Self {
         .text("64 hexadecimal digits", "must be the SHA-256 of the token, 64 hexadecimal digits", show: { _ in nil }) {
             let digits = Array($0.utf8)
@@ -108,15 +98,14 @@ extension ConfigurationForm<[UInt8]> {
     }
 }
 
-extension ConfigurationForm<[String: String]> {
+extension ConfigurationKind<[String: String]> {
     static var headers: Self {
-        .file("a file with a header, `Name: value`, on each line") { path, text, place in
+        .file("a file with a header, `Name: value`, on each line") { _, text throws(ConfigurationFault) in
             var headers: [String: String] = [:]
             for (index, line) in text.split(whereSeparator: \.isNewline).enumerated() {
                 let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmed() }
                 guard parts.count == 2, HTTPField.Name(parts[0]) != nil, HTTPField.isValidValue(parts[1]) else {
-                    place.wrong("\(path): header \(index + 1) is not of the form Name: value")
-                    return nil
+                    throw ConfigurationFault(reason: "header \(index + 1) is not of the form Name: value")
                 }
                 headers[parts[0]] = parts[1]
             }
@@ -125,34 +114,40 @@ extension ConfigurationForm<[String: String]> {
     }
 }
 
-/// A file with a private key.
-struct PrivateKeyFile: Sendable {
+/// A file with a key or certificates.
+struct KeyFile {
     let path: String
-    /// The PEM block of the key; nil after its fault has been noted.
+    /// The PEM text; nil after its fault has been noted.
     let pem: String?
 }
 
-extension ConfigurationForm<PrivateKeyFile> {
+extension ConfigurationKind<KeyFile> {
+    /// Any text: what is made of it judges it.
+    static func pem(_ meaning: String) -> Self { .file(meaning) { KeyFile(path: $0, pem: $1) } }
+
     static var privateKey: Self {
-        file(with: "P-256 private key", labels: ["PRIVATE KEY", "EC PRIVATE KEY"]) {
+        key("a P-256 private key in PEM", labels: ["PRIVATE KEY", "EC PRIVATE KEY"]) {
             (try? P256.Signing.PrivateKey(pemRepresentation: $0)) != nil
         }
     }
 
     static var rsaKey: Self {
-        file(with: "RSA private key of \(RS256Key.sizes)", labels: ["PRIVATE KEY", "RSA PRIVATE KEY"]) {
+        key("an RSA private key of \(RS256Key.sizes) in PEM", labels: ["PRIVATE KEY", "RSA PRIVATE KEY"]) {
             RS256Key(pem: $0) != nil
         }
     }
 
-    private static func file(with kind: String, labels: [String], isKey: @escaping @Sendable (String) -> Bool) -> Self {
-        let article = kind.hasPrefix("RSA") ? "an" : "a"
-        return Self(meaning: "path of \(article) \(kind) in PEM", show: { _ in nil }) { json, place in
-            guard let path = ConfigurationForm<String>.string.read(json, place) else { return nil }
-            guard let text = place.contents(ofFile: path) else { return PrivateKeyFile(path: path, pem: nil) }
+    private static func key(_ meaning: String, labels: [String], isKey: @escaping (String) -> Bool) -> Self {
+        let fault = "contains no " + (meaning.split(separator: " ", maxSplits: 1).last ?? "")
+        return Self(
+            meaning: "path of \(meaning)",
+            judge: { if $0.pem.map(isKey) == false { $1.wrong(fault) } }
+        ) { json, place in
+            guard let path = ConfigurationKind<String>.string.read(json, place) else { return nil }
+            guard let text = place.contents(ofFile: path) else { return KeyFile(path: path, pem: nil) }
             let pem = block(in: text, labels, isKey)
-            if pem == nil { place.wrong("\(path): contains no \(kind) in PEM") }
-            return PrivateKeyFile(path: path, pem: pem)
+            if pem == nil { place.wrong("\(path): \(fault)") }
+            return KeyFile(path: path, pem: pem)
         }
     }
 
@@ -170,17 +165,23 @@ extension ConfigurationForm<PrivateKeyFile> {
     }
 }
 
-extension ConfigurationForm<CredentialSource> {
-    static var tokens: Self {
-        var form = Self.file("a file with a token on each line") { path, text, place in
-            let tokens = text.split(whereSeparator: \.isNewline).map { $0.trimmed() }
-                .filter { !$0.isEmpty }
-            guard let fault = fault(of: tokens) else { return CredentialSource(tokens: tokens) }
-            place.wrong("\(path): \(fault)")
-            return nil
+extension ConfigurationKind<CredentialSource> {
+    /// - Parameter variable: may have one token, with white space around it as a line of a file may have.
+    static func tokens(orVariable variable: String) -> Self {
+        var kind = Self.file("a file with a token on each line", fault: { fault(of: $0.tokens) }) { _, text in
+            CredentialSource(
+                tokens: text.split(whereSeparator: \.isNewline).map { $0.trimmed() }.filter { !$0.isEmpty })
         }
-        form.judge = { if let fault = fault(of: $0.tokens) { $1.wrong(fault) } }
-        return form
+        kind.secret = (
+            variable,
+            { text, place in
+                let token = text.trimmed()
+                guard let fault = CredentialSource.fault(of: token) else { return CredentialSource(tokens: [token]) }
+                place.wrong(fault)
+                return nil
+            }
+        )
+        return kind
     }
 
     /// What is wrong with tokens; nil if nothing is.
@@ -204,46 +205,14 @@ extension CredentialSource {
     }
 }
 
-extension ConfigurationKey.Secret<CredentialSource> {
-    /// One token in the environment, with white space around it as a line of a file may have.
-    static func token(_ variable: String) -> Self {
-        Self(variable: variable) { text, place in
-            let token = text.trimmed()
-            guard let fault = CredentialSource.fault(of: token) else { return CredentialSource(tokens: [token]) }
-            place.wrong(fault)
-            return nil
-        }
-    }
-}
-
-extension ConfigurationForm<[NamedCredential]> {
-    static var namedCredentials: Self {
-        let list = ConfigurationForm<[CredentialSettings]>.array(
-            of: .object(CredentialSettings.table), unique: [.credentialToken, .credentialName])
-        return .file("a JSON array of credentials") { path, text, place in
-            guard let document = try? JSONReader.read(Array(text.utf8)), case .array = document else {
-                place.wrong("\(path): must be a JSON array of credentials; `sealward tokens new` prints an entry")
-                return nil
-            }
-            return list.read(document, place)?.compactMap(\.credential)
-        }
-    }
-}
-
-extension ConfigurationForm<Configuration.App>.Uniqueness {
-    static var appId: Self { Self(name: "id", value: \.id, reason: "is used by another app") }
-}
-
-extension ConfigurationForm<Configuration.Bit>.Uniqueness {
-    static var bit: Self { Self(name: "bit", value: { "\($0.bit)" }, reason: "is defined twice") }
-    static var bitName: Self { Self(name: "name", value: \.name, reason: "is used twice") }
-}
-
-extension ConfigurationForm<CredentialSettings>.Uniqueness {
-    static var credentialToken: Self {
-        Self(name: "sha256", value: { "\($0.digest)" }, reason: "is the token of another entry; give each its own")
-    }
-    static var credentialName: Self {
-        Self(name: "name", value: \.name, reason: "is used by another entry; the audit could not tell them apart")
+extension ConfigurationKind<[CredentialSettings]> {
+    static var credentials: Self {
+        .list(
+            CredentialSettings(), in: "a JSON array of credentials",
+            "must be a JSON array of credentials; `sealward tokens new` prints an entry",
+            unique: [
+                ("sha256", { "\($0.digest)" }, "is the token of another entry; give each its own"),
+                ("name", \.name, "is used by another entry; the audit could not tell them apart"),
+            ])
     }
 }
