@@ -3,106 +3,40 @@
 
 /// Settings that mean something else than in the version that wrote a store: what an operator reads before an upgrade.
 package enum SettingChanges {
-    /// A change, by the first schema of the store under which it holds.
-    private struct Change {
-        let schema: Int
-        let sentence: String
-    }
-
-    private static let all: [Change] = [
-        Change(schema: 2, sentence: "serverTokenFile, adminTokenFile: tokens shorter than 32 characters are refused"),
-        Change(
-            schema: 2,
-            sentence:
-                "apps, trustSimulator: keys that were attested under an app, identity, environment or root that is no longer configured are refused at every use"
-        ),
-        Change(
-            schema: 2, sentence: "limits.connections, limits.connectionsPerAddress: connections have a cap by default"),
-        Change(schema: 2, sentence: "tokens.keyFiles: the first key signs only if tokens.signWith names no other"),
-        Change(
-            schema: 2,
-            sentence:
-                "deviceCheck.bits: a promotion is granted once for each key, user or keyId, and asks Apple four times"),
-        Change(schema: 2, sentence: "SEALWARD_...: a variable that names no setting is an error"),
-        Change(
-            schema: 2,
-            sentence:
-                "gateways: /v1/authorize lets only production pass unless env= says otherwise, and refuses unknown parameters"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "store: a PostgreSQL beyond this machine needs sslmode in the URL, and SCRAM; sslmode=prefer&require_auth= is as before"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "configuration, token, key and root files that others may write, or replace in a folder, are refused; chmod go-w on what is named"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "serverTokenFile, adminTokenFile, tokensFile: one token in two roles is refused; give each its own"),
-        Change(
-            schema: 4,
-            sentence: "tracing.headersFile: needs an endpoint with https, or on this machine, for example a local agent"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "limits.connectionsPerAddress: the default is a sixteenth of limits.connections, at least 64; half of limits.connections is the value as before"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "hosts: /console answers only to loopback names, addresses, the name in internalListen and the names listed here; list the others under which it was opened before"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "trustedProxies: /metrics of a loopback listener is open to clients on this machine only; give clients of the proxy a token, or set internalListen"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "limits.newKeysPerUser: a user registers at most 50 production keys a day; 0 is no limit, as before"),
-        Change(
-            schema: 4,
-            sentence:
-                "appCheck.debugTokensFile: each entry needs app and expires, and without trustSimulator the file is refused; appCheck.allowDebugTokens true accepts it, as before"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "appCheck: tokens of debug tokens and simulated devices have a key of their own, which /v1/jwks has only with simulated allow; /v1/jwks?for=debug has all keys, as before"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "gateways: a simulated device's token is 403 and no longer 401, and so is a single-use one; limited-use App Check tokens pass with once=consume only, and every token needs a known tier"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "backends: /v1/tokens/consume accepts production tokens of real devices only; environment any and simulated allow accept all, as before"
-        ),
-        Change(
-            schema: 4,
-            sentence:
-                "limits.inFlight: requests of one operation beyond 64 for each core are answered with 503; a higher number lets longer bursts wait"
-        ),
-        Change(
-            schema: 4,
-            sentence: "apps: a member that is given twice in a request or in client data is refused, at any depth"),
-        Change(
-            schema: 5,
-            sentence:
-                "limits.requestsPerSecondPerAddress: of wrong tokens of servers and operators, half of it at once and then a two-hundredth get 401, the rest 429; a higher number lets more pass"
-        ),
+    /// One sentence for each change without a full stop, the setting first, by the first schema of the store under which it holds.
+    private static let all: [Int: [String]] = [
+        2: [
+            "serverTokenFile, adminTokenFile: tokens shorter than 32 characters are refused",
+            "apps, trustSimulator: keys that were attested under an app, identity, environment or root that is no longer configured are refused at every use",
+            "limits.connections, limits.connectionsPerAddress: connections have a cap by default",
+            "tokens.keyFiles: the first key signs only if tokens.signWith names no other",
+            "deviceCheck.bits: a promotion is granted once for each key, user or keyId, and asks Apple four times",
+            "SEALWARD_...: a variable that names no setting is an error",
+            "gateways: /v1/authorize lets only production pass unless env= says otherwise, and refuses unknown parameters",
+        ],
+        4: [
+            "store: a PostgreSQL beyond this machine needs sslmode in the URL, and SCRAM; sslmode=prefer&require_auth= is as before",
+            "configuration, token, key and root files that others may write, or replace in a folder, are refused; chmod go-w on what is named",
+            "serverTokenFile, adminTokenFile, tokensFile: one token in two roles is refused; give each its own",
+            "tracing.headersFile: needs an endpoint with https, or on this machine, for example a local agent",
+            "limits.connectionsPerAddress: the default is a sixteenth of limits.connections, at least 64; half of limits.connections is the value as before",
+            "hosts: /console answers only to loopback names, addresses, the name in internalListen and the names listed here; list the others under which it was opened before",
+            "trustedProxies: /metrics of a loopback listener is open to clients on this machine only; give clients of the proxy a token, or set internalListen",
+            "limits.newKeysPerUser: a user registers at most 50 production keys a day; 0 is no limit, as before",
+            "appCheck.debugTokensFile: each entry needs app and expires, and without trustSimulator the file is refused; appCheck.allowDebugTokens true accepts it, as before",
+            "appCheck: tokens of debug tokens and simulated devices have a key of their own, which /v1/jwks has only with simulated allow; /v1/jwks?for=debug has all keys, as before",
+            "gateways: a simulated device's token is 403 and no longer 401, and so is a single-use one; limited-use App Check tokens pass with once=consume only, and every token needs a known tier",
+            "backends: /v1/tokens/consume accepts production tokens of real devices only; environment any and simulated allow accept all, as before",
+            "limits.inFlight: requests of one operation beyond 64 for each core are answered with 503; a higher number lets longer bursts wait",
+            "apps: a member that is given twice in a request or in client data is refused, at any depth",
+        ],
+        5: [
+            "limits.requestsPerSecondPerAddress: of wrong tokens of servers and operators, half of it at once and then a two-hundredth get 401, the rest 429; a higher number lets more pass"
+        ],
     ]
 
-    /// What changed since a schema, one sentence each without a full stop, the setting first.
+    /// What changed since a schema.
     package static func sentences(since schema: Int) -> [String] {
-        all.filter { $0.schema > schema }.map(\.sentence)
+        all.filter { $0.key > schema }.sorted { $0.key < $1.key }.flatMap(\.value)
     }
 }
