@@ -18,8 +18,8 @@ struct AppVerifiers: Sendable {
         var simulated: Bool { simulatedRoots != nil }
 
         /// Whether these roots attested a key, as far as it is written with the key.
-        func attested(_ origin: KeyOrigin) -> Bool {
-            simulated == origin.simulated && (origin.simulatedRoots ?? simulatedRoots) == simulatedRoots
+        func attested(_ key: KeyRecord) -> Bool {
+            simulated == key.simulated && (key.simulatedRoots ?? simulatedRoots) == simulatedRoots
         }
     }
 
@@ -75,18 +75,18 @@ struct AppVerifiers: Sendable {
     }
 
     /// Whether a key of this app that was accepted before would be accepted now.
-    func trust(in origin: KeyOrigin) -> KeyTrust {
-        guard worlds.contains(where: { $0.attested(origin) }) else { return .simulator }
-        guard environments.contains(origin.environment) else { return .environment }
-        return assertions[origin.identity] == nil ? .identity : .trusted
+    func trust(in key: KeyRecord) -> KeyTrust {
+        guard worlds.contains(where: { $0.attested(key) }) else { return .simulator }
+        guard environments.contains(key.environment) else { return .environment }
+        return assertions[key.identity] == nil ? .identity : .trusted
     }
 
     /// Whether the configuration names roots of a simulator.
     var trustsSimulator: Bool { worlds.contains(where: \.simulated) }
 
     /// Whether a receipt root of the configured simulator signed this receipt. Its dates are not judged: it may be an old key's.
-    func simulatorSigned(_ receipt: ReceiptRecord, for origin: KeyOrigin) async -> Bool {
-        guard let world = worlds.first(where: \.simulated), let app = try? AppIdentity(origin.identity) else {
+    func simulatorSigned(_ receipt: ReceiptRecord, for key: KeyRecord) async -> Bool {
+        guard let world = worlds.first(where: \.simulated), let app = try? AppIdentity(key.identity) else {
             return false
         }
         let verdict = await world.receipts.verify(receipt.bytes, ReceiptExpectations(app: app), at: receipt.createdAt)

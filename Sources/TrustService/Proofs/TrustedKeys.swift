@@ -16,28 +16,28 @@ struct TrustedKeys: Sendable {
 
     /// Judges a stored key.
     func trust(in key: StoredKey) async throws -> KeyTrust {
-        try await trust(in: KeyOrigin(key.record), key.id) {
+        try await trust(in: key.record) {
             try await store.receipts(of: key.id, limit: 1).first?.receipt
         }
     }
 
     /// Judges the key of a receipt that is due.
     func trust(in lease: ReceiptLease) async throws -> KeyTrust {
-        try await trust(in: KeyOrigin(lease.key.record), lease.key.id) { lease.receipt }
+        try await trust(in: lease.key.record) { lease.receipt }
     }
 
     private func trust(
-        in origin: KeyOrigin, _ id: KeyIdentifier, receipt: () async throws -> ReceiptRecord?
+        in key: KeyRecord, receipt: () async throws -> ReceiptRecord?
     ) async throws -> KeyTrust {
-        guard let app = apps[origin.app] else { return .app }
-        let trust = app.verifiers.trust(in: origin)
-        guard trust == .trusted, origin.simulated else { return trust }
-        if let known = app.vouchers[id] { return known ? .trusted : .simulator }
+        guard let app = apps[key.app] else { return .app }
+        let trust = app.verifiers.trust(in: key)
+        guard trust == .trusted, key.simulated else { return trust }
+        if let known = app.vouchers[key.id] { return known ? .trusted : .simulator }
         var vouched = false
         if let receipt = try await receipt() {
-            vouched = await app.verifiers.simulatorSigned(receipt, for: origin)
+            vouched = await app.verifiers.simulatorSigned(receipt, for: key)
         }
-        app.vouchers.keep(vouched, for: id)
+        app.vouchers.keep(vouched, for: key.id)
         return vouched ? .trusted : .simulator
     }
 
