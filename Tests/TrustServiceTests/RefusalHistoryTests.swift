@@ -4,6 +4,7 @@
 import AppAttest
 import Formats
 import Foundation
+import HTTPService
 import HTTPTypes
 import NIOConcurrencyHelpers
 import Testing
@@ -36,8 +37,8 @@ import Vocabulary
             for number in 0..<4300 {
                 let name = (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) }
                 let id = try #require(KeyIdentifier(strictBase64: Base64.encode(name)))
-                await #expect(throws: ProofRefusal.self) {
-                    _ = try await parts.modes.counted(app, call, keyId: id) { throw ProofRefusal(.keyUnknown) }
+                await #expect(throws: Problem.self) {
+                    _ = try await parts.modes.judged(app, call, keyId: id) { throw ProofRefusal(.keyUnknown) }
                 }
             }
             let phone = await Phone(service)

@@ -114,7 +114,7 @@ struct AppCheckHandler: Handler {
             keyId: keyId, attestation: try body.bytes(.init("attestationStatement", "attestation_statement")),
             challenge: try body.bytes("challenge"), terms: served.terms)
         let limitedUse = try body.limitedUse()
-        return try await modes.counted(served.app, call, keyId: keyId) {
+        return try await modes.judged(served.app, call, keyId: keyId, monitors: false) {
             let registered = try await proofs.register(presented, served.app, call)
             // A native repeat only hears what is stored. Here it would get a token for a challenge that was spent.
             guard registered.isNew else {
@@ -138,7 +138,7 @@ struct AppCheckHandler: Handler {
         let assertion = try body.bytes("assertion")
         let limitedUse = try body.limitedUse()
         let artifact = served.side.artifacts.open(sealed, appId: served.id, app: served.app.settings.id)
-        return try await modes.counted(served.app, call, keyId: artifact?.keyId) {
+        return try await modes.judged(served.app, call, keyId: artifact?.keyId, monitors: false) {
             guard let artifact else {
                 throw ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed by this service for this app")
             }
@@ -162,7 +162,7 @@ struct AppCheckHandler: Handler {
         let deviceToken = Base64.encode(try body.bytes(.init("deviceToken", "device_token")))
         let limitedUse = try body.limitedUse()
         let environments = try device.environments(named: nil, of: served.app)
-        return try await modes.counted(served.app, call, keyId: nil) {
+        return try await modes.judged(served.app, call, keyId: nil, monitors: false) {
             do {
                 _ = try await device.first(environments) {
                     try await $0.validate(
@@ -186,7 +186,7 @@ struct AppCheckHandler: Handler {
             throw Problem(
                 .limitAddress, retryAfterSeconds: max(1, Int(wait.rounded(.up))), evidence: "wrong debug tokens")
         }
-        return try await modes.counted(served.app, call, keyId: nil) {
+        return try await modes.judged(served.app, call, keyId: nil, monitors: false) {
             guard let name = served.side.debugName(of: debugToken, app: served.app.settings.id, at: call.now) else {
                 _ = misses.take(address, at: sources.uptime())
                 throw ProofRefusal(.tokenInvalid, evidence: "an unknown debug token, or another app's")

@@ -17,45 +17,35 @@ struct ModeAnswers: Sendable {
     /// Bounds how many refusals of one key are written to its history.
     private let limits = RequestLimits(perSecond: 0.05, burst: 5, tableLimit: 4096)
 
-    /// Turns a refusal into the answer of the app's mode, and counts it.
+    /// Gives the answer of a proof that is accepted. A refusal is counted, written to the history of its key, and answered as the app's mode
+    /// says.
     ///
     /// Faults of the request's form, of limits and of the service are the same in every mode.
+    ///
+    /// - Parameter monitors: false for an interface that can only refuse.
     func judged(
-        _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, _ body: () async throws -> Answer
+        _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, monitors: Bool = true, _ body: () async throws -> Answer
     ) async throws -> Answer {
-        do {
-            return try await counted(app, call, keyId: keyId, body)
-        } catch let refusal as ProofRefusal where app.settings.mode == .monitor {
-            let code = refusal.problem.code
-            observer.count("refusals.monitored", [("code", code.description)])
-            let decision: [JSONValue.Member] = [
-                .init("decision", "refuse"), .init("code", .string(code.description)),
-            ]
-            var answer = Answer.json(["enforcement": .object(decision + refusal.problem.difference)])
-            answer.code = code
-            answer.details = refusal.problem.details
-            return answer
-        }
-    }
-
-    /// Counts a refusal and writes it to the history of its key: for an interface that can only refuse.
-    func counted(
-        _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, _ body: () async throws -> Answer
-    ) async throws -> Answer {
-        var refusal: ProofRefusal
+        var problem: Problem
         do {
             return try await body()
-        } catch let refused as ProofRefusal {
-            refusal = refused
+        } catch let refusal as ProofRefusal {
+            problem = refusal.problem
         } catch let malformed as MalformedInput {
-            refusal = ProofRefusal(malformed)
+            problem = ProofRefusal(malformed).problem
         }
         // An app learns the code: what differs helps whoever builds a proof.
-        if !call.caller.permits(.server, app: app.settings.id) { refusal.problem.difference = [] }
-        let code = refusal.problem.code
-        await signals.count(app.settings.id, kind: EventKind.refused, code: code.description, at: call.now)
-        await remember(refusal.problem, app, keyId, call)
-        throw refusal
+        if !call.caller.permits(.server, app: app.settings.id) { problem.difference = [] }
+        let code = problem.code.description
+        await signals.count(app.settings.id, kind: EventKind.refused, code: code, at: call.now)
+        await remember(problem, app, keyId, call)
+        guard monitors, app.settings.mode == .monitor else { throw problem }
+        observer.count("refusals.monitored", [("code", code)])
+        let decision: [JSONValue.Member] = [.init("decision", "refuse"), .init("code", .string(code))]
+        var answer = Answer.json(["enforcement": .object(decision + problem.difference)])
+        answer.code = problem.code
+        answer.details = problem.details
+        return answer
     }
 
     /// Writes a refusal to the history of a key that is known, a few of them at a time.
