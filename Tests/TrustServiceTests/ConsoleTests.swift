@@ -413,6 +413,51 @@ import Vocabulary
         }
     }
 
+    /// Of the keys of an app those are found that an alert or a state is about, the newest first.
+    @Test func keysAreFilteredByStateAndMetric() async throws {
+        try await Self.with { service in
+            let phone = await Phone(service)
+            var ids: [String] = []
+            for number in 0..<3 {
+                ids.append(try await phone.attested(user: "user\(number)"))
+                service.clock.advance(60)
+            }
+            let now = service.clock.now
+            for lease in try await service.store.leaseDueReceipts(at: now + 400 * 86_400, limit: 9, for: .seconds(30)) {
+                let metric = try #require(ids.firstIndex(of: lease.key.id.base64).map { [9, 2, 40][$0] })
+                let receipt = ReceiptRecord(
+                    bytes: [1], createdAt: lease.receipt.createdAt + 1, notBefore: nil, expiresAt: nil,
+                    riskMetric: metric)
+                _ = try await service.store.complete(lease, with: .receipt(receipt, next: now + 86_400), at: now)
+            }
+            let browser = try ConsoleBrowser(service.internalBase)
+            try browser.signIn(RunningService.adminToken)
+            func found(_ query: String) throws -> [String] {
+                let page = try browser.get("/console/keys?app=shop" + query)
+                #expect(page.status == 200, "\(page.status)")
+                return page.body.components(separatedBy: "<code>").dropFirst()
+                    .map { String($0.prefix { $0 != "<" }) }.filter(ids.contains)
+            }
+            #expect(try found("") == ids.reversed())
+            #expect(try found("&metric=9") == [ids[2], ids[0]] && found("&metric=41").isEmpty)
+            // The overview leads to the keys of a class of the metric.
+            #expect(try browser.get("/console/?app=shop").body.contains("/console/keys?app=shop&amp;metric=33\""))
+            let revoke = path(ids[2]) + "/revoke"
+            let form = try browser.get(revoke).formToken ?? ""
+            let done = try browser.post(revoke, [("csrf", form), ("code", "broker"), ("reason", "case 17")])
+            #expect(done.status == 303)
+            #expect(try found("&state=revoked") == [ids[2]] && found("&state=revoked&metric=50").isEmpty)
+            #expect(try found("&state=good") == [ids[1], ids[0]] && found("&state=untrusted").isEmpty)
+            #expect(try browser.get("/console/keys?state=lost").status == 400)
+            let entry = try await service.store.audit(after: nil, limit: 100).map(\.entry).last {
+                $0.operation == "revokeKey"
+            }
+            #expect(entry?.reason == "case 17" && entry?.outcome == "ok")
+            let long = [("csrf", form), ("reason", String(repeating: "x", count: AuditReason.limit + 1))]
+            #expect(try browser.post(revoke, long).status == 400)
+        }
+    }
+
     @Test func aKeyIsRestoredWithinADay() async throws {
         try await Self.with { service in
             let phone = await Phone(service)

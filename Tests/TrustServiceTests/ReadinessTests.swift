@@ -47,8 +47,7 @@ import TrustStores
         await maintenance.sweep()
         let fault = try await store.inspect(at: clock.now).clockFault
         #expect(fault != nil && server.parts.readiness.clockFault == fault)
-        let answer = try await OperatorRoutes(table: server.table).ask(
-            .init("GET", "/readyz"), as: .init(caller: .anyone, correlationId: ""), at: clock.now)
+        let answer = try await server.table.ask("GET", "/readyz", as: .anyone, at: clock.now)
         let named = try JSONReader.read(answer.body).member("clockFault")
         #expect(named?.member("code")?.text == "jump" && (named?.member("seconds")?.integer ?? 0) > 86_400)
         _ = try await store.settleClock(at: clock.now)

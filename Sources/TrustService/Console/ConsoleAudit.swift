@@ -1,8 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Formats
-import FoundationEssentials
 import HTTPService
 import Reporting
 import TrustStores
@@ -10,8 +8,8 @@ import Vocabulary
 
 /// The audit as a page, the newest first.
 struct ConsoleAudit: Sendable {
-    let operators: OperatorRoutes
-    let store: any TrustStore
+    let audit: AuditHandler
+    let record: AuditRecord
 
     /// The most entries of a page.
     private static let pageSize = 100
@@ -23,29 +21,21 @@ struct ConsoleAudit: Sendable {
         let before = try query.number("before", 1...9_999_999_999, default: 0)
         let last = before > 0 ? min(Int64(before) - 1, newest) : newest
         let after = max(0, last - Int64(ConsoleAudit.pageSize))
-        let question = OperatorRoutes.Question(
-            "GET", "/v1/audit", query: "after=\(after)&limit=\(ConsoleAudit.pageSize)")
-        let answer = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
-        let entries = answer.body.split(separator: UInt8(ascii: "\n")).compactMap { try? JSONReader.read(Array($0)) }
-            .filter { entry in
-                guard case .integer(let number)? = entry.member("number") else { return false }
-                return number <= last
-            }
-        func text(_ entry: JSONValue, _ name: String) -> String { entry.member(name)?.text ?? "" }
+        var entries: [NumberedAuditEntry] = []
+        try await visitor.does(AuditHandler.operation, .audit, call, record) { _ in
+            entries = try await audit.entries(behind: after, limit: ConsoleAudit.pageSize, for: visitor.caller)
+            return AuditHandler.areReadings(entries) ? nil : .app(nil)
+        }
         let table = ConsoleTable(
             label: "Audit",
             head: ["When", "Who", "What", "On what", "Outcome", "From", "Request, session", "Why"],
-            rows: entries.reversed().map { entry in
+            rows: entries.reversed().filter { $0.number <= last }.map(\.entry).map { entry in
                 [
-                    Timestamps.date(text(entry, "at")).map(ConsoleText.instant) ?? "", "\(text(entry, "name"))",
-                    "\(text(entry, "operation"))", "<code>\(text(entry, "target"))</code>", "\(text(entry, "outcome"))",
-                    "\(text(entry, "address"))",
-                    "<code>\(text(entry, "correlationId")) \(text(entry, "session"))</code>",
-                    "\(text(entry, "reason"))",
+                    ConsoleText.instant(entry.at), "\(entry.name)", "\(entry.operation)",
+                    "<code>\(entry.target)</code>", "\(entry.outcome)", "\(entry.address ?? "")",
+                    "<code>\(entry.correlationId ?? "") \(entry.session ?? "")</code>", "\(entry.reason ?? "")",
                 ]
-            },
-            empty: "No entry here.",
-            stacks: true
+            }, empty: "No entry here.", stacks: true
         ).html()
         let older: HTML = after > 0 ? "<a href=\"/console/audit?before=\(Int(after) + 1)\">Older</a> " : ""
         let newer: HTML = last < newest ? "<a href=\"/console/audit\">Newest</a>" : ""
@@ -74,6 +64,6 @@ struct ConsoleAudit: Sendable {
 
     /// Whether there is an entry with a larger number.
     private func isBehind(_ number: Int64) async throws -> Bool {
-        try await !store.audit(after: number, limit: 1).isEmpty
+        try await !audit.store.audit(after: number, limit: 1).isEmpty
     }
 }

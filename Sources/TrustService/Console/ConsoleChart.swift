@@ -46,8 +46,8 @@ enum ConsoleText {
     /// `12:00`, in UTC.
     static func clock(_ date: Date) -> String { String(Timestamps.text(date).dropFirst(11).prefix(5)) }
 
-    /// A coordinate of a drawing, to hundredths.
-    static func coordinate(_ number: Double) -> String {
+    /// A number to hundredths.
+    static func decimal(_ number: Double) -> String {
         let hundredths = Int(exactly: (min(max(number, -1e6), 1e6) * 100).rounded()) ?? 0
         return String(Double(hundredths) / 100)
     }
@@ -63,13 +63,6 @@ struct ConsoleColumns {
         let text: String
     }
 
-    /// A line across the chart.
-    struct Mark {
-        let value: Double
-        let label: String
-        let style: HTML
-    }
-
     /// Unique on the page.
     let id: HTML
     let title: String
@@ -78,7 +71,6 @@ struct ConsoleColumns {
     /// What the columns of the table are called.
     let head: (String, String)
     let columns: [Column]
-    var marks: [Mark] = []
     /// The range from 0 that is usual.
     var band: Double?
     /// Said beside the title: the highest value, say.
@@ -87,32 +79,27 @@ struct ConsoleColumns {
     var style: HTML = "accent"
 
     func html() -> HTML {
-        let top = max(columns.map(\.value).max() ?? 0, marks.map(\.value).max() ?? 0, band ?? 0)
+        let top = max(columns.map(\.value).max() ?? 0, band ?? 0)
         func height(_ value: Double) -> Double { top > 0 ? min(max(value / top, 0), 1) * 100 : 0 }
-        let width = ConsoleText.coordinate(Double(max(columns.count, 1)) * 10)
+        let width = ConsoleText.decimal(Double(max(columns.count, 1)) * 10)
         var drawing: HTML = ""
         if let band {
             let high = height(band)
             drawing +=
-                "<rect class=\"band\" x=\"0\" y=\"\(ConsoleText.coordinate(100 - high))\" width=\"\(width)\" height=\"\(ConsoleText.coordinate(high))\"/>"
+                "<rect class=\"band\" x=\"0\" y=\"\(ConsoleText.decimal(100 - high))\" width=\"\(width)\" height=\"\(ConsoleText.decimal(high))\"/>"
         }
         for (index, column) in columns.enumerated() where column.value > 0 {
             // What is not nothing can be seen.
             let high = max(height(column.value), 1.5)
             drawing +=
-                "<rect class=\"\(style)\" x=\"\(ConsoleText.coordinate(Double(index) * 10 + 1))\" y=\"\(ConsoleText.coordinate(100 - high))\" width=\"8\" height=\"\(ConsoleText.coordinate(high))\"><title>\(column.label): \(column.text)</title></rect>"
+                "<rect class=\"\(style)\" x=\"\(ConsoleText.decimal(Double(index) * 10 + 1))\" y=\"\(ConsoleText.decimal(100 - high))\" width=\"8\" height=\"\(ConsoleText.decimal(high))\"><title>\(column.label): \(column.text)</title></rect>"
         }
-        for mark in marks {
-            let y = ConsoleText.coordinate(100 - height(mark.value))
-            drawing += "<line class=\"\(mark.style)\" x1=\"0\" x2=\"\(width)\" y1=\"\(y)\" y2=\"\(y)\"/>"
-        }
-        let legend: [HTML] = marks.map { "<span class=\"key \($0.style)\">\($0.label)</span>" }
         let rows: [[HTML]] = columns.reversed().map { ["\($0.label)", "\($0.text)"] }
         return """
             <figure class="chart"><figcaption><h3>\(title)</h3><span class="dim">\(aside)</span></figcaption>
             <svg role="img" aria-labelledby="\(id)-title \(id)-text" viewBox="0 0 \(width) 100" preserveAspectRatio="none">\
             <title id="\(id)-title">\(title)</title><desc id="\(id)-text">\(description)</desc>\(drawing)</svg>
-            <div class="axis"><span>\(columns.first?.label ?? "")</span>\(legend)<span>\(columns.last?.label ?? "")</span></div>
+            <div class="axis"><span>\(columns.first?.label ?? "")</span><span>\(columns.last?.label ?? "")</span></div>
             \(ConsoleTable(label: title, head: ["\(head.0)", "\(head.1)"], rows: rows).folded())</figure>
 
             """
@@ -170,41 +157,11 @@ struct ConsoleTable {
                 let width = top > 0 ? max(Double(row.count) / top * 100, 0.5) : 0
                 let bar: HTML = """
                     <svg class="bar" aria-hidden="true" viewBox="0 0 100 10" preserveAspectRatio="none">\
-                    <rect class="\(row.style)" x="0" y="0" width="\(ConsoleText.coordinate(width))" height="10"/></svg>
+                    <rect class="\(row.style)" x="0" y="0" width="\(ConsoleText.decimal(width))" height="10"/></svg>
                     """
                 return [row.name, "\(ConsoleText.count(row.count))", bar]
             },
             empty: empty
         ).html()
-    }
-}
-
-/// A curve over a plan with a point on it.
-struct ConsoleCurve {
-    let id: HTML
-    let title: String
-    let description: String
-    /// Shares of 1, evenly spread over the plan.
-    let values: [Double]
-    /// Where the point is: shares of 1 of the width and the height.
-    let point: (x: Double, y: Double)
-    let axis: (String, String)
-
-    func html() -> HTML {
-        let step = 100 / Double(max(values.count, 2) - 1)
-        let line = values.enumerated().map { index, value in
-            "\(ConsoleText.coordinate(Double(index) * step)),\(ConsoleText.coordinate(100 - min(max(value, 0), 1) * 100))"
-        }.joined(separator: " ")
-        let x = ConsoleText.coordinate(min(max(point.x, 0), 1) * 100)
-        let y = ConsoleText.coordinate(100 - min(max(point.y, 0), 1) * 100)
-        return """
-            <figure class="chart"><figcaption><h3>\(title)</h3></figcaption>
-            <svg role="img" aria-labelledby="\(id)-title \(id)-text" viewBox="0 0 100 100" preserveAspectRatio="none">\
-            <title id="\(id)-title">\(title)</title><desc id="\(id)-text">\(description)</desc>\
-            <polyline class="curve" points="\(line)"/><line class="now" x1="\(x)" x2="\(x)" y1="0" y2="100"/>\
-            <line class="now" x1="0" x2="\(x)" y1="\(y)" y2="\(y)"/></svg>
-            <div class="axis"><span>\(axis.0)</span><span>\(axis.1)</span></div></figure>
-
-            """
     }
 }

@@ -7,61 +7,38 @@ import TrustStores
 import TrustTokens
 import Vocabulary
 
-/// What the overview of the console shows of one app.
+/// What the store says of one app, from all nodes.
 struct ConsoleAppFacts: Sendable {
-    /// Unrevoked keys of one kind.
-    struct Keys: Sendable {
-        let environment: String
-        let simulated: Bool
-        let keys: Int
+    let settings: Configuration.App
+    let risk: RiskStanding
+    let baseline: MetricBaseline
+    /// Keys that are not revoked, by environment and kind.
+    let keys: [KeyCount]
+    /// The starts of the last 24 hours, the one that is not over included.
+    let hours: [Date]
+    /// The tallies of these hours.
+    let tallies: [SignalTally]
+
+    /// How many events of a kind each hour had.
+    func counts(_ kind: String) -> [Int] {
+        hours.map { hour in ConsoleText.sum(tallies.filter { $0.kind == kind && $0.hour == hour }.map(\.count)) }
     }
 
-    /// How often a code was given in the last 24 hours.
-    struct Refusals: Sendable {
-        let code: String
-        let count: Int
+    /// Refusals by code, the most frequent first.
+    var refusals: [(code: String, count: Int)] {
+        Dictionary(grouping: tallies.filter { $0.kind == EventKind.refused }, by: \.code)
+            .map { ($0.key, ConsoleText.sum($0.value.map(\.count))) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
     }
+}
 
-    /// What all nodes counted in an hour.
-    struct Hour: Sendable {
-        let start: Date
-        let attested: Int
-        let refused: Int
+extension ConsoleText {
+    /// The sum of counts, or the largest number if it is larger.
+    static func sum(_ counts: [Int]) -> Int {
+        counts.reduce(0) { sum, count in
+            let (sum, overflow) = sum.addingReportingOverflow(count)
+            return overflow ? .max : sum
+        }
     }
-
-    /// Attestations that were planned for an hour of the ramp, and those that came.
-    struct RampHour: Sendable {
-        let start: Date
-        let planned: Int
-        let attested: Int
-    }
-
-    /// Where the ramp of the app is.
-    struct RampPosition: Sendable {
-        let isPaused: Bool
-        /// The share of installations, 0 to 1, that is told to attest now.
-        let share: Double
-        /// nil for a fixed share.
-        var plan: RampPlan?
-        /// Seconds of the plan that have passed; below zero before its start.
-        var elapsed: Double = 0
-        /// The last 24 hours, oldest first.
-        var hours: [RampHour] = []
-    }
-
-    let id: String
-    let mode: String
-    var keys: [Keys] = []
-    /// The last 24 hours, oldest first.
-    var hours: [Hour] = []
-    /// By all nodes, the most frequent first.
-    var refusals: [Refusals] = []
-    /// Clients that said they are not supported, hour by hour for 24 hours.
-    var support: [SupportCount] = []
-    var risk: RiskStanding
-    var baseline: MetricBaseline
-    /// nil if no ramp is configured.
-    var ramp: RampPosition?
 }
 
 /// What the overview shows of the node's readiness.
@@ -80,68 +57,17 @@ struct ConsoleReader: Sendable {
     let risk: RiskWatch
     let readiness: Readiness
 
-    /// How far back the store's counts are shown, hours.
-    static let hours = 24
-
     /// - Throws: `StoreFault`.
     func app(_ app: ServedApp, at now: Date) async throws -> ConsoleAppFacts {
         let id = app.settings.id
         await signals.flush()
         let standing = try await risk.standing(of: id, at: now)
-        var facts = ConsoleAppFacts(
-            id: id, mode: app.settings.mode.rawValue, risk: standing, baseline: risk.baselines[id] ?? .unknown)
-        facts.keys = try await store.keyCounts().filter { $0.app.hasSameBytes(as: id) }
-            .map { .init(environment: $0.environment, simulated: $0.simulated, keys: $0.keys) }
-        let edge = now.addingTimeInterval(-Double(ConsoleReader.hours) * 3600)
-        let tallies = try await store.tallies(app: id, from: edge, to: now)
-        var refusals: [String: Int] = [:]
-        var (attested, refused) = ([Date: Int](), [Date: Int]())
-        var support: [Date: SupportCount] = [:]
-        for tally in tallies {
-            switch tally.kind {
-            case EventKind.refused:
-                refusals[tally.code] = (refusals[tally.code] ?? 0).clampedSum(tally.count)
-                refused[tally.hour] = (refused[tally.hour] ?? 0).clampedSum(tally.count)
-            case EventKind.attested: attested[tally.hour] = (attested[tally.hour] ?? 0).clampedSum(tally.count)
-            case EventKind.unsupported, EventKind.attestedAddress:
-                let known = support[tally.hour] ?? SupportCount(hour: tally.hour, unsupported: 0, total: 0)
-                support[tally.hour] = SupportCount(
-                    hour: tally.hour,
-                    unsupported: known.unsupported.clampedSum(tally.kind == EventKind.unsupported ? tally.count : 0),
-                    total: known.total.clampedSum(tally.count))
-            default: break
-            }
-        }
-        facts.refusals = refusals.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-            .map { .init(code: $0.key, count: $0.value) }
-        let hours = ConsoleReader.lastHours(now)
-        facts.hours = hours.map { .init(start: $0, attested: attested[$0] ?? 0, refused: refused[$0] ?? 0) }
-        facts.support = hours.map { support[$0] ?? SupportCount(hour: $0, unsupported: 0, total: 0) }
-        facts.ramp = app.settings.ramp.map {
-            ConsoleReader.position(of: $0.policy, hours.map { ($0, attested[$0] ?? 0) }, at: now)
-        }
-        return facts
-    }
-
-    /// The starts of the last 24 hours, the one that is not over included.
-    static func lastHours(_ now: Date) -> [Date] {
         let last = (now.timeIntervalSince1970 / 3600).rounded(.down)
-        return (0..<hours).reversed().map { Date(timeIntervalSince1970: (last - Double($0)) * 3600) }
-    }
-
-    private static func position(
-        of ramp: Ramp, _ attested: [(start: Date, count: Int)], at now: Date
-    ) -> ConsoleAppFacts.RampPosition {
-        var position = ConsoleAppFacts.RampPosition(isPaused: ramp.isPaused, share: ramp.share(at: now))
-        guard case .plan(let plan, let start) = ramp.rule, plan.dailyUsers > 1 else { return position }
-        position.plan = plan
-        position.elapsed = ramp.elapsed(since: start, at: now)
-        position.hours = attested.map { hour in
-            let from = ramp.elapsed(since: start, at: hour.start)
-            let planned = plan.attested(after: from + 3600) - plan.attested(after: from)
-            return .init(start: hour.start, planned: Int(exactly: planned.rounded()) ?? 0, attested: hour.count)
-        }
-        return position
+        let hours = (0..<24).reversed().map { Date(timeIntervalSince1970: (last - Double($0)) * 3600) }
+        return ConsoleAppFacts(
+            settings: app.settings, risk: standing, baseline: risk.baselines[id] ?? .unknown,
+            keys: try await store.keyCounts().filter { $0.app.hasSameBytes(as: id) }, hours: hours,
+            tallies: try await store.tallies(app: id, from: hours.first ?? now, to: now))
     }
 
     /// What this node knows of itself; a store that does not answer is part of it.
@@ -155,13 +81,5 @@ struct ConsoleReader: Sendable {
             facts.fault = Problem(error)
         }
         return facts
-    }
-}
-
-extension Int {
-    /// The sum, or the largest number if it is larger.
-    func clampedSum(_ other: Int) -> Int {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? .max : sum
     }
 }

@@ -9,13 +9,13 @@ import Vocabulary
 
 /// The console: pages for operators with a browser, at the internal listener.
 ///
-/// It reads and changes nothing by itself: keys and the audit are asked of the operators' own routes, under the name and the scopes of
-/// whoever signed in, so that each use is judged and recorded once, in one place.
+/// It judges nothing by itself: ``OperatorService`` does, with the scopes of the visitor, and the audit has each use under their name.
 struct ConsoleHandler: Handler {
     let live: LiveBook
     let apps: AppDirectory
     let reader: ConsoleReader
-    let operators: OperatorRoutes
+    let operators: OperatorService
+    let audit: AuditHandler
     let record: AuditRecord
     let observer: RequestObserver
     let sources: SystemSources
@@ -27,12 +27,11 @@ struct ConsoleHandler: Handler {
         byToken: RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
     )
 
-    /// - Parameter operators: the routes of operators, audited.
-    init(_ parts: ServiceParts, operators: RouteTable) {
+    init(_ parts: ServiceParts) {
         (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
         reader = ConsoleReader(
             store: parts.store, signals: parts.signals, risk: parts.risk, readiness: parts.readiness)
-        self.operators = OperatorRoutes(table: operators)
+        (operators, audit) = (parts.operators, parts.auditReader)
         record = parts.audit
         sessions = ConsoleSessions(observer: parts.observer)
         for outcome in ["accepted", "refused", "limited"] {
@@ -42,11 +41,11 @@ struct ConsoleHandler: Handler {
 
     /// The routes of the console. Each one that shows or changes something is given its visitor, or answered with the page to sign in.
     var routes: [Route] {
-        let keys = ConsoleKeys(operators: operators, apps: apps)
-        let audit = ConsoleAudit(operators: operators, store: reader.store)
+        let keys = ConsoleKeys(operators: operators, record: record, apps: apps)
+        let audit = ConsoleAudit(audit: audit, record: record)
         let list = ConsoleSessionList(sessions: sessions, live: live, record: record)
         return [
-            route("console", "GET", "/console") { _ in .redirect(to: "/console/") },
+            route("console", "GET", "/console") { _ in ConsolePage.redirect(to: "/console/") },
             page("consoleOverview", "/console/", overview),
             route("consoleSignInPage", "GET", "/console/sign-in") { signInPage($0) },
             route("consoleSignIn", "POST", "/console/sign-in", signIn),
@@ -54,35 +53,31 @@ struct ConsoleHandler: Handler {
             page("consoleKeys", "/console/keys", keys.list),
             page("consoleKey", "/console/keys/{keyId}", keys.show),
             page("consoleRevokePage", "/console/keys/{keyId}/revoke") { try await keys.confirm(.revoke, $0, $1) },
-            form("consoleRevoke", "/console/keys/{keyId}/revoke", fields: ["code"], keys.revoke),
+            form("consoleRevoke", "/console/keys/{keyId}/revoke", fields: ["code", "reason"]) {
+                try await keys.act(.revoke, $0, $1, $2)
+            },
             page("consoleRestorePage", "/console/keys/{keyId}/restore") { try await keys.confirm(.restore, $0, $1) },
-            form("consoleRestore", "/console/keys/{keyId}/restore") { call, visitor, _ in
-                try await keys.restore(call, visitor)
+            form("consoleRestore", "/console/keys/{keyId}/restore", fields: ["reason"]) {
+                try await keys.act(.restore, $0, $1, $2)
             },
             page("consoleDeletePage", "/console/keys/{keyId}/delete") { try await keys.confirm(.delete, $0, $1) },
-            form("consoleDelete", "/console/keys/{keyId}/delete") { call, visitor, _ in
-                try await keys.delete(call, visitor)
+            form("consoleDelete", "/console/keys/{keyId}/delete", fields: ["reason"]) {
+                try await keys.act(.delete, $0, $1, $2)
             },
             page("consoleAudit", "/console/audit", audit.page),
             page("consoleSessions", "/console/sessions", list.page),
             form("consoleEndSession", "/console/sessions/{session}/end") { call, visitor, _ in
                 try await list.end(call, visitor)
             },
-            route("consoleStyle", "GET", "/console/console.css") { _ in .text(ConsoleFiles.style, "text/css") },
+            route("consoleStyle", "GET", "/console/console.css") { _ in ConsoleFiles.style },
         ]
     }
 
     private func route(
         _ operation: String, _ method: String, _ template: String,
-        _ handler: @escaping @Sendable (Call) async throws -> ConsoleReply
+        _ handler: @escaping @Sendable (Call) async throws -> Answer
     ) -> Route {
-        Route(operation, method, template, .console, errors: .console) { call in
-            switch try await handler(call) {
-            case .answer(let answer): answer
-            case .text(let text, let type): Answer.text(text, contentType: "\(type); charset=utf-8").guarded()
-            case .redirect(let path): ConsolePage.redirect(to: path)
-            }
-        }
+        Route(operation, method, template, .console, errors: .console, handler)
     }
 
     /// A page for whoever is signed in.
@@ -91,8 +86,8 @@ struct ConsoleHandler: Handler {
         _ handler: @escaping @Sendable (Call, ConsoleVisitor) async throws -> Answer
     ) -> Route {
         route(operation, "GET", template) { call in
-            guard let visitor = visitor(call) else { return .redirect(to: "/console/sign-in") }
-            return .answer(try await handler(call, visitor))
+            guard let visitor = visitor(call) else { return ConsolePage.redirect(to: "/console/sign-in") }
+            return try await handler(call, visitor)
         }
     }
 
@@ -102,9 +97,9 @@ struct ConsoleHandler: Handler {
         _ handler: @escaping @Sendable (Call, ConsoleVisitor, StrictQuery) async throws -> Answer
     ) -> Route {
         route(operation, "POST", template) { call in
-            guard let visitor = visitor(call) else { return .redirect(to: "/console/sign-in") }
+            guard let visitor = visitor(call) else { return ConsolePage.redirect(to: "/console/sign-in") }
             let values = try ConsoleHandler.form(call, fields, of: [visitor.secret])
-            return .answer(try await handler(call, visitor, values))
+            return try await handler(call, visitor, values)
         }
     }
 
@@ -145,7 +140,7 @@ struct ConsoleHandler: Handler {
 
     // MARK: - Signing in and out
 
-    private func signInPage(_ call: Call, failed: String? = nil, status: Int = 200) -> ConsoleReply {
+    private func signInPage(_ call: Call, failed: String? = nil, status: Int = 200) -> Answer {
         let isSecure = call.isSecure
         let secret =
             ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.signInCookie).first
@@ -177,10 +172,10 @@ struct ConsoleHandler: Handler {
         let cookie = ConsoleRequest.cookie(
             ConsoleRequest.signInCookie, secret.cookie, isSecure: isSecure, seconds: 3600)
         answer.headers.append((.setCookie, cookie))
-        return .answer(answer)
+        return answer
     }
 
-    @Sendable private func signIn(_ call: Call) async throws -> ConsoleReply {
+    @Sendable private func signIn(_ call: Call) async throws -> Answer {
         let secrets = ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.signInCookie)
         guard !secrets.isEmpty else {
             return signInPage(
@@ -202,14 +197,13 @@ struct ConsoleHandler: Handler {
             }
             observer.count("console.signins", [("outcome", "refused")])
             await record.record(call, by: caller, refusedWith: .callerUnauthorized)
-            let reply = signInPage(
+            var answer = signInPage(
                 call,
                 failed: caller == .anyone
                     ? "This token is unknown or has expired."
                     : "This token has none of the scopes read, admin and audit.", status: 403)
-            guard case .answer(var answer) = reply else { return reply }
             answer.code = .callerUnauthorized
-            return .answer(answer)
+            return answer
         }
         observer.count("console.signins", [("outcome", "accepted")])
         endSessions(of: call)
@@ -225,7 +219,7 @@ struct ConsoleHandler: Handler {
             let cookie = ConsoleRequest.cookie(name, value, isSecure: isSecure, seconds: seconds)
             answer.headers.append((.setCookie, cookie))
         }
-        return .answer(answer)
+        return answer
     }
 
     @Sendable private func signOut(_ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery) async -> Answer {
@@ -270,14 +264,10 @@ struct ConsoleHandler: Handler {
     }
 }
 
-/// What a route of the console answers.
-enum ConsoleReply: Sendable {
-    case answer(Answer)
-    case text(String, String)
-    case redirect(to: String)
-}
-
 /// The style, which the build puts into the program.
 enum ConsoleFiles {
-    static let style = ReportStyle.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self)
+    static let style = Answer.text(
+        ReportStyle.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self),
+        contentType: "text/css; charset=utf-8"
+    ).guarded()
 }

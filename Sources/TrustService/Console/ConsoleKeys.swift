@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
-import Formats
 import FoundationEssentials
 import HTTPService
 import Reporting
 import TrustStores
 import Vocabulary
 
-/// Keys as people look them up, revoke and delete them. Asks the operators' routes; what these permit and refuse counts here too.
+/// Keys as people look them up, revoke and delete them.
 struct ConsoleKeys: Sendable {
-    let operators: OperatorRoutes
+    let operators: OperatorService
+    let record: AuditRecord
     let apps: AppDirectory
 
     /// What changes a key.
@@ -20,23 +20,15 @@ struct ConsoleKeys: Sendable {
         case restore = "Restore"
         case delete = "Delete"
 
-        var path: HTML {
-            switch self {
-            case .revoke: "revoke"
-            case .restore: "restore"
-            case .delete: "delete"
-            }
-        }
+        var path: HTML { HTML(stringLiteral: rawValue.lowercased()) }
 
         /// What a credential must permit for the key's app.
         var role: Authority.Role { self == .delete ? .admin : .revoke }
 
-        /// Whether it can be done to a key, as the route shows it.
-        func isPossible(_ key: JSONValue, at now: Date) -> Bool {
-            let revokedAt = key.member("revokedAt")?.text.flatMap(Timestamps.date)
-            return switch self {
-            case .revoke: revokedAt == nil
-            case .restore: revokedAt.map { now.timeIntervalSince($0) < KeyHandler.restorable } ?? false
+        func isPossible(_ key: StoredKey, at now: Date) -> Bool {
+            switch self {
+            case .revoke: key.revokedAt == nil
+            case .restore: key.revokedAt.map { now.timeIntervalSince($0) < OperatorService.restorable } ?? false
             case .delete: true
             }
         }
@@ -52,13 +44,29 @@ struct ConsoleKeys: Sendable {
         }
     }
 
-    /// The most keys of a page.
-    private static let pageSize = 50
+    /// A state to filter by.
+    private enum State: String, CaseIterable {
+        case good, revoked, untrusted, simulated
+
+        func has(_ key: StoredKey, _ isTrusted: Bool) -> Bool {
+            switch self {
+            case .good: key.revokedAt == nil && isTrusted
+            case .revoked: key.revokedAt != nil
+            case .untrusted: !isTrusted
+            case .simulated: key.simulated
+            }
+        }
+    }
+
+    private typealias JudgedKey = (key: StoredKey, isTrusted: Bool)
+
+    /// The keys of a page, about; and the most keys that are looked at for it.
+    private static let (pageSize, scanLimit) = (50, 2000)
 
     // MARK: - Finding
 
     @Sendable func list(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        let known: Set<UTF8Key> = ["key", "app", "user", "environment", "after"]
+        let known: Set<UTF8Key> = ["key", "app", "user", "environment", "state", "metric", "after"]
         let query = try StrictQuery(call.query, known: known, blank: .absent)
         let open = apps.all.keys.filter { visitor.caller.permits(.read, app: $0) }.sorted()
         var note: HTML = ""
@@ -69,130 +77,137 @@ struct ConsoleKeys: Sendable {
             note =
                 "<p class=\"note bad\" role=\"alert\">This is not a key id: one has 44 characters of base64, or 43 of base64url.</p>\n"
         }
+        let seesAll = visitor.caller.permits(.read, app: nil)
         // A credential for some apps always names one.
-        let app = query["app"] ?? (visitor.caller.permits(.read, app: nil) ? nil : open.first)
-        var parameters: [(String, String)] = [("limit", String(ConsoleKeys.pageSize))]
-        if let app { parameters.append(("app", app)) }
-        for name in ["user", "environment", "after"] {
-            if let value = query[UTF8Key(name)] { parameters.append((name, value)) }
+        let filter = KeyFilter(
+            app: query["app"] ?? (seesAll ? nil : open.first), user: query["user"], environment: query["environment"])
+        let state = try query["state"].map { text throws(Problem) in
+            guard let state = State(rawValue: text) else {
+                throw Problem(.requestMalformed, evidence: "state is none of \(State.allCases.map(\.rawValue))")
+            }
+            return state
         }
-        let answer = try await ask("GET", "/v1/keys", parameters, call, visitor)
-        let keys = answer.member("keys")?.elements ?? []
+        let metric = try query.number("metric", 0...Int(UInt32.max), default: 0)
+        var cursor = query["after"].flatMap(KeyCursor.init)
+        guard cursor != nil || query["after"] == nil else {
+            throw Problem(.requestMalformed, evidence: "after is not a cursor")
+        }
+        var keys: [JudgedKey] = []
+        try await visitor.does("listKeys", .read, call, record) { call in
+            var looked = 0
+            repeat {
+                let page = try await operators.keys(
+                    matching: filter, after: cursor, limit: ConsoleKeys.pageSize, for: visitor.caller)
+                for key in page.keys where metric == 0 || (key.riskMetric ?? 0) >= metric {
+                    let isTrusted = try await operators.trusted.trust(in: key) == .trusted
+                    if state?.has(key, isTrusted) ?? true { keys.append((key, isTrusted)) }
+                }
+                (cursor, looked) = (page.next, looked + ConsoleKeys.pageSize)
+            } while cursor != nil && keys.count < ConsoleKeys.pageSize && looked < ConsoleKeys.scanLimit
+            return filter.user.map { .user($0, app: filter.app) } ?? .app(filter.app)
+        }
         let table = ConsoleTable(
-            label: "Keys", head: ["Key", "App", "User", "Environment", "Counter", "Risk metric", "Attested", "State"],
-            rows: keys.map(ConsoleKeys.row), empty: "No key matches.", stacks: true
+            label: "Keys",
+            head: ["Key", "App", "User", "Environment", "Risk metric", "Attested", "Last used", "State"],
+            rows: keys.sorted { $0.key.attestedAt > $1.key.attestedAt }.map(ConsoleKeys.row),
+            empty: cursor == nil ? "No key matches." : "None of the next \(ConsoleKeys.scanLimit) keys matches.",
+            stacks: true
         ).html()
         var next: HTML = ""
-        if let cursor = answer.member("next")?.text {
-            let again = parameters.filter { !["limit", "after"].contains($0.0) } + [("after", cursor)]
-            next = "<p><a href=\"/console/keys?\(ConsoleKeys.query(again))\">Next page</a></p>\n"
+        if let cursor {
+            let names = ["app", "user", "environment", "state", "metric"]
+            let again = names.compactMap { name in query[UTF8Key(name)].map { (name, $0) } } + [("after", cursor.text)]
+            let text = again.map { "\($0.0)=\($0.1.utf8.percentEncoded())" }.joined(separator: "&")
+            next = "<p><a href=\"/console/keys?\(text)\">Next page</a></p>\n"
         }
+        func input(_ name: HTML, _ label: HTML, _ value: String?) -> HTML {
+            "<div><label for=\"\(name)\">\(label)</label><input id=\"\(name)\" name=\"\(name)\" value=\"\(value ?? "")\" autocomplete=\"off\" spellcheck=\"false\"></div>\n"
+        }
+        func choice(_ name: HTML, _ label: HTML, _ values: [String], _ chosen: String?, hasAll: Bool = true) -> HTML {
+            let options: [HTML] = values.map { value in
+                let mark: HTML = value == chosen ? " selected" : ""
+                return "<option value=\"\(value)\"\(mark)>\(value)</option>"
+            }
+            let all: HTML = hasAll ? "<option value=\"\">all</option>" : ""
+            return
+                "<div><label for=\"\(name)\">\(label)</label><select id=\"\(name)\" name=\"\(name)\">\(all)\(options)</select></div>\n"
+        }
+        let environments = AttestationEnvironment.allCases.map(\.rawValue)
+        let fields: [HTML] = [
+            input("key", "Key id", query["key"]), input("user", "User", query["user"]),
+            choice("app", "App", open, filter.app, hasAll: seesAll),
+            choice("environment", "Environment", environments, filter.environment),
+            choice("state", "State", State.allCases.map(\.rawValue), state?.rawValue),
+            input("metric", "Risk metric, at least", query["metric"]),
+        ]
         let body: HTML = """
             <h1>Keys</h1>
             \(note)<section><form class="search" method="get" action="/console/keys">
-            <div><label for="key">Key id</label><input id="key" name="key" value="\(query["key"] ?? "")" autocomplete="off" spellcheck="false"></div>
-            <div><label for="user">User</label><input id="user" name="user" value="\(query["user"] ?? "")" autocomplete="off" spellcheck="false"></div>
-            <div><label for="app">App</label><select id="app" name="app">\(options(open, app, visitor))</select></div>
-            <div><label for="environment">Environment</label><select id="environment" name="environment">\
-            \(ConsoleKeys.environments(query["environment"]))</select></div>
-            <button>Look up</button></form></section>
+            \(fields)<button>Look up</button></form></section>
             <section><h2 class="hidden">Result</h2>
+            <p class="dim">The newest of this page first.</p>
             \(table)\(next)</section>
 
             """
         return ConsolePage(title: "Keys", place: .keys, visitor: visitor, body: body).answer()
     }
 
-    private func options(_ open: [String], _ chosen: String?, _ visitor: ConsoleVisitor) -> [HTML] {
-        let all: [HTML] = visitor.caller.permits(.read, app: nil) ? ["<option value=\"\">all</option>"] : []
-        return all + open.map { ConsoleKeys.option($0, isChosen: $0 == chosen) }
-    }
-
-    private static func environments(_ chosen: String?) -> [HTML] {
-        ["<option value=\"\">all</option>"]
-            + AttestationEnvironment.allCases.map { option($0.rawValue, isChosen: $0.rawValue == chosen) }
-    }
-
-    private static func option(_ value: String, isChosen: Bool) -> HTML {
-        let chosen: HTML = isChosen ? " selected" : ""
-        return "<option value=\"\(value)\"\(chosen)>\(value)</option>"
-    }
-
-    private static func row(_ key: JSONValue) -> [HTML] {
-        let id = key.member("keyId")?.text ?? ""
-        let path = KeyIdentifier(strictBase64: id)?.base64URL ?? ""
+    private static func row(_ found: JudgedKey) -> [HTML] {
+        let key = found.key
         return [
-            "<a href=\"/console/keys/\(path)\"><code>\(id)</code></a>", text(key, "app"),
-            "<span class=\"name\">\(text(key, "user"))</span>", text(key, "environment"), text(key, "counter"),
-            text(key, "riskMetric"), instant(key, "attestedAt"), state(key),
+            "<a href=\"/console/keys/\(key.id.base64URL)\"><code>\(key.id.base64)</code></a>", "\(key.app)",
+            "<span class=\"name\">\(text(key.user))</span>", "\(key.environment)", count(key.riskMetric),
+            ConsoleText.instant(key.attestedAt), instant(key.lastUsedAt), state(found),
         ]
     }
 
-    private static func state(_ key: JSONValue) -> HTML {
+    private static func state(_ found: JudgedKey) -> HTML {
         var tags: [HTML] = []
-        if key.member("revoked") == .bool(true) { tags.append("<span class=\"tag fail\">revoked</span> ") }
-        if key.member("trusted") == .bool(false) { tags.append("<span class=\"tag warning\">not trusted</span> ") }
-        if key.member("simulated") == .bool(true) { tags.append("<span class=\"tag note\">simulated</span> ") }
+        if found.key.revokedAt != nil { tags.append("<span class=\"tag fail\">revoked</span> ") }
+        if !found.isTrusted { tags.append("<span class=\"tag warning\">not trusted</span> ") }
+        if found.key.simulated { tags.append("<span class=\"tag note\">simulated</span> ") }
         return tags.isEmpty ? "<span class=\"tag pass\">good</span>" : "\(tags)"
     }
 
-    private static func text(_ key: JSONValue, _ name: String) -> HTML {
-        switch key.member(name) {
-        case .string(let text)?: "\(text)"
-        case .integer(let number)?: "\(ConsoleText.count(number))"
-        default: "<span class=\"dim\">–</span>"
-        }
-    }
-
-    private static func instant(_ value: JSONValue, _ name: String) -> HTML {
-        guard let date = value.member(name)?.text.flatMap(Timestamps.date) else { return text(value, name) }
-        return ConsoleText.instant(date)
-    }
+    private static let nothing: HTML = "<span class=\"dim\">–</span>"
+    private static func text(_ text: String?) -> HTML { text.map { "\($0)" } ?? nothing }
+    private static func count(_ number: Int?) -> HTML { number.map { "\(ConsoleText.count($0))" } ?? nothing }
+    private static func instant(_ date: Date?) -> HTML { date.map(ConsoleText.instant) ?? nothing }
 
     // MARK: - One key
 
     @Sendable func show(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["done"], blank: .absent)
-        let id = try ConsoleKeys.id(call)
-        let key = try await ask("GET", "/v1/keys/\(id.base64URL)", [], call, visitor)
+        let key = try await key(call, visitor)
+        let isTrusted = try await operators.trusted.trust(in: key) == .trusted
         let rows: [(String, HTML)] = [
-            ("App", ConsoleKeys.text(key, "app")), ("User", ConsoleKeys.text(key, "user")),
-            ("Environment", ConsoleKeys.text(key, "environment")), ("Counter", ConsoleKeys.text(key, "counter")),
-            ("Attested", ConsoleKeys.instant(key, "attestedAt")), ("Last used", ConsoleKeys.instant(key, "lastUsedAt")),
-            ("Risk metric", ConsoleKeys.text(key, "riskMetric")), ("System", ConsoleKeys.text(key, "osVersion")),
-            ("App version", ConsoleKeys.text(key, "bundleVersion")),
-            ("Validation category", ConsoleKeys.text(key, "validationCategory")),
+            ("App", "\(key.app)"), ("User", ConsoleKeys.text(key.user)), ("Environment", "\(key.environment)"),
+            ("Counter", ConsoleKeys.count(Int(key.counter))), ("Attested", ConsoleText.instant(key.attestedAt)),
+            ("Last used", ConsoleKeys.instant(key.lastUsedAt)), ("Risk metric", ConsoleKeys.count(key.riskMetric)),
+            ("System", ConsoleKeys.text(key.osVersion)), ("App version", ConsoleKeys.text(key.bundleVersion)),
+            ("Validation category", ConsoleKeys.count(key.validationCategory)),
         ]
-        let history = key.member("history")?.elements ?? []
+        let history = try await operators.store.history(of: key.id, limit: 200)
         let events = ConsoleTable(
-            label: "History",
-            head: ["When", "What", "Code"],
+            label: "History", head: ["When", "What", "Code"],
             rows: history.reversed().map {
-                [
-                    ConsoleKeys.instant($0, "at"), ConsoleKeys.text($0, "kind"),
-                    ($0.member("code")?.text).map(ConsoleText.code) ?? "–",
-                ]
-            },
-            stacks: true
+                [ConsoleText.instant($0.at), "\($0.kind)", $0.code.map(ConsoleText.code) ?? "–"]
+            }, stacks: true
         ).html()
         let facts: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
-        let sentence: String? =
-            switch query["done"] {
-            case "revoked": "The key is revoked."
-            case "restored": "The key is restored."
-            default: nil
-            }
-        let done: HTML = sentence.map { "<p class=\"note good\" role=\"status\">\($0)</p>\n" } ?? ""
+        let sentences = ["revoked": "The key is revoked.", "restored": "The key is restored."]
+        let done: HTML =
+            query["done"].flatMap { sentences[$0] }.map { "<p class=\"note good\" role=\"status\">\($0)</p>\n" } ?? ""
         let deeds: [HTML] = [Deed.revoke, .restore, .delete].filter { deed in
-            visitor.caller.permits(deed.role, app: key.member("app")?.text) && deed.isPossible(key, at: call.now)
+            visitor.caller.permits(deed.role, app: key.app) && deed.isPossible(key, at: call.now)
         }.map { deed in
             let look: HTML = deed == .delete ? " danger" : ""
             return
-                "<a class=\"button\(look)\" href=\"/console/keys/\(id.base64URL)/\(deed.path)\">\(deed.rawValue) …</a> "
+                "<a class=\"button\(look)\" href=\"/console/keys/\(key.id.base64URL)/\(deed.path)\">\(deed.rawValue) …</a> "
         }
         let body: HTML = """
-            <h1>Key <code>\(id.base64)</code></h1>
-            \(done)<div class="cards"><section><h2>\(ConsoleKeys.state(key))</h2><dl class="facts">\(facts)</dl>
+            <h1>Key <code>\(key.id.base64)</code></h1>
+            \(done)<div class="cards"><section><h2>\(ConsoleKeys.state((key, isTrusted)))</h2><dl class="facts">\(facts)</dl>
             <p class="deeds">\(deeds)</p></section>
             <section><h2>History</h2>\(events)</section></div>
 
@@ -202,49 +217,48 @@ struct ConsoleKeys: Sendable {
 
     /// The page that asks once more.
     @Sendable func confirm(_ deed: Deed, _ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        let id = try ConsoleKeys.id(call)
-        let key = try await ask("GET", "/v1/keys/\(id.base64URL)", [], call, visitor)
-        guard visitor.caller.permits(deed.role, app: key.member("app")?.text) else {
-            throw Problem(.callerUnauthorized)
-        }
+        let key = try await key(call, visitor)
+        guard visitor.caller.permits(deed.role, app: key.app) else { throw Problem(.callerUnauthorized) }
         let code: HTML =
             deed != .revoke
             ? ""
             : """
-            <label for="code">Reason, as a code <span class="dim">(optional, without spaces)</span></label>
+            <label for="code">Code <span class="dim">(optional, without spaces; the app's server sees it)</span></label>
             <input id="code" name="code" maxlength="64" pattern="[!-~]+" autocomplete="off" spellcheck="false">
 
             """
         let body: HTML = """
             <section class="narrow"><h1>\(deed.rawValue) this key?</h1>
-            <p><code>\(id.base64)</code><br>\(ConsoleKeys.text(key, "app")), user \(ConsoleKeys.text(key, "user"))</p>
+            <p><code>\(key.id.base64)</code><br>\(key.app), user \(ConsoleKeys.text(key.user))</p>
             <p>\(deed.warning)</p>
-            <form method="post" action="/console/keys/\(id.base64URL)/\(deed.path)">\(visitor.input)
-            \(code)<p class="deeds"><button class="danger">\(deed.rawValue)</button> <a class="button" href="/console/keys/\(id.base64URL)">Cancel</a></p></form></section>
+            <form method="post" action="/console/keys/\(key.id.base64URL)/\(deed.path)">\(visitor.input)
+            \(code)<label for="reason">Reason, for the audit <span class="dim">(optional)</span></label>
+            <input id="reason" name="reason" maxlength="\(AuditReason.limit)" autocomplete="off">
+            <p class="deeds"><button class="danger">\(deed.rawValue)</button> <a class="button" href="/console/keys/\(key.id.base64URL)">Cancel</a></p></form></section>
 
             """
         return ConsolePage(title: "\(deed.rawValue) a key", place: .keys, visitor: visitor, body: body).answer()
     }
 
-    @Sendable func revoke(_ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery) async throws -> Answer {
-        let id = try ConsoleKeys.id(call)
-        let body: JSONValue = .object(values["code"].map { [.init("code", .string($0))] } ?? [])
-        let question = OperatorRoutes.Question(
-            "POST", "/v1/keys/\(id.base64URL)/revoke", body: Array(body.rendered(pretty: false).utf8))
-        _ = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
-        return ConsolePage.redirect(to: "/console/keys/\(id.base64URL)?done=revoked")
-    }
-
-    func restore(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        let id = try ConsoleKeys.id(call)
-        _ = try await ask("POST", "/v1/keys/\(id.base64URL)/restore", [], call, visitor)
-        return ConsolePage.redirect(to: "/console/keys/\(id.base64URL)?done=restored")
-    }
-
-    func delete(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        let id = try ConsoleKeys.id(call)
-        let question = OperatorRoutes.Question("DELETE", "/v1/keys/\(id.base64URL)")
-        _ = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
+    /// Does what the page asked.
+    @Sendable func act(
+        _ deed: Deed, _ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery
+    ) async throws -> Answer {
+        let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
+        let operation = deed.rawValue.lowercased() + "Key"
+        try await visitor.does(operation, deed.role, call, record, reason: values["reason"]) { call in
+            let key = try await operators.key(id, for: visitor.caller, as: deed.role)
+            switch deed {
+            case .revoke: try await operators.revoke(key, code: values["code"], at: call.now)
+            case .restore: try await operators.restore(key, at: call.now)
+            case .delete: try await operators.delete(key)
+            }
+            return .key(key.id, app: key.app)
+        }
+        guard let id, deed == .delete else {
+            return ConsolePage.redirect(
+                to: "/console/keys/\(id?.base64URL ?? "")?done=\(deed == .revoke ? "revoked" : "restored")")
+        }
         let body: HTML = """
             <section class="narrow"><h1>Deleted</h1><p>The key <code>\(id.base64)</code> is gone.</p>
             <p><a href="/console/keys">Back to the keys</a></p></section>
@@ -253,24 +267,16 @@ struct ConsoleKeys: Sendable {
         return ConsolePage(title: "Deleted", place: .keys, visitor: visitor, body: body).answer()
     }
 
-    // MARK: - Asking
-
-    private static func id(_ call: Call) throws(Problem) -> KeyIdentifier {
-        guard let id = call.parameters["keyId"].flatMap({ KeyIdentifier(base64URL: $0) }) else {
-            throw Problem(.keyUnknown, evidence: "the path names no key id")
+    /// The key that the path names, as the visitor may see it.
+    private func key(_ call: Call, _ visitor: ConsoleVisitor) async throws -> StoredKey {
+        let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
+        var found: StoredKey?
+        try await visitor.does("showKey", .read, call, record) { _ in
+            let key = try await operators.key(id, for: visitor.caller, as: .read)
+            found = key
+            return .key(key.id, app: key.app)
         }
-        return id
-    }
-
-    private func ask(
-        _ method: String, _ path: String, _ parameters: [(String, String)], _ call: Call, _ visitor: ConsoleVisitor
-    ) async throws -> JSONValue {
-        let question = OperatorRoutes.Question(method, path, query: ConsoleKeys.query(parameters))
-        let answer = try await operators.ask(question, as: visitor.asking(in: call), at: call.now)
-        return (try? JSONReader.read(answer.body)) ?? .null
-    }
-
-    private static func query(_ parameters: [(String, String)]) -> String {
-        parameters.map { "\($0.0)=\($0.1.utf8.percentEncoded())" }.joined(separator: "&")
+        guard let found else { throw Problem(.keyUnknown) }
+        return found
     }
 }

@@ -26,10 +26,22 @@ struct ConsoleVisitor: Sendable {
         return call
     }
 
-    /// The visitor as one who asks the routes of operators.
-    func asking(in call: Call) -> OperatorRoutes.Asker {
-        OperatorRoutes.Asker(
-            caller: caller, correlationId: call.correlationId, address: call.address, session: secret.name)
+    /// Does an operation of operators with the scopes of the visitor, and records it as theirs.
+    ///
+    /// - Parameter body: gives what it was about; nil for what the audit need not have.
+    func does(
+        _ operation: String, _ role: Authority.Role, _ call: Call, _ record: AuditRecord, reason: String? = nil,
+        _ body: (Call) async throws -> AuditTarget?
+    ) async throws {
+        guard caller.has(role) else { throw Problem(.callerUnauthorized) }
+        var asked = named(call)
+        (asked.operation, asked.caller) = (operation, caller)
+        asked.headers[.auditReason] = reason
+        let call = asked
+        let changes = role != .read && role != .audit
+        if let target = try await record.notingFailure(of: call, role, changes: changes, { try await body(call) }) {
+            await record.record(call, by: caller, about: target)
+        }
     }
 
     /// The hidden input that each form has.

@@ -39,16 +39,16 @@ package struct Call: Sendable {
     package typealias Caller = Authority
 
     /// The name of the operation, as in `docs/openapi.yaml`.
-    package let operation: String
+    package var operation: String
     /// The parts of the path that stand for something.
     package let parameters: [String: String]
     package let query: String
-    package let headers: HTTPFields
+    package var headers: HTTPFields
     package let body: [UInt8]
     /// The caller's address: the peer's, or the one that a trusted proxy names.
     package let address: String
     package let correlationId: String
-    package let caller: Caller
+    package var caller: Caller
     package let now: Date
     /// Whether the caller came by TLS, to this listener or to the proxy in front.
     package var isSecure = false

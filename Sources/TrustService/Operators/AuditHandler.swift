@@ -22,7 +22,7 @@ struct AuditHandler: Handler {
     /// For so many seconds the entries of an app are looked for among those of others.
     private static let patience = 5.0
 
-    private static let operation = "readAudit"
+    static let operation = "readAudit"
 
     var routes: [Route] { [Route(AuditHandler.operation, "GET", "/v1/audit", .audit, readAudit)] }
 
@@ -40,19 +40,20 @@ struct AuditHandler: Handler {
         let entries = try await entries(behind: after, limit: limit, for: call.caller)
         let text = entries.map { $0.line + "\n" }.joined()
         var answer = Answer.text(text, contentType: "application/jsonl").about(.app(nil))
-        // Readers that follow the audit would otherwise read their own reading for ever.
-        answer.isAudited = !entries.allSatisfy {
-            $0.entry.operation == AuditHandler.operation && $0.entry.outcome == "ok"
-        }
+        answer.isAudited = !AuditHandler.areReadings(entries)
         return answer
+    }
+
+    /// Whether entries are readings of the audit alone. Readers that follow it would otherwise read their own reading for ever.
+    static func areReadings(_ entries: [NumberedAuditEntry]) -> Bool {
+        entries.allSatisfy { $0.entry.operation == operation && $0.entry.outcome == "ok" }
     }
 
     /// The entries that a credential may see, oldest first; none only if there is none.
     ///
     /// A credential for some apps sees what was done to these. What was done to others is passed over until there are enough entries, because
     /// who reads on takes an answer without entries for the end of the audit.
-    private func entries(behind number: Int64?, limit: Int, for caller: Authority) async throws -> [NumberedAuditEntry]
-    {
+    func entries(behind number: Int64?, limit: Int, for caller: Authority) async throws -> [NumberedAuditEntry] {
         if caller.permits(.audit, app: nil) { return try await store.audit(after: number, limit: limit) }
         let open = apps.all.keys.filter { caller.permits(.audit, app: $0) }
         let start = sources.uptime()

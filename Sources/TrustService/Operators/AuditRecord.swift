@@ -40,36 +40,36 @@ struct AuditRecord: Sendable {
 
     /// The route, whose calls are recorded if they are a server's or an operator's.
     func audited(_ route: Route) -> Route {
-        switch route.access {
-        case .open, .app, .metrics, .console: return route
-        case .role:
-            return route.handled { call in
-                let answer: Answer
-                do {
-                    _ = try AuditReason.of(call.headers)
-                    answer = try await route.handler(call)
-                } catch {
-                    await record(call, of: route, failedWith: Problem(error))
-                    throw error
-                }
-                if let code = answer.code {
-                    if route.access != .server { await record(call, refusedWith: code) }
-                } else if answer.isAudited {
-                    await record(call, by: call.caller, about: answer.target ?? .app(call.parameters["app"]))
-                }
-                return answer
+        guard case .role(let role) = route.access else { return route }
+        return route.handled { call in
+            let answer = try await notingFailure(of: call, role, changes: route.method != "GET") {
+                try await route.handler(call)
             }
+            if let code = answer.code {
+                if role != .server { await record(call, refusedWith: code) }
+            } else if answer.isAudited {
+                await record(call, by: call.caller, about: answer.target ?? .app(call.parameters["app"]))
+            }
+            return answer
         }
     }
 
-    /// Records a call that may have changed something before it failed, because nobody knows what Apple did with a request that it did not
-    /// answer, and keys of a user are deleted page by page; and one that was refused to an operator.
-    private func record(_ call: Call, of route: Route, failedWith problem: Problem) async {
-        if problem.status >= 500 {
-            guard route.method != "GET" else { return }
-            await record(call, by: call.caller, about: AuditTarget(asked: call), outcome: "unknown")
-        } else if route.access != .server {
-            await record(call, refusedWith: problem.code)
+    /// Does what a call asks for. Records it if it may have changed something before it failed, because nobody knows what Apple did with a
+    /// request that it did not answer, and keys of a user are deleted page by page; and if it was refused to an operator.
+    func notingFailure<Value>(
+        of call: Call, _ role: Authority.Role, changes: Bool, _ body: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            _ = try AuditReason.of(call.headers)
+            return try await body()
+        } catch {
+            let problem = Problem(error)
+            if problem.status < 500 {
+                if role != .server { await record(call, refusedWith: problem.code) }
+            } else if changes {
+                await record(call, by: call.caller, about: AuditTarget(asked: call), outcome: "unknown")
+            }
+            throw error
         }
     }
 

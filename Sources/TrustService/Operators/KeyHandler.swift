@@ -10,14 +10,11 @@ import Vocabulary
 
 /// Keys as operators see and revoke them.
 struct KeyHandler: Handler {
-    let store: any TrustStore
+    let operators: OperatorService
     let apps: AppDirectory
-    let trusted: TrustedKeys
-    let receiptPlan: ReceiptPlan
-    let observer: RequestObserver
 
-    /// For so long after its revocation a key can be restored, in seconds.
-    static let restorable: TimeInterval = 86_400
+    private var store: any TrustStore { operators.store }
+    private var observer: RequestObserver { operators.observer }
 
     var routes: [Route] {
         [
@@ -33,7 +30,7 @@ struct KeyHandler: Handler {
 
     /// `GET /v1/keys/{keyId}`.
     @Sendable private func showKey(_ call: Call) async throws -> Answer {
-        let key = try await operable(call, as: .read)
+        let key = try await key(call, as: .read)
         let history = try await store.history(of: key.id, limit: 200)
         let events = history.map { event -> JSONValue in
             ["at": .string(Timestamps.text(event.at)), "kind": .string(event.kind), "code": .optional(event.code)]
@@ -46,21 +43,12 @@ struct KeyHandler: Handler {
     @Sendable private func listKeys(_ call: Call) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["app", "user", "environment", "after", "limit"])
         let filter = KeyFilter(app: query["app"], user: query["user"], environment: query["environment"])
-        guard call.caller.permits(.read, app: filter.app) else {
-            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
-        }
-        guard filter.environment.map({ AttestationEnvironment(rawValue: $0) != nil }) ?? true else {
-            throw Problem(.requestMalformed, evidence: "environment must be production or development")
-        }
-        guard filter.user.map(RequestBody.isUser) ?? true,
-            filter.app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
-        else { throw Problem(.requestMalformed, evidence: "a name is too long or contains a zero byte") }
         let cursor = query["after"].flatMap(KeyCursor.init)
         guard cursor != nil || query["after"] == nil else {
             throw Problem(.requestMalformed, evidence: "after is not a cursor")
         }
         let limit = try query.number("limit", 1...KeyPage.largest, default: 100)
-        let page = try await store.keys(matching: filter, after: cursor, limit: limit)
+        let page = try await operators.keys(matching: filter, after: cursor, limit: limit, for: call.caller)
         var keys: [JSONValue] = []
         for key in page.keys { keys.append(try await document(key)) }
         return .json(["keys": .array(keys), "next": .optional(page.next?.text)])
@@ -69,36 +57,23 @@ struct KeyHandler: Handler {
 
     /// `POST /v1/keys/{keyId}/revoke`: asking again changes nothing.
     @Sendable private func revokeKey(_ call: Call) async throws -> Answer {
-        let key = try await operable(call, as: .revoke)
-        let code = call.body.isEmpty ? nil : try KeyHandler.revocationCode(try RequestBody(call.body))
-        switch try await store.revoke(key.id, code: code ?? "operator", at: call.now) {
-        case .revoked, .alreadyRevoked:
-            observer.count("keys.revoked")
-            return .json(["keyId": .string(key.id.base64), "revoked": true]).about(.key(key.id, app: key.app))
-        case .unknown: throw Problem(.keyUnknown)
-        }
+        let key = try await key(call, as: .revoke)
+        let code = call.body.isEmpty ? nil : try RequestBody(call.body).optionalString("code", limit: 64)
+        try await operators.revoke(key, code: code, at: call.now)
+        return .json(["keyId": .string(key.id.base64), "revoked": true]).about(.key(key.id, app: key.app))
     }
 
     /// `POST /v1/keys/{keyId}/restore`: within a day of the revocation; asking again changes nothing.
     @Sendable private func restoreKey(_ call: Call) async throws -> Answer {
-        let key = try await operable(call, as: .revoke)
-        let outcome = try await store.restore(
-            key.id, revokedSince: call.now.addingTimeInterval(-KeyHandler.restorable),
-            refreshAt: receiptPlan.next(after: nil, key: key.id.bytes, at: call.now), at: call.now)
-        switch outcome {
-        case .restored, .notRevoked:
-            return .json(["keyId": .string(key.id.base64), "revoked": false]).about(.key(key.id, app: key.app))
-        case .tooLate(let instant):
-            throw Problem(.keyRevoked, evidence: "revoked at \(Timestamps.text(instant)), more than a day ago")
-        case .unknown: throw Problem(.keyUnknown)
-        }
+        let key = try await key(call, as: .revoke)
+        try await operators.restore(key, at: call.now)
+        return .json(["keyId": .string(key.id.base64), "revoked": false]).about(.key(key.id, app: key.app))
     }
 
     /// `DELETE /v1/keys/{keyId}`: the key with its receipts, and all that leads to it in its history.
     @Sendable private func deleteKey(_ call: Call) async throws -> Answer {
-        let key = try await operable(call, as: .admin)
-        guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
-        observer.count("keys.deleted")
+        let key = try await key(call, as: .admin)
+        try await operators.delete(key)
         return Answer.empty(204).about(.key(key.id, app: key.app))
     }
 
@@ -141,7 +116,7 @@ struct KeyHandler: Handler {
         guard let rule = rules.first, rules.count == 1 else {
             throw Problem(.requestMalformed, evidence: "exactly one of user, environment, simulated, attestedBefore")
         }
-        let code = try KeyHandler.revocationCode(body) ?? "operator"
+        let code = try OperatorService.code(body.optionalString("code", limit: 64))
         let bound = try KeyHandler.revocationBound(body)
         let target = AuditTarget.revocation(rule, app: app, isDryRun: bound == .dryRun)
         switch try await store.revokeKeys(of: app, matching: rule, bound: bound, code: code, at: call.now) {
@@ -180,24 +155,10 @@ struct KeyHandler: Handler {
         return id
     }
 
-    private static func revocationCode(_ body: RequestBody) throws(Problem) -> String? {
-        guard let code = try body.optionalString("code", limit: 64) else { return nil }
-        if code.utf8.isEmpty || !code.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) {
-            throw Problem(.requestMalformed, evidence: "code must be printable ASCII without spaces")
-        }
-        return code
-    }
-
-    /// The stored key that a path names, trusted or not, if the operator's credential is good for its app.
-    private func operable(_ call: Call, as role: Authority.Role) async throws -> StoredKey {
-        guard let text = call.parameters["keyId"], let id = KeyIdentifier(base64URL: text) else {
-            throw Problem(.keyUnknown, evidence: "the path names no key id")
-        }
-        // Whose credential is for other apps does not learn which keys there are.
-        guard let key = try await store.key(id), call.caller.permits(role, app: key.app) else {
-            throw Problem(.keyUnknown)
-        }
-        return key
+    /// The stored key that a path names.
+    private func key(_ call: Call, as role: Authority.Role) async throws -> StoredKey {
+        try await operators.key(
+            call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }, for: call.caller, as: role)
     }
 
     /// What operators see of a key.
@@ -207,7 +168,7 @@ struct KeyHandler: Handler {
             "environment": .string(key.environment), "counter": .integer(Int(key.counter)),
             "revoked": .bool(key.revokedAt != nil), "revokedAt": .optional(key.revokedAt.map(Timestamps.text)),
             "simulated": .bool(key.simulated),
-            "trusted": .bool(try await trusted.trust(in: key) == .trusted),
+            "trusted": .bool(try await operators.trusted.trust(in: key) == .trusted),
             "attestedAt": .string(Timestamps.text(key.attestedAt)),
             "lastUsedAt": .optional(key.lastUsedAt.map(Timestamps.text)), "riskMetric": .optional(key.riskMetric),
             "osVersion": .optional(key.osVersion), "validationCategory": .optional(key.validationCategory),

@@ -13,7 +13,7 @@ import Vocabulary
 /// The same handlers answer, and the same audit is written, under the name `cli`. No app is configured, so nothing is said about whether a
 /// key is trusted.
 package struct OperatorSession: Sendable {
-    private let routes: OperatorRoutes
+    private let table: RouteTable
     private let now: @Sendable () -> Date
 
     /// A session with an open store, which the caller closes.
@@ -22,7 +22,7 @@ package struct OperatorSession: Sendable {
     package init(_ store: any TrustStore, log: Logger) async throws {
         let server = try await TrustServer(
             configuration: Configuration(), store: store, transport: nil, log: log, announce: { _ in })
-        routes = OperatorRoutes(table: server.table)
+        table = server.table
         now = server.parts.sources.now
     }
 
@@ -37,61 +37,33 @@ package struct OperatorSession: Sendable {
         _ method: String, _ path: String, query: String = "", body: [UInt8] = [], reason: String? = nil
     ) async -> Answer {
         do {
-            return try await routes.ask(
-                OperatorRoutes.Question(method, path, query: query, body: body),
-                as: OperatorRoutes.Asker(
-                    caller: Authority(name: "cli", [.admin: .every]), correlationId: "cli", reason: reason),
-                at: now())
+            return try await table.ask(
+                method, path, query: query, body: body, reason: reason,
+                as: Authority(name: "cli", [.admin: .every]), at: now())
         } catch {
             return .problem(Problem(error), correlationId: "cli")
         }
     }
 }
 
-/// The routes of servers and operators, asked from within: the same handlers, the same scopes, the same audit as over HTTP.
-struct OperatorRoutes: Sendable {
-    let table: RouteTable
-
-    /// What is asked.
-    struct Question: Sendable {
-        let method: String
-        /// Without the query.
-        let path: String
-        /// Without its question mark, percent-encoded.
-        let query: String
-        let body: [UInt8]
-
-        init(_ method: String, _ path: String, query: String = "", body: [UInt8] = []) {
-            (self.method, self.path, self.query, self.body) = (method, path, query, body)
-        }
-    }
-
-    /// Who asks.
-    struct Asker: Sendable {
-        let caller: Authority
-        let correlationId: String
-        /// Empty for a command on the store.
-        var address = ""
-        /// The console's session.
-        var session: String?
-        var reason: String?
-    }
-
-    /// The answer of one route.
+extension RouteTable {
+    /// The answer of one route, asked from within.
     ///
     /// - Throws: ``Problem`` as the route would answer; `path.unknown` for what has no route, `caller.unauthorized` for a credential that does
     ///   not open it.
-    func ask(_ question: Question, as asker: Asker, at now: Date) async throws -> Answer {
-        guard case .route(let route, let parameters) = table.match(method: question.method, path: question.path) else {
+    func ask(
+        _ method: String, _ path: String, query: String = "", body: [UInt8] = [], reason: String? = nil,
+        as caller: Authority, at now: Date
+    ) async throws -> Answer {
+        guard case .route(let route, let parameters) = match(method: method, path: path) else {
             throw Problem(.pathUnknown)
         }
-        guard route.access.admits(asker.caller, app: parameters["app"]) else { throw Problem(.callerUnauthorized) }
+        guard route.access.admits(caller, app: parameters["app"]) else { throw Problem(.callerUnauthorized) }
         var headers = HTTPFields()
-        headers[.auditReason] = asker.reason
+        headers[.auditReason] = reason
         return try await route.handler(
             Call(
-                operation: route.operation, parameters: parameters, query: question.query, headers: headers,
-                body: question.body, address: asker.address, correlationId: asker.correlationId, caller: asker.caller,
-                now: now, session: asker.session))
+                operation: route.operation, parameters: parameters, query: query, headers: headers, body: body,
+                address: "", correlationId: "cli", caller: caller, now: now))
     }
 }

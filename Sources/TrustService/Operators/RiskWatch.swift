@@ -42,8 +42,8 @@ struct RiskStanding: Sendable {
     struct Alert: Sendable {
         let code: Code
         let message: String
-        /// The environment of the keys concerned; nil if the alert is about no keys.
-        var environment: String?
+        /// The environment of the keys concerned, and the metric that theirs is above; nil if the alert is about no keys.
+        var keys: (environment: String, threshold: Int)?
     }
 
     var metrics: [Metric] = []
@@ -162,7 +162,7 @@ struct RiskWatch: Sendable {
                     code: .brokerDevice,
                     message:
                         "\(alert.keys) \(environment) keys are on devices above the threshold \(alert.threshold); the highest metric is \(alert.highestMetric).",
-                    environment: environment))
+                    keys: (environment, alert.threshold)))
         }
         baselines.note(hasAlert: !standing.alerts.isEmpty, app: app)
         return standing

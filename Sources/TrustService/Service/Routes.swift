@@ -41,12 +41,11 @@ extension ServiceParts {
             SignalHandler(apps: apps, signals: signals, observer: observer),
             RampHandler(apps: apps),
             DeviceCheckHandler(apps: apps, device: device),
-            KeyHandler(
-                store: store, apps: apps, trusted: trusted, receiptPlan: receiptPlan, observer: observer),
+            KeyHandler(operators: operators, apps: apps),
             SecretHandler(
                 store: store, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer,
                 reread: { try await rereadSecrets() }),
-            AuditHandler(store: store, apps: apps, sources: sources),
+            auditReader,
             RiskHandler(apps: apps, signals: signals, watch: risk),
             HealthHandler(readiness: readiness, observer: observer),
         ] + appCheckHandlers(device)
@@ -60,6 +59,12 @@ extension ServiceParts {
             AppCheckVerification(store: store, live: live, bearers: bearers),
         ]
     }
+
+    var operators: OperatorService {
+        OperatorService(store: store, trusted: trusted, receiptPlan: receiptPlan, observer: observer)
+    }
+
+    var auditReader: AuditHandler { AuditHandler(store: store, apps: apps, sources: sources) }
 
     /// What gateways may be let through, by name.
     var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, observer: observer) }

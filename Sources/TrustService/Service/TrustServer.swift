@@ -64,7 +64,7 @@ public struct TrustServer: Service {
         contents = Contents(parts, tracing)
         let routes = parts.routes(parts.handlers + interfaces(parts))
         let hasConsole = configuration.internalListen != nil
-        table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts, operators: routes).routes) : routes
+        table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts).routes) : routes
         inFlight = RequestsInFlight(
             limit: configuration.limits.inFlight ?? 64 * ProcessInfo.processInfo.activeProcessorCount,
             operations: table.routes.filter(\.isLimitedByLoad).map(\.operation))
