@@ -3,7 +3,7 @@
 //	SERVICE=https://trust.example.com ISSUER=https://trust.example.com AUDIENCE=shop-api APP=ABCDE12345.com.example.shop \
 //	SERVER_TOKEN=... PORT=3000 go run shop.go
 //
-// /price checks the signature alone: fast, but a revoked key passes until its token expires, and a copied token works until then.
+// /price checks the signature and the list of revoked keys: fast, a revoked key stops within two minutes, and a copied token works until it expires.
 // /order also asks the trust service: a revoked key stops at once.
 // /prize spends a single-use token: it works once, on any number of servers, and a revoked key stops at once.
 package main
@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -55,6 +56,7 @@ var invalid, unchecked = refusal{401, "token.invalid", ""}, refusal{503, "token.
 // keySet has the service's keys: kept for ten minutes, and fetched at most once a minute, because anybody can invent key identifiers.
 type keySet struct {
 	sync.Mutex
+	path           string
 	known          map[string]*ecdsa.PublicKey
 	fetched, asked time.Time
 }
@@ -65,7 +67,7 @@ func (set *keySet) key(kid string) (*ecdsa.PublicKey, error) {
 	now := time.Now()
 	if (set.known[kid] == nil || now.Sub(set.fetched) > 10*time.Minute) && now.Sub(set.asked) > time.Minute {
 		set.asked = now
-		if known, err := fetched(); err == nil {
+		if known, err := fetched(set.path); err == nil {
 			set.known, set.fetched = known, now
 		} else if now.Sub(set.fetched) > time.Hour {
 			set.asked = now.Add(-59 * time.Second)
@@ -80,8 +82,8 @@ func (set *keySet) key(kid string) (*ecdsa.PublicKey, error) {
 	return set.known[kid], nil
 }
 
-func fetched() (map[string]*ecdsa.PublicKey, error) {
-	answer, err := client.Get(service + setting("KEYS", "/.well-known/jwks.json"))
+func fetched(path string) (map[string]*ecdsa.PublicKey, error) {
+	answer, err := client.Get(service + path)
 	if err != nil {
 		return nil, err
 	}
@@ -104,32 +106,115 @@ func fetched() (map[string]*ecdsa.PublicKey, error) {
 	return known, nil
 }
 
-var keys keySet
+const productionKeys = "/.well-known/jwks.json"
 
-// signed returns the claims of a token that the service signed for this app, of the kind that the route accepts.
-func signed(token string, singleUse bool) (claims, error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 || len(token) > 4096 {
-		return claims{}, invalid
+// The list of revoked keys is signed by the keys of production tokens, also for simulated devices.
+var keys, signers = &keySet{path: setting("KEYS", productionKeys)}, &keySet{path: productionKeys}
+
+// verified reads what one of these keys signed: a list of revoked keys, or anything else.
+func verified(text string, set *keySet, isList bool, body any) error {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return invalid
 	}
-	var head struct{ Alg, Kid string }
-	var body claims
-	for i, target := range []any{&head, &body} {
+	var head struct{ Alg, Kid, Typ string }
+	for i, target := range []any{&head, body} {
 		if data, err := base64.RawURLEncoding.DecodeString(parts[i]); err != nil || json.Unmarshal(data, target) != nil {
-			return claims{}, invalid
+			return invalid
 		}
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || len(signature) != 64 || head.Alg != "ES256" {
-		return claims{}, invalid
+	if err != nil || len(signature) != 64 || head.Alg != "ES256" || (head.Typ == "revoked+jwt") != isList {
+		return invalid
 	}
-	key, err := keys.key(head.Kid)
+	key, err := set.key(head.Kid)
 	if err != nil {
-		return claims{}, err
+		return err
 	}
 	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	if !ecdsa.Verify(key, digest[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+		return invalid
+	}
+	return nil
+}
+
+// revokedKeys is the list of revoked keys, fetched once a minute; without one that is valid the route is closed.
+type revokedKeys struct {
+	sync.Mutex
+	marks    map[string]bool
+	complete bool
+	ends     int64
+	asked    time.Time
+}
+
+var revoked revokedKeys
+
+// check refuses a revoked key, and says whether the list names all revoked keys, so that the service need not be asked.
+func (list *revokedKeys) check(key string) (bool, error) {
+	list.Lock()
+	defer list.Unlock()
+	wait := 5 * time.Second
+	if time.Now().Unix() < list.ends {
+		wait = pause
+	}
+	if time.Since(list.asked) > wait {
+		list.asked = time.Now()
+		list.fetch()
+	}
+	if time.Now().Unix() >= list.ends {
+		return false, unchecked
+	}
+	id, err := base64.StdEncoding.DecodeString(key)
+	if err != nil {
+		return false, invalid
+	}
+	digest := sha256.Sum256(id)
+	if list.marks[base64.RawURLEncoding.EncodeToString(digest[:12])] {
+		return false, refusal{403, "key.revoked", ""}
+	}
+	return list.complete, nil
+}
+
+func (list *revokedKeys) fetch() {
+	answer, err := client.Get(service + "/v1/revoked")
+	if err != nil {
+		return
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<20))
+	body := struct {
+		Iss      string
+		Exp      int64
+		Keys     []string
+		Complete *bool
+	}{}
+	if err != nil || answer.StatusCode != 200 || verified(string(text), signers, true, &body) != nil || body.Iss != strings.TrimSuffix(issuer, "/simulator") {
+		return
+	}
+	list.marks = map[string]bool{}
+	for _, mark := range body.Keys {
+		list.marks[mark] = true
+	}
+	list.complete, list.ends = body.Complete == nil || *body.Complete, body.Exp
+}
+
+// pause is the time between two looks at the list.
+var pause = func() time.Duration {
+	seconds, err := strconv.ParseFloat(setting("REVOKED_SECONDS", "60"), 64)
+	if err != nil {
+		log.Fatal("REVOKED_SECONDS: ", err)
+	}
+	return time.Duration(seconds * float64(time.Second))
+}()
+
+// signed returns the claims of a token that the service signed for this app, of the kind that the route accepts.
+func signed(token string, singleUse bool) (claims, error) {
+	if len(token) > 4096 {
 		return claims{}, invalid
+	}
+	var body claims
+	if err := verified(token, keys, false, &body); err != nil {
+		return claims{}, err
 	}
 	if body.Exp <= time.Now().Unix() || body.Iss != issuer || body.Aud != audience {
 		return claims{}, invalid
@@ -179,7 +264,17 @@ func ask(ctx context.Context, method, path, bearer string, body []byte) error {
 	return unchecked
 }
 
-func checked(_ context.Context, token string) (claims, error) { return signed(token, false) }
+func checked(ctx context.Context, token string) (claims, error) {
+	body, err := signed(token, false)
+	if err != nil {
+		return body, err
+	}
+	isComplete, err := revoked.check(body.Key)
+	if err == nil && !isComplete {
+		return authorized(ctx, token)
+	}
+	return body, err
+}
 
 func authorized(ctx context.Context, token string) (claims, error) {
 	body, err := signed(token, false)
