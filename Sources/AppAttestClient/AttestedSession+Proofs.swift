@@ -138,7 +138,11 @@ extension AttestedSession {
 
     private func provenToken(isSingleUse: Bool) async throws -> CachedToken {
         let (api, path, clock, epoch) = (api, "\(appPath)/tokens", clock, epoch)
-        let (answer, asked) = try await proven(clientData: { try JSONEncoder().encode(["challenge": $0]) }) { proof in
+        let host = RequestBinding.host(of: configuration.service) ?? ""
+        let clientData: @Sendable (String) throws -> Data = {
+            try JSONEncoder().encode(["challenge": $0, "host": host])
+        }
+        let (answer, asked) = try await proven(clientData: clientData) { proof in
             let asked = clock.uptime()
             let body = TokenRequest(proof, isSingleUse: isSingleUse)
             switch try await api.post(path, body, as: TrustServiceAPI.Token.self) {

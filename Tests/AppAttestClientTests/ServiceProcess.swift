@@ -46,7 +46,8 @@ final class ServiceProcess: Sendable {
              "trustSimulator": {"attestationRoot": "\(try file("root.pem", authority.attestationRootPEM))",
                                 "receiptRoot": "\(try file("receipts.pem", authority.receiptRootPEM))"},
              "limits": {"requestsPerSecondPerAddress": 100000},
-             "apps": [{"id": "shop", "teamId": "TEAM123456", "bundleIds": ["com.example.shop"]\(app)}]\(more)}
+             "apps": [{"id": "shop", "teamId": "TEAM123456", "bundleIds": ["com.example.shop"], "requireHost": true\(app)}],
+             "hosts": ["backend.example", "api.example.com"]\(more)}
             """
         _ = try file("sealward.json", text)
         try await start()

@@ -124,7 +124,7 @@ import TrustStores
             {"apps": [{"id": "shop", "teamId": "TEAM123456", "appIdPrefix": "PREFIX1234", "bundleIds": ["a.b", "a.c"],
               "environments": ["production", "development"], "binding": "clientData", "counterMode": "challenge",
               "mode": "monitor", "allowedValidationCategories": [4], "allowedBundleVersions": ["7"],
-              "requireExtensions": true, "ramp": {"dailyActiveUsers": 1000000, "start": "2026-11-21T00:00:00Z",
+              "requireExtensions": true, "requireHost": true, "ramp": {"dailyActiveUsers": 1000000, "start": "2026-11-21T00:00:00Z",
               "maxPerSecond": 50, "paused": true}}]}
             """
         guard case .configuration(let settings) = read(text), let app = settings.apps.first else {
@@ -133,7 +133,7 @@ import TrustStores
         #expect(app.appIds == ["PREFIX1234.a.b", "PREFIX1234.a.c"])
         #expect(app.binding == .clientData && app.counterMode == .challenge && app.mode == .monitor)
         #expect(app.ramp?.maxPerSecond == 50 && app.ramp?.paused == true)
-        #expect(app.requireExtensions && app.allowedValidationCategories == [4])
+        #expect(app.requireExtensions && app.requireHost && app.allowedValidationCategories == [4])
     }
 
     @Test func environmentOverridesTheFile() throws {

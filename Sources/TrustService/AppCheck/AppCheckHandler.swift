@@ -87,7 +87,9 @@ struct AppCheckHandler: Handler {
 
         /// App Check hashes a challenge in one way, and says nothing of a purpose when it asks for one.
         var terms: ProofTerms {
-            ProofTerms(purpose: .exchange, binding: .challenge, acceptsSimulated: side.settings.simulated == .allow)
+            ProofTerms(
+                purpose: .exchange, binding: .challenge, acceptsSimulated: side.settings.simulated == .allow,
+                namesHost: false)
         }
     }
 

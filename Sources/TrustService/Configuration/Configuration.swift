@@ -29,7 +29,8 @@ extension TrustServer {
         public var internalTLS: TLS?
         /// The proxies whose `X-Forwarded-For` names the client.
         public var trustedProxies: [AddressRange] = []
-        /// The names under which browsers reach the console, without ports, besides loopback names, addresses and the name in ``internalListen``.
+        /// Names of this service and of the backends behind it, without ports: browsers reach the console under them, besides loopback names,
+        /// addresses and the name in ``internalListen``, and signed requests are for them (``App/requireHost``).
         public var hosts: [String] = []
         /// Where the state lives, for the program that opens the store.
         package var store = StoreLocation.sqlite(path: "sealward.sqlite")
@@ -223,6 +224,9 @@ extension TrustServer.Configuration {
         public var allowedBundleVersions: [String]?
         /// Refuses attestations without a validation category, and proofs without what an `allowed` property lists.
         public var requireExtensions = false
+        /// Refuses assertions whose client data does not name the host of ``TrustServer/Configuration/listen``, or one of
+        /// ``TrustServer/Configuration/hosts``, as its member `host`.
+        public var requireHost = false
         /// What a caller that cannot attest gets: nothing, or a token of tier `none`.
         public var untrusted = Untrusted.refuse
         /// How fast installations are told to attest; nil tells all of them at once.

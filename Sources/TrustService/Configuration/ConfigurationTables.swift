@@ -32,7 +32,7 @@ extension Configuration: ConfigurationObject {
             "The proxies whose `X-Forwarded-For` names the client.")
         keys(
             "hosts", &hosts, .array(of: .hostName), otherwise: "none",
-            "The names under which browsers reach the console, besides loopback names, addresses and the name in `internalListen`; another `Host` gets 421."
+            "The names under which browsers reach the console, besides loopback names, addresses and the name in `internalListen`; another `Host` gets 421. With `requireHost`, also the hosts that signed requests may be for, besides that of `listen`."
         )
         keys("store", &store, .store, "Where keys, receipts and events are stored.")
         keys(
@@ -87,6 +87,12 @@ extension Configuration: ConfigurationObject {
         }
         if internalTLS != nil, internalListen == nil {
             place.member("internalTLS").wrong("needs internalListen; TLS for listen is tls")
+        }
+        if SignedHosts(self).isEmpty {
+            for (index, app) in apps.enumerated() where app.requireHost {
+                place.member("apps").element(index).member("requireHost").wrong(
+                    "needs hosts, the names of the servers that apps send signed requests to")
+            }
         }
         Credentials.judge(self, at: place)
         let known = Set(apps.map { UTF8Key($0.id) })
@@ -150,6 +156,10 @@ extension Configuration.App: ConfigurationObject {
         keys(
             "requireExtensions", &requireExtensions, .flag,
             "Refuses attestations without a validation category, and proofs without what an `allowed` key lists.")
+        keys(
+            "requireHost", &requireHost, .flag,
+            "Refuses assertions, tokens and claims whose client data does not have the host of `listen`, or one of `hosts`, as its member `host` (403 `policy.host`). `AppAttestClient` signs it; App Check's SDKs cannot, and are exempt."
+        )
         keys(
             "untrusted", &untrusted, .choice,
             "`allow` gives a caller that cannot attest a token of tier `none`; `refuse` gives it none.")

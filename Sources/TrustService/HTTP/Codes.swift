@@ -19,6 +19,7 @@ extension Code {
     package static let pathUnknown: Code = "path.unknown"
     package static let policyApp: Code = "policy.app"
     package static let policyEnvironment: Code = "policy.environment"
+    package static let policyHost: Code = "policy.host"
     package static let policySimulated: Code = "policy.simulated"
     package static let policyTier: Code = "policy.tier"
     package static let policyUntrusted: Code = "policy.untrusted"

@@ -116,6 +116,12 @@ package enum ProblemTable {
             status: 403, title: "The token is for a different environment.", retry: .never,
             .init(
                 .operator, "add env=development or env=any to the gateway's request if development builds may come in")),
+        .policyHost: Entry(
+            status: 403, title: "What was signed names another host, or none.", retry: .never,
+            .init(
+                .operator,
+                "add the host to hosts if apps send their requests there; set the app's requireHost to false while versions of the app are in use that sign no host"
+            )),
         .policyOff: Entry(
             status: 503, title: "Proofs of this app are currently not judged.", retry: .after,
             .init(.operator, "set the app's `mode` to monitor or enforce: while it is off, App Check gives it no token")

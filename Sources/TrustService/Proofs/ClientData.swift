@@ -27,6 +27,11 @@ enum ClientData {
         return challenge
     }
 
+    /// The host that client data is for; nil if it names none.
+    static func host(in bytes: [UInt8]) -> String? {
+        (try? JSONReader.read(bytes, limits: .clientData))?.member("host")?.text
+    }
+
     /// Refuses client data in which a member is given twice: the app's backend could read another value than was meant. Data that is not JSON
     /// is the app's own.
     ///

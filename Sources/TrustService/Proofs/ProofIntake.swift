@@ -16,6 +16,7 @@ struct ProofIntake: Sendable {
     let receiptPlan: ReceiptPlan
     let signals: SignalBook
     let newKeys: NewKeyLimits
+    let hosts: SignedHosts
     let explainer: RefusalExplainer
     let observer: RequestObserver
 
@@ -33,6 +34,7 @@ struct ProofIntake: Sendable {
             throw ProofRefusal(.keyUnknown)
         }
         let judged = try await judge(reading, of: stored, app, call)
+        if app.settings.requireHost, presented.terms.namesHost { try hosts.check(presented.clientData) }
         let prepared = try await prepare(judged)
         try await commit(judged, call)
         return prepared
@@ -132,6 +134,8 @@ struct ProofTerms: Sendable {
     var binding: Configuration.Binding?
     /// Whether keys of simulated devices may be registered and used.
     var acceptsSimulated = true
+    /// Whether what is signed can name the host that it is for.
+    var namesHost = true
 }
 
 /// An assertion as it came, in shape but not yet believed.

@@ -59,6 +59,7 @@ package struct ServiceParts: Sendable {
             store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,
             signals: signals,
             newKeys: NewKeyLimits(settings: configuration.limits, trustedProxies: configuration.trustedProxies),
-            explainer: RefusalExplainer(observer: observer, uptime: sources.uptime), observer: observer)
+            hosts: SignedHosts(configuration), explainer: RefusalExplainer(observer: observer, uptime: sources.uptime),
+            observer: observer)
     }
 }
