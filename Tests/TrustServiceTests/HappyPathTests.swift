@@ -5,7 +5,9 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
+import Logging
 import Testing
+import TrustStores
 import Vocabulary
 
 @testable import TrustService
@@ -140,6 +142,18 @@ import Vocabulary
             .deletingLastPathComponent()
         let text = try String(contentsOf: root.appendingPathComponent("docs/openapi.yaml"), encoding: .utf8)
         #expect(OpenAPIDocument.text == text)
+        // Each operation whose calls the audit records takes the reason.
+        let operations = text.components(separatedBy: "      operationId: ").dropFirst()
+        let taking = Set(
+            operations.filter { $0.contains("{$ref: '#/components/parameters/reason'}") }
+                .compactMap { $0.split(separator: "\n").first.map(String.init) })
+        let server = try await TrustServer(
+            configuration: RunningService.configuration(), store: InMemoryTrustStore(), transport: nil,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        for route in server.table.routes {
+            guard case .role = route.access else { continue }
+            #expect(taking.contains(route.operation), "\(route.operation)")
+        }
         try await RunningService.with { (service: RunningService) async throws -> Void in
             let served = try await service.get("/openapi.yaml")
             #expect(String(decoding: served.body, as: UTF8.self) == text)
