@@ -155,6 +155,8 @@ document keys revoke "${by[@]}" "$key"
 document keys restore "${by[@]}" "$key"
 document keys revoke "${by[@]}" --app shop --simulated
 document keys delete "${by[@]}" "$key"
+document secrets rotate challenges "${by[@]}"
+document secrets rotate untrusted-tokens "${by[@]}"
 document audit "${by[@]}"
 document store check "${by[@]}"
 document store check --store "sqlite:$TRUST/sealward.sqlite"

@@ -74,6 +74,35 @@ import Vocabulary
         )
     }
 
+    @Test func secretsAreRotated() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = "sqlite:\(folder.path)/s.sqlite"
+        let process = try await ServeProcess(ServeProcess.write(folder, store: store))
+        let phone = await Phone(process.service)
+        let keyId = try await phone.attested()
+        let old = try await process.service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?
+            .text
+        let overHTTP = ["--url", process.base, "--token-file", folder.path + "/admin"]
+        let challenges = try run(["secrets", "rotate", "challenges", "--format", "json"] + overHTTP)
+        #expect(challenges.status == 0 && challenges.json["generation"] as? Int == 2, "\(challenges.errors)")
+        #expect(challenges.string("schema") == "sealward.secret-rotation/1")
+        let soon = try run(["secrets", "rotate", "challenges"] + overHTTP)
+        #expect(soon.status == 1 && soon.errors.contains("challenge.rotation-pending"))
+        let authorize = "/v1/authorize?simulated=allow"
+        #expect(try await process.service.get(authorize, token: old).status == 204)
+        let rotated = try run(["secrets", "rotate", "simulator-tokens", "--reason", "drill"] + overHTTP)
+        #expect(rotated.status == 0 && rotated.output.hasPrefix("rotate: simulator-tokens\nold accepted until: "))
+        #expect(try await process.service.get(authorize, token: old).code == "token.invalid")
+        #expect(try run(["audit"] + overHTTP).output.contains("secret:simulator-tokens"))
+        let absent = try run(["secrets", "rotate", "artifacts"] + overHTTP)
+        #expect(absent.status == 1 && absent.errors.contains("path.unknown"))
+        let unknown = try run(["secrets", "rotate", "audit"] + overHTTP)
+        #expect(unknown.status == 64 && unknown.errors.contains("simulator-tokens"), "\(unknown.errors)")
+        #expect(process.stop().status == 0)
+        #expect(try run(["secrets", "rotate", "untrusted-tokens", "--store", store]).status == 0)
+    }
+
     @Test func theAuditIsFollowed() async throws {
         let folder = try ServeProcess.folder()
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -7,6 +7,11 @@ import HTTPService
 import TrustStores
 import Vocabulary
 
+extension OperatorSession {
+    /// The secrets that `POST /v1/secrets/{name}/rotate` knows.
+    package static let secretNames = [SecretHandler.challenges] + StoredSecret.allCases.map(\.rawValue)
+}
+
 /// Lets operators replace the secrets of the store.
 struct SecretHandler: Handler {
     let store: any TrustStore
@@ -19,7 +24,7 @@ struct SecretHandler: Handler {
     let reread: @Sendable () async throws -> Void
 
     /// What ``StoredSecret`` does not have, because it has generations.
-    private static let challenges = "challenges"
+    static let challenges = "challenges"
 
     var routes: [Route] {
         [
