@@ -39,7 +39,11 @@ extension SQLTrustStore {
                 event.inserting, Tombstone.finding(key.id),
             ])
             // Another node may have committed the same key since the first look.
-            if results[1].changes == 0, let existing = try session.key(registration.id) {
+            if results[1].changes == 0 {
+                // Deleted again: nothing was stored, so the caller asks once more.
+                guard let existing = try session.key(registration.id) else {
+                    throw StoreFault.unavailable("the same key was registered and deleted meanwhile")
+                }
                 return .rollback(registration.outcome(against: existing))
             }
             if results[0].changes == 0 {
