@@ -671,5 +671,5 @@ import Vocabulary
 }
 
 extension AuditTarget {
-    fileprivate var text: String { text(hashingUsersWith: [1]) }
+    fileprivate var text: String { text(naming: UserNames(.plain, secret: [1])) }
 }

@@ -17,6 +17,7 @@ struct PromotionHandler: Handler {
     let proofs: ProofIntake
     let device: DeviceBits
     let store: any TrustStore
+    let users: UserNames
     let observer: RequestObserver
     let now: @Sendable () -> Date
 
@@ -65,7 +66,7 @@ struct PromotionHandler: Handler {
         let rule = try device.rule(call)
         let body = try RequestBody(call.body)
         let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
-        let subject = try PromotionHandler.subject(body)
+        let subject = try subject(body)
         let tokens = try DeviceTokens(body.value("deviceTokens"))
         let claim = try claim(rule, app, subject, try body.string("transactionId", limit: 128))
         let environments = try device.environments(named: try body.optionalString("environment", limit: 16), of: app)
@@ -76,8 +77,8 @@ struct PromotionHandler: Handler {
     }
 
     /// For whom a backend claims: `user` or `keyId`, at most one of them.
-    private static func subject(_ body: RequestBody) throws(Problem) -> PromotionSubject {
-        let user = try body.user()
+    private func subject(_ body: RequestBody) throws(Problem) -> PromotionSubject {
+        let user = try body.user().map(users.stored)
         guard body.value("keyId") != nil else {
             guard let user else { return .unnamed }
             guard let subject = PromotionSubject(user: user) else {

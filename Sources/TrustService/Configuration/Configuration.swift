@@ -34,6 +34,8 @@ extension TrustServer {
         public var hosts: [String] = []
         /// Where the state lives, for the program that opens the store.
         package var store = StoreLocation.sqlite(path: "sealward.sqlite")
+        /// How the store names users, chosen when it is made; nil for whatever it was made with.
+        public var users: Users? = .plain
         /// The bearer tokens of backends and gateways; nil turns their routes off, unless ``namedCredentials`` opens them.
         public var serverTokens: CredentialSource?
         /// The bearer tokens of operators; nil turns their routes off, unless ``namedCredentials`` opens them.
@@ -181,6 +183,14 @@ extension TrustServer.Configuration {
         case monitor
         /// The request is refused.
         case enforce
+    }
+
+    /// How users are named in the store, in answers and in lists.
+    public enum Users: String, Sendable, CaseIterable {
+        /// As requests name them.
+        case plain
+        /// `u_` and a keyed hash of the name.
+        case hashed
     }
 
     /// What a caller gets that cannot attest.

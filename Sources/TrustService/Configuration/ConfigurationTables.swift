@@ -36,6 +36,10 @@ extension Configuration: ConfigurationObject {
         )
         keys("store", &store, .store, "Where keys, receipts and events are stored.")
         keys(
+            "users", &users, .choice, otherwise: "`plain`",
+            "How the store, answers and lists name users, chosen when the store is made: `plain` as requests name them, `hashed` by `u_` and a keyed hash of the name. Requests give the name in either case."
+        )
+        keys(
             "serverTokenFile", &serverTokens, .tokens(orVariable: "SEALWARD_SERVER_TOKEN"),
             "The bearer tokens of backends and gateways; without any, their routes are off.")
         keys(

@@ -37,8 +37,10 @@ extension AuditTarget {
 
     static func secret(_ name: String) -> AuditTarget { AuditTarget(app: nil, subject: "secret:\(name)") }
 
-    /// - Parameter isDryRun: a dry run must not read as if keys had been revoked.
-    static func revocation(_ rule: RevocationRule, app: String, isDryRun: Bool) -> AuditTarget {
+    /// - Parameters:
+    ///   - user: the user of the rule, as the request names it.
+    ///   - isDryRun: a dry run must not read as if keys had been revoked.
+    static func revocation(_ rule: RevocationRule, user: String?, app: String, isDryRun: Bool) -> AuditTarget {
         let subject =
             switch rule {
             case .user: "user"
@@ -46,8 +48,6 @@ extension AuditTarget {
             case .simulated: "simulated"
             case .attestedBefore(let instant): "attestedBefore:\(Timestamps.text(instant))"
             }
-        var user: String?
-        if case .user(let name) = rule { user = name }
         return AuditTarget(app: app, subject: isDryRun ? "dryRun \(subject)" : subject, user: user)
     }
 
@@ -69,9 +69,9 @@ extension AuditTarget {
 
     /// One text: `app=ID` and what is meant within it, `*` for all apps.
     ///
-    /// - Parameter secret: hashes the name of a user.
-    func text(hashingUsersWith secret: [UInt8]) -> String {
-        let hash = user.map { ":" + AuditChain.pseudonym(ofUser: $0, secret: secret) } ?? ""
+    /// A user has its hash there.
+    func text(naming users: UserNames) -> String {
+        let hash = user.map { ":" + users.pseudonym($0) } ?? ""
         return [AuditTarget.start(app), subject.map { $0 + hash }].compactMap { $0 }.joined(separator: " ")
     }
 

@@ -35,8 +35,7 @@ struct AuditRecord: Sendable {
     let observer: RequestObserver
     let log: Logger
     let refused: RefusedCalls
-    /// Hashes the names of users.
-    let secret: [UInt8]
+    let users: UserNames
 
     /// The route, whose calls are recorded if they are a server's or an operator's.
     func audited(_ route: Route) -> Route {
@@ -97,7 +96,7 @@ struct AuditRecord: Sendable {
     ) -> AuditEntry {
         AuditEntry(
             at: call.now, name: caller.name, operation: call.operation,
-            target: target.text(hashingUsersWith: secret), outcome: outcome,
+            target: target.text(naming: users), outcome: outcome,
             address: call.address.isEmpty ? nil : call.address, correlationId: call.correlationId,
             session: call.session, reason: (try? AuditReason.of(call.headers)) ?? nil)
     }

@@ -14,6 +14,7 @@ struct KeyHandler: Handler {
     let apps: AppDirectory
 
     private var store: any TrustStore { operators.store }
+    private var users: UserNames { operators.users }
     private var observer: RequestObserver { operators.observer }
 
     var routes: [Route] {
@@ -86,7 +87,7 @@ struct KeyHandler: Handler {
         guard call.caller.permits(.admin, app: app) else {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
-        let count = try await store.deleteKeys(ofUser: user, app: app)
+        let count = try await store.deleteKeys(ofUser: users.stored(user), app: app)
         observer.count("keys.deleted", by: count)
         return .json(["deleted": .integer(count)]).about(.user(user, app: app))
     }
@@ -96,7 +97,8 @@ struct KeyHandler: Handler {
         let app = try await revocable(call)
         let body = try RequestBody(call.body)
         var rules: [RevocationRule] = []
-        if let user = try body.user() { rules.append(.user(user)) }
+        let user = try body.user()
+        if let user { rules.append(.user(users.stored(user))) }
         if let text = try body.optionalString("environment", limit: 16) {
             guard let environment = AttestationEnvironment(rawValue: text) else {
                 throw Problem(.requestMalformed, evidence: "environment must be production or development")
@@ -118,7 +120,7 @@ struct KeyHandler: Handler {
         }
         let code = try OperatorService.code(body.optionalString("code", limit: 64))
         let bound = try KeyHandler.revocationBound(body)
-        let target = AuditTarget.revocation(rule, app: app, isDryRun: bound == .dryRun)
+        let target = AuditTarget.revocation(rule, user: user, app: app, isDryRun: bound == .dryRun)
         switch try await store.revokeKeys(of: app, matching: rule, bound: bound, code: code, at: call.now) {
         case .revoked(let count):
             observer.count("keys.revoked", by: count)

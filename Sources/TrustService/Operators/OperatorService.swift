@@ -12,6 +12,7 @@ struct OperatorService: Sendable {
     let store: any TrustStore
     let trusted: TrustedKeys
     let receiptPlan: ReceiptPlan
+    let users: UserNames
     let observer: RequestObserver
 
     /// For so long after its revocation a key can be restored, in seconds.
@@ -26,7 +27,7 @@ struct OperatorService: Sendable {
         return key
     }
 
-    /// One page of the keys that match.
+    /// One page of the keys that match; the filter has the user as requests name it.
     func keys(
         matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int, for caller: Authority
     ) async throws -> KeyPage {
@@ -39,6 +40,8 @@ struct OperatorService: Sendable {
         guard filter.user.map(RequestBody.isUser) ?? true,
             filter.app.map({ StoreText.isStorable($0, limit: StoreText.nameLimit) }) ?? true
         else { throw Problem(.requestMalformed, evidence: "a name is too long or contains a zero byte") }
+        var filter = filter
+        filter.user = filter.user.map(users.stored)
         return try await store.keys(matching: filter, after: cursor, limit: limit)
     }
 

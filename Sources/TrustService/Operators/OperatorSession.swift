@@ -20,8 +20,10 @@ package struct OperatorSession: Sendable {
     ///
     /// - Throws: `StoreFault`.
     package init(_ store: any TrustStore, log: Logger) async throws {
+        var configuration = Configuration()
+        configuration.users = nil
         let server = try await TrustServer(
-            configuration: Configuration(), store: store, transport: nil, log: log, announce: { _ in })
+            configuration: configuration, store: store, transport: nil, log: log, announce: { _ in })
         table = server.table
         now = server.parts.sources.now
     }

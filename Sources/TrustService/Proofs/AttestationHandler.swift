@@ -12,6 +12,7 @@ struct AttestationHandler: Handler {
     let apps: AppDirectory
     let modes: ModeAnswers
     let proofs: ProofIntake
+    let users: UserNames
 
     var routes: [Route] { [Route("attest", "POST", "/v1/apps/{app}/attestations", .app, attest)] }
 
@@ -21,7 +22,7 @@ struct AttestationHandler: Handler {
         let body = try RequestBody(call.body)
         let presented = PresentedAttestation(
             keyId: try body.keyId(), attestation: try body.bytes("attestation"), challenge: try body.bytes("challenge"),
-            clientData: try body.optionalClientData(), user: try body.user())
+            clientData: try body.optionalClientData(), user: try body.user().map(users.stored))
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             let registered = try await proofs.register(presented, app, call)

@@ -13,6 +13,7 @@ struct ChallengeHandler: Handler {
     let challenges: ChallengeBook
     /// How long a challenge is valid.
     let lifetime: Duration
+    let users: UserNames
     let sources: SystemSources
     let observer: RequestObserver
 
@@ -34,7 +35,7 @@ struct ChallengeHandler: Handler {
             guard call.caller.permits(.server, app: app.settings.id) else {
                 throw Problem(.callerUnauthorized, evidence: "user needs a server token")
             }
-            binding.user = user
+            binding.user = users.stored(user)
         }
         let ttl = lifetime.inSeconds
         let expiresAt = call.now.addingTimeInterval(ttl)

@@ -33,10 +33,12 @@ extension ServiceParts {
             AssertionHandler(
                 apps: apps, modes: modes, proofs: proofs, live: live, observer: observer, random: sources.random),
             ChallengeHandler(
-                apps: apps, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer),
-            AttestationHandler(apps: apps, modes: modes, proofs: proofs),
+                apps: apps, challenges: challenges, lifetime: lifetime, users: users, sources: sources,
+                observer: observer),
+            AttestationHandler(apps: apps, modes: modes, proofs: proofs, users: users),
             PromotionHandler(
-                apps: apps, modes: modes, proofs: proofs, device: device, store: store, observer: observer,
+                apps: apps, modes: modes, proofs: proofs, device: device, store: store, users: users,
+                observer: observer,
                 now: sources.now),
             SignalHandler(apps: apps, signals: signals, observer: observer),
             RampHandler(apps: apps),
@@ -61,7 +63,8 @@ extension ServiceParts {
     }
 
     var operators: OperatorService {
-        OperatorService(store: store, trusted: trusted, receiptPlan: receiptPlan, observer: observer)
+        OperatorService(
+            store: store, trusted: trusted, receiptPlan: receiptPlan, users: users, observer: observer)
     }
 
     var auditReader: AuditHandler { AuditHandler(store: store, apps: apps, sources: sources) }

@@ -28,6 +28,7 @@ package struct ServiceParts: Sendable {
     let proofs: ProofIntake
     let readiness: Readiness
     let audit: AuditRecord
+    let users: UserNames
 
     init(
         _ configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?, sources: SystemSources,
@@ -39,6 +40,7 @@ package struct ServiceParts: Sendable {
         self.observer = observer
         self.log = log
         self.transport = transport
+        users = try await UserNames(configuration.users, in: store, random: sources.random)
         challenges = try await ChallengeBook(store: store, sources: sources)
         live = LiveBook(try await LiveParts(configuration, store: store, transport: transport, random: sources.random))
         apps = AppDirectory(
@@ -52,8 +54,7 @@ package struct ServiceParts: Sendable {
             store: store, signals: signals, observer: observer, uptime: sources.uptime)
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
         audit = AuditRecord(
-            store: store, observer: observer, log: log, refused: RefusedCalls(),
-            secret: try await store.secret(named: AuditChain.secretName, orElse: sources.random(32)))
+            store: store, observer: observer, log: log, refused: RefusedCalls(), users: users)
         readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,

@@ -12,7 +12,7 @@ package enum StoreSecrets {
     static let everyTable = tables + ["secrets"]
 
     /// One hash of named secrets, in any order.
-    static func mark(_ secrets: [(name: String, value: [UInt8])]) -> [UInt8] {
+    package static func mark(_ secrets: [(name: String, value: [UInt8])]) -> [UInt8] {
         let parts = secrets.map { name, value in
             Array(SHA256.hash(data: Data(name.utf8))) + Array(SHA256.hash(data: Data(value)))
         }

@@ -1,0 +1,45 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import TrustStores
+
+/// How the users whom requests name are named in the store, in answers and in the audit.
+///
+/// A store keeps what it was made with: the name of a user who was stored in one way cannot be found in the other.
+struct UserNames: Sendable {
+    private let mode: Configuration.Users
+    private let secret: [UInt8]
+
+    /// Reads how the store names users; the first service on a new store decides it, whichever node that is.
+    ///
+    /// - Parameter wanted: what the configuration says; nil for whatever the store has.
+    /// - Throws: ``StoreFault``; `store.configuration` if the store was made with another mode.
+    init(_ wanted: Configuration.Users?, in store: any TrustStore, random: (Int) -> [UInt8]) async throws {
+        // The mode is the first secret of a store: where there are others and no mode, an older version made the store.
+        let hasSecrets = try await store.secretsMark() != StoreSecrets.mark([])
+        // A copy without secrets has keys.
+        let hasKeys = try await !store.keys(matching: KeyFilter(), after: nil, limit: 1).keys.isEmpty
+        let first = hasSecrets || hasKeys ? .plain : wanted ?? .plain
+        let kept = try await store.secret(named: UserNames.place, orElse: Array(first.rawValue.utf8))
+        guard let mode = Configuration.Users(rawValue: String(decoding: kept, as: UTF8.self)) else {
+            throw StoreFault.damaged("how the store names users cannot be read")
+        }
+        if let wanted, wanted != mode {
+            throw StoreFault.configuration(
+                "users is \(wanted.rawValue) in the configuration, and the store was made with \(mode.rawValue), which cannot be changed: set users to \(mode.rawValue), or begin with a new store"
+            )
+        }
+        self.init(mode, secret: try await store.secret(named: AuditChain.secretName, orElse: random(32)))
+    }
+
+    /// - Parameter secret: that of the store's audit.
+    init(_ mode: Configuration.Users, secret: [UInt8]) { (self.mode, self.secret) = (mode, secret) }
+
+    /// The name under which the store has a user.
+    func stored(_ name: String) -> String { mode == .hashed ? pseudonym(name) : name }
+
+    /// A keyed hash of the name: the one that the audit has in either mode.
+    func pseudonym(_ name: String) -> String { AuditChain.pseudonym(ofUser: name, secret: secret) }
+
+    private static let place = "users"
+}

@@ -1,0 +1,131 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Formats
+import Foundation
+import Logging
+import TestSupport
+import Testing
+import Vocabulary
+
+@testable import HTTPService
+@testable import TrustService
+@testable import TrustStores
+
+#if Postgres
+    import TrustStoresPostgres
+#endif
+
+/// `users`: how the store, answers and the audit name users.
+@Suite struct UserNamesTests {
+    enum Backend: String, CaseIterable { case memory, sqlite, postgres }
+
+    private static let backends = Backend.allCases.filter { backend in
+        #if Postgres
+            backend != .postgres || PostgresServer.isAvailable
+        #else
+            backend != .postgres
+        #endif
+    }
+
+    private static let anna = "anna.of.the.tests"
+    private static let bert = "bert.of.the.tests"
+    private static let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func configuration(_ users: Configuration.Users) -> Configuration {
+        RunningService.configuration { $0.users = users }
+    }
+
+    private func server(_ users: Configuration.Users, _ store: any TrustStore) async throws -> TrustServer {
+        try await TrustServer(
+            configuration: configuration(users), store: store, transport: nil, log: Self.log, announce: { _ in })
+    }
+
+    @Test(arguments: backends) func aHashedStoreNamesNobody(_ backend: Backend) async throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.url.appendingPathComponent("s.sqlite").path
+        let store: any TrustStore
+        switch backend {
+        case .memory: store = InMemoryTrustStore()
+        case .sqlite: store = try SQLTrustStore.sqlite(at: file)
+        case .postgres:
+            #if Postgres
+                store = try await SQLTrustStore.postgres(try await PostgresServer.sharedWithEmptyStore().url)
+            #else
+                return
+            #endif
+        }
+        try await RunningService.with(configuration(.hashed), store: store) {
+            (service: RunningService) async throws -> Void in
+            let (anna, bert, admin) = (Self.anna, Self.bert, RunningService.adminToken)
+            let phone = await Phone(service)
+            let first = try await phone.attested(user: anna)
+            _ = try await phone.attested(user: anna)
+            _ = try await phone.attested(user: bert)
+            let list = try await service.get("/v1/keys?user=\(anna)", token: admin)
+            let users = Set(list["keys"]?.elements?.compactMap { $0.member("user")?.text } ?? [])
+            #expect(list["keys"]?.elements?.count == 2)
+            let shown = try #require(users.first)
+            #expect(users.count == 1 && shown.wholeMatch(of: /u_[0-9a-f]{16}/) != nil)
+            // Requests give the name, never what is shown.
+            let asShown = try await service.get("/v1/keys?user=\(shown)", token: admin)
+            #expect(asShown["keys"]?.elements?.isEmpty == true)
+
+            let challenge = try await phone.challenge("assert", user: anna)
+            #expect(try await phone.assert(try await phone.assertion(first, challenge: challenge)).status == 200)
+            let others = try await phone.challenge("assert", user: bert)
+            #expect(
+                try await phone.assert(try await phone.assertion(first, challenge: others)).code == "challenge.binding")
+            let (_, body) = try await phone.attestation(user: anna)
+            #expect(try await service.post("/v1/apps/shop/attestations", body).status == 201)
+            #expect(try await service.post("/v1/apps/shop/attestations", body).status == 200)
+
+            let revocation = "/v1/apps/shop/revocations"
+            let dry = try await service.post(revocation, ["user": .string(anna), "dryRun": true], token: admin)
+            #expect(dry["wouldRevoke"] == .integer(3))
+            let deleted = try await RunningService.call(
+                "DELETE", service.base + "/v1/users/\(anna)", token: admin, type: nil)
+            #expect(deleted["deleted"] == .integer(3))
+            let audit = String(
+                decoding: try await service.get("/v1/audit?limit=1000", token: admin).body, as: UTF8.self)
+            // The audit names the user as the store does.
+            #expect(audit.contains("user:\(shown)") && audit.contains("dryRun user:\(shown)"))
+            #expect(!audit.contains(anna) && !audit.contains(bert))
+
+            // A second node with the same mode works, one with the other is refused, and commands take what there is.
+            _ = try await server(.hashed, store)
+            let fault = await #expect(throws: StoreFault.self) { _ = try await server(.plain, store) }
+            #expect(fault?.code == "store.configuration" && fault?.reason.contains("set users to hashed") == true)
+            let session = try await OperatorSession(store, log: Self.log)
+            let answer = await session.call("GET", "/v1/keys", query: "user=\(bert)")
+            let text = String(decoding: answer.body, as: UTF8.self)
+            #expect(text.contains("u_") && !text.contains(bert))
+        }
+        guard backend == .sqlite else { return }
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.url.path) {
+            let bytes = try Data(contentsOf: folder.url.appendingPathComponent(name))
+            for user in [Self.anna, Self.bert] { #expect(bytes.range(of: Data(user.utf8)) == nil, "\(name)") }
+        }
+    }
+
+    @Test func theFirstServiceDecides() async throws {
+        let plain = InMemoryTrustStore()
+        _ = try await server(.plain, plain)
+        let fault = await #expect(throws: StoreFault.self) { _ = try await server(.hashed, plain) }
+        #expect(fault?.reason.contains("set users to plain") == true)
+        // Of two that begin at once, both get the same.
+        let raced = InMemoryTrustStore()
+        let outcomes = await withTaskGroup(of: Bool.self) { group in
+            for index in 0..<8 {
+                group.addTask { (try? await server(index % 2 == 0 ? .plain : .hashed, raced)) != nil }
+            }
+            return await group.reduce(into: [Bool]()) { $0.append($1) }
+        }
+        #expect(outcomes.count { $0 } == 4)
+        // A store that an older version made has plain names.
+        let older = InMemoryTrustStore()
+        _ = try await older.secret(named: AuditChain.secretName, orElse: [UInt8](repeating: 1, count: 32))
+        await #expect(throws: StoreFault.self) { _ = try await server(.hashed, older) }
+        _ = try await server(.plain, older)
+    }
+}
