@@ -12,6 +12,7 @@ import FoundationEssentials
 import HTTPService
 import TrustService
 import TrustStores
+import TrustTokens
 import Vocabulary
 
 /// Every code that the program can print or answer with. The sentences are in the tables of the modules; here is only their order.
@@ -38,6 +39,9 @@ enum CodeCatalog {
         Section(title: "Malformed input", explanations: MalformedInput.explanations),
         Section(title: "The service (`code` of a problem document)", explanations: ProblemTable.explanations),
         Section(title: "The store", explanations: StoreFault.explanations),
+        Section(
+            title: "Risk (`alerts` of `GET /v1/apps/{app}/risk`, the log and the metrics)",
+            explanations: RiskExplanations.all),
         Section(
             title: "The packages `AppAttestClient` and `SealwardHummingbird`, beside the service's codes",
             explanations: packageCodes),
