@@ -42,7 +42,10 @@ enum Overview {
             "the service",
             [InitCommand.self, ServeCommand.self, RampCommand.self, SimulateCommand.self, DemoCommand.self]
         ),
-        ("operators", [TokensCommand.self, KeysCommand.self, SecretsCommand.self, AuditCommand.self, StoreCommand.self]),
+        (
+            "operators",
+            [TokensCommand.self, KeysCommand.self, SecretsCommand.self, AuditCommand.self, StoreCommand.self]
+        ),
         ("help", [ExplainCodeCommand.self, CompletionsCommand.self]),
     ]
 }
