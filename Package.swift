@@ -237,7 +237,7 @@ let package = Package(
             "ATSDiagnostics",
             [
                 "AppTransportSecurity", "PropertyLists", "Formats", "TLSModel", "TLSProbe", "ATSClient", "Vocabulary",
-                .crypto, .httpTypes, .nioCore, .nioPosix, .tracing,
+                .httpTypes, .nioCore, .nioPosix, .tracing,
             ]
         ),
         library(
