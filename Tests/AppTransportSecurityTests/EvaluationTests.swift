@@ -290,6 +290,7 @@ struct EvaluationTests {
         let spare = #"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"LEAF"},{"SPKI-SHA256-BASE64":"SPARE"}]}"#
         var scene = Scene()
         scene.anchor = .system
+        scene.timestamps = Scene.someTimestamp
         scene.issued = Scene.date("2026-05-01")
         scene.days = 200
         let both = try #require(try note(spare, scene))

@@ -36,6 +36,7 @@ import Vocabulary
         var scene = Scene()
         scene.issued = Scene.date(one.issued)
         scene.days = one.days
+        scene.timestamps = Scene.someTimestamp
         for (anchor, isNoted) in [(AnchorKind.system, one.words != nil), (.installed, false)] {
             scene.anchor = anchor
             let verdict = try scene.verdict(at: one.issued)

@@ -28,6 +28,10 @@ struct Scene {
     var possession: KeyPossession = .proven
     var extendedMasterSecret = true
     var timestamps: [UInt8]?
+    /// A list with one timestamp, of a log that nobody knows.
+    static let someTimestamp: [UInt8] =
+        [0, 57, 0, 55, 0] + [UInt8](repeating: 7, count: 32) + [0, 0, 1, 0x90, 0, 0, 0, 0, 0, 0, 4, 3, 0, 8]
+        + [UInt8](repeating: 1, count: 8)
     var stapledTimestamps: [UInt8]?
     var staple: StapleStatus?
 
