@@ -301,7 +301,9 @@ struct TrustEvaluation {
         guard judgesKeys else { return [] }
         return path.enumerated().compactMap { index, certificate in
             weakness(of: certificate.publicKey).map { weakness in
-                if index == judged.count, facts.chain.anchor?.kind == .installed {
+                if index == judged.count, facts.chain.anchor?.kind == .installed,
+                    case .rsa = certificate.publicKey.kind
+                {
                     return Cause(
                         .trustWeakKey, "\(certificate.subject) has \(weakness). \(TrustEvaluation.rootKeyDispute)",
                         citation: .security("SecPolicyServer.c, SecPolicyCheckKeySize"),

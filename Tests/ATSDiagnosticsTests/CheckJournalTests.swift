@@ -13,16 +13,19 @@ import Vocabulary
 /// The file of `ats check --state`.
 @Suite struct CheckJournalTests {
     static let conditions = [CheckJournal.Condition("the targets", "a"), .init("the systems", "macos26 26")]
+    static let list = Result<TargetList, any Error> {
+        var list = TargetList()
+        for number in 0..<100 { try list.append("h\(number).example") }
+        return list
+    }
     static let time = Date(timeIntervalSince1970: 1_790_000_000)
 
     /// Opens the file and reads what is in it.
     static func open(
         _ path: String, _ conditions: [CheckJournal.Condition] = conditions
     ) throws -> (journal: CheckJournal, results: [CheckResult], damaged: Int) {
-        var list = TargetList()
-        for number in 0..<100 { try list.append("h\(number).example") }
         var results: [CheckResult] = []
-        let journal = try CheckJournal(path, of: list, conditions: conditions)
+        let journal = try CheckJournal(path, of: list.get(), conditions: conditions)
         let damaged = try journal.replay(Array(0..<100)) { results.append($0) }
         return (journal, results, damaged)
     }

@@ -56,17 +56,22 @@ struct CheckMinimizeTests {
         let arbitrary = "<key>NSAllowsArbitraryLoads</key><true/>"
         let local = "<key>NSAllowsLocalNetworking</key><true/>"
         let both = try list(arbitrary + local)
-        let run = try Self.minimize(["plain-http"], ["--format", "json", "--info-plist", both])
+        let server = try #require(LoopbackServers.shared).server("plain-http")
+        let target = [server.url.replacing("https://", with: "http://"), "--resolve", server.resolve]
+        func minimize(_ more: [String]) throws -> ProgramRun {
+            try ProgramRun(["ats", "minimize"] + target + more + ["--info-plist", both])
+        }
+        let run = try minimize(["--format", "json"])
         func paths(_ name: String) -> [String?] {
             (run.json[name] as? [[String: Any]] ?? []).map { $0["keyPath"] as? String }
         }
         // Local networking cancels arbitrary loads: without it alone the load would be allowed.
         #expect(paths("dead") == ["NSAppTransportSecurity.NSAllowsArbitraryLoads"], "\(run.output)")
         #expect(paths("deadTogether") == ["NSAppTransportSecurity.NSAllowsLocalNetworking"], "\(run.output)")
-        let text = try Self.minimize(["plain-http"], ["--info-plist", both])
+        let text = try minimize([])
         #expect(text.output.contains("together    NSAppTransportSecurity.NSAllowsLocalNetworking"), "\(text.output)")
         for (ats, status) in [(arbitrary + local, 1), (local, 1), (arbitrary, 0), ("", 1)] {
-            let check = try CheckTests.check(["plain-http"], ["--info-plist", try list(ats)])
+            let check = try ProgramRun(["ats", "check"] + target + ["--info-plist", try list(ats)])
             #expect(check.status == Int32(status), "\(ats): \(check.output)")
         }
     }

@@ -232,6 +232,25 @@ import Testing
         #expect(mixed.status == 2 && mixed.errors.contains("shard of a different list"), "\(mixed.errors)")
     }
 
+    /// What other programs lay out in their own way is read as a whole.
+    @Test func otherLayoutsAreRead() throws {
+        let folder = try TemporaryDirectory()
+        let port = try HeldPort()
+        let check = try ProgramRun(
+            ["ats", "check", "--no-http", "--format", "json"] + Self.targets(3, port: port.port))
+        let document = try JSONSerialization.jsonObject(with: check.data)
+        for (name, options) in [("line", []), ("laid-out", [.prettyPrinted, .sortedKeys])]
+            as [(String, JSONSerialization.WritingOptions)]
+        {
+            let text = String(
+                decoding: try JSONSerialization.data(withJSONObject: document, options: options), as: UTF8.self)
+            // A tab for each two spaces.
+            try text.replacing("  ", with: "\t").write(toFile: folder.path(name), atomically: true, encoding: .utf8)
+            let merged = try ProgramRun(["ats", "merge", "--format", "json", folder.path(name)])
+            #expect((merged.json["targets"] as? [Any])?.count == 3, "\(name): \(merged.errors)")
+        }
+    }
+
     /// One machine had the list in another order, so the places of its results say something else.
     @Test(arguments: ["json", "jsonl"]) func shardsOfAnotherOrderAreRefused(_ format: String) throws {
         let folder = try TemporaryDirectory()

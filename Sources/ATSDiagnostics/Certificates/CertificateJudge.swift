@@ -100,8 +100,6 @@ public struct CertificateReport: Sendable {
 
     /// Whether an app can load from a server with this chain, as far as the chain decides.
     public var passed: Bool { because.isEmpty }
-    /// Whether sources contradict each other about every rule that is broken, so that nobody knows.
-    package var isDisputed: Bool { because.first?.isDisputed == true }
 
     /// `facts` of `sealward.ats-certificate/1`.
     package var factsJSON: JSONValue {

@@ -87,7 +87,7 @@ package struct ResultMerge {
 
     private func fault(_ source: Int, _ reason: String) -> Fault { Fault(name: sources[source].name, reason: reason) }
 
-    /// Documents are read as they are laid out, with each target on lines of its own, or from one line.
+    /// Documents are read target by target as they are laid out, with each target on lines of its own; others as a whole.
     private mutating func look(_ source: Int) throws(Fault) {
         let file = sources[source].file
         var lines = LineReader { (offset, count) throws(InputFault) in
@@ -115,7 +115,7 @@ package struct ResultMerge {
             case let name where head != nil:
                 head = (head ?? []) + text
                 isInTargets = name.utf8.starts(with: "  \"targets\": [".utf8)
-                guard isInTargets || (head?.count ?? 0) < 1 << 16 else { throw fault(source, ResultMerge.notAResult) }
+                guard (head?.count ?? 0) < LineReader.limit else { throw fault(source, ResultMerge.notAResult) }
                 let end = text.contains(UInt8(ascii: "]")) ? "}" : "]}"
                 if isInTargets { try take(document: try? JSONReader.read((head ?? []) + end.utf8), source) }
             case let name where name.trimmed().isEmpty: break
@@ -132,7 +132,10 @@ package struct ResultMerge {
                 }
             }
         }
-        guard head == nil else {
+        if !isInTargets, let head {
+            // Laid out in another way: read as a whole.
+            try take(document: try? JSONReader.read(head), source)
+        } else if head != nil {
             throw fault(source, "ends in the middle of a target; keep the complete lines, or run the check again")
         }
         if !hasDocument { areDocuments = false }
