@@ -57,7 +57,7 @@ struct BoundConnectionTests {
                     #expect(answer.components(separatedBy: "200 OK").count == 3, "\(answer)")
                 }
                 #expect(count.withLockedValue { $0 } == 6)
-                #expect(await running.becomesEmpty(within: .seconds(10)))
+                #expect(await running.becomesEmpty(within: .seconds(60)))
                 #expect(running.proxy.client.openConnections == 0)
             }
         }

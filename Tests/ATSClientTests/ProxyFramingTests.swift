@@ -329,7 +329,7 @@ struct ProxyFramingTests {
                     port: running.port, send: preface + more, limit: .seconds(20), keeps: 10_000)
                 #expect(answer.isEmpty && !more.isEmpty || answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
             }
-            #expect(await running.becomesEmpty(within: .seconds(10)))
+            #expect(await running.becomesEmpty(within: .seconds(60)))
         }
     }
 }
