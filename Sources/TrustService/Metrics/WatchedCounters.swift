@@ -3,6 +3,8 @@
 
 import HTTPService
 import TrustStores
+import TrustTokens
+import Vocabulary
 
 extension RequestObserver {
     /// Puts the counters that alert rules watch into the registry, at zero.
@@ -22,7 +24,7 @@ extension RequestObserver {
             ("audit.lost", []), ("challengekeys.unread", []), ("log.dropped", []), ("promotions.undecided", []),
             ("receipts.results.lost", []), ("requests.abandoned", []), ("sweep.failures", []),
             ("files.reread", [("outcome", "kept")]),
-            ("risk.alerts", [("code", "risk.metric.above-baseline")]),
+            ("risk.alerts", [("code", Code.metricAboveBaseline.rawValue)]),
             ("traces.dropped", [("reason", "queue")]), ("traces.dropped", [("reason", "receiver")]),
             ("console.signins", [("outcome", "limited")]),
             ("console.sessions.ended", [("reason", ConsoleSessions.End.replaced.rawValue)]),
