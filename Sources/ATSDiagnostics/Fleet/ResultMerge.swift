@@ -113,7 +113,7 @@ package struct ResultMerge {
             case _ where isInTargets: break
             case "{" where head == nil: (head, hasDocument) = ([0x7B], true)
             case let name where head != nil:
-                head = (head ?? []) + text
+                head?.append(contentsOf: text)
                 isInTargets = name.utf8.starts(with: "  \"targets\": [".utf8)
                 guard (head?.count ?? 0) < LineReader.limit else { throw fault(source, ResultMerge.notAResult) }
                 let end = text.contains(UInt8(ascii: "]")) ? "}" : "]}"
