@@ -1,6 +1,6 @@
 # The words a newcomer types. `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so that what one has built
-# the other need not build again.
-SWIFT_FLAGS := --traits Tools,Postgres
+# the other need not build again. Without an index, which editors make for themselves, a build takes a tenth less.
+SWIFT_FLAGS := --traits Tools,Postgres --disable-index-store
 CONFIGURATION ?= debug
 PREFIX ?= /usr/local
 
