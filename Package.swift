@@ -31,7 +31,6 @@ extension Target.Dependency {
     static let lifecycle = product(
         name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Client"]))
     static let logging = product(name: "Logging", package: "swift-log", condition: .when(traits: ["Client"]))
-    static let metrics = product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Server"]))
     static let nioConcurrency = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
     static let nioCore = product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Client"]))
     static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
@@ -137,7 +136,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
@@ -198,7 +196,7 @@ let package = Package(
             [
                 "ServerTrait",
                 "ConnectionAdmission", "Vocabulary", "Formats", "TLSModel", .asyncHTTPClient, .hummingbird, .httpTypes,
-                .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .tracing,
+                .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .tracing,
             ]
         ),
         library("TrustStoreContract", ["TrustStores", "AppAttest", "Vocabulary", .crypto]),
@@ -287,7 +285,7 @@ let package = Package(
                 "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
                 "ConnectionAdmission", "HTTPService", "SimulatedFleet",
                 "CSQLite", .argumentParser, .asn1, .crypto, .cryptoExtras, .httpTypes, .logging,
-                .lifecycle, .metrics, .nioCore, .nioHTTP1,
+                .lifecycle, .nioCore, .nioHTTP1,
                 .nioPosix, .nioSSL, .tracing, .unixSignals, .x509,
             ],
             swiftSettings: settings
@@ -347,7 +345,7 @@ let package = Package(
                 "AppleServices",
                 "Vocabulary", "Formats", "TLSModel", "TrustStores", "TrustStoresPostgres", "SealwardHummingbird",
                 "HTTPService", "StoreSupport", .asyncHTTPClient, .tracing, .jwt,
-                .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .metrics, .nioConcurrency,
+                .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .nioConcurrency,
                 .nioCore, .nioHTTP1,
             ]
         ),

@@ -17,48 +17,57 @@ import TrustStores
         try String(contentsOf: root.appendingPathComponent("packaging/sealward-alerts.yml"), encoding: .utf8)
     }
 
+    /// The metrics that a text names; none of them can be unknown.
+    private static func metrics(in text: String) throws -> Set<Metric> {
+        let names = text.matches(of: #/\b(?:sealward|probe)_[a-z_]+/#).map { String($0.output) }
+        return try Set(
+            Set(names).subtracting(otherNames).map { name in
+                // A histogram has three names.
+                let ends = ["", "_bucket", "_sum", "_count"].filter(name.hasSuffix)
+                let known = ends.compactMap { Metric(rawValue: String(name.dropLast($0.utf8.count))) }.first
+                return try #require(known, "\(name) is no metric")
+            })
+    }
+
+    /// What looks like a metric and is none: a header's name in gateways.md.
+    private static let otherNames: Set<String> = ["sealward_key"]
+
     /// The metrics that the rules' expressions name.
-    private static func watched() throws -> Set<String> {
+    private static func watched() throws -> Set<Metric> {
         let lines = try rules().split(separator: "\n").filter { $0.hasPrefix("        expr: ") }
-        return Set(lines.flatMap { $0.matches(of: #/sealward_[a-z_]+/#).map { String($0.output) } })
+        return try metrics(in: lines.joined(separator: "\n"))
     }
 
     /// What the service counts in the course of business, or only shows.
-    private static let ordinary: Set<String> = [
-        "assertions.accepted", "assertions.late", "attestations.accepted", "challengekeys.rotated", "challenges.issued",
-        "console.sessions", "http.load.inflight", "http.load.limit", "keys.deleted", "keys.revoked",
-        "observed", "promotions.granted", "quotas.drawn",
-        "receipts.batch",
-        "receipts.outcome", "refusals.monitored", "refusals.unexplained",
-        "refusals.unwritten", "revoked.keys.listed", "secrets.rotated", "signals",
-        "signals.unsupported.ratio.highest", "sweep.rows", "sweep.seconds", "tokens.issued",
-        "tokens.untrusted",
-        "traces.exported",
+    private static let ordinary: Set<Metric> = [
+        .assertionsAccepted, .assertionsLate, .attestationsAccepted, .challengeKeysRotated, .challengesIssued,
+        .consoleSessions, .keysDeleted, .keysRevoked, .loadInFlight, .loadLimit, .observed, .promotionsGranted,
+        .quotasDrawn, .receiptsBatch, .receiptsOutcome, .refusalsMonitored, .refusalsUnexplained, .refusalsUnwritten,
+        .requestDuration, .revokedKeysListed, .secretsRotated, .signals, .sweepRows, .sweepSeconds, .tokensIssued,
+        .tokensUntrusted, .tracesExported, .unsupportedRatio,
     ]
 
-    /// The labels of all metrics in the sources of the service, apart from those of stores.
-    private static func labels() throws -> (counters: Set<String>, gauges: Set<String>) {
-        var (counters, gauges): (Set<String>, Set<String>) = (["http.requests"], [])
-        let files = try ["TrustService", "HTTPService"].flatMap { module in
-            let folder = root.appendingPathComponent("Sources/\(module)")
-            return try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
-                .compactMap { $0 as? URL }
-        }
-        for file in files where file.pathExtension == "swift" {
-            let text = try String(contentsOf: file, encoding: .utf8)
-            for match in text.matches(of: #/[ .](count|set)\(\s*"([a-z]+(?:\.[a-z]+)*)"/#) {
-                if match.output.1 == "count" {
-                    counters.insert(String(match.output.2))
-                } else {
-                    gauges.insert(String(match.output.2))
-                }
-            }
-        }
-        return (counters, gauges)
-    }
+    /// What the exporter of checks shows, which has rules of its own.
+    private static let exporter: Set<Metric> = [
+        .checkCause, .checkGroup, .checkHellos, .checkLargeHello, .checkVerdict, .exporterChecks, .exporterLimit,
+        .exporterRefused, .exporterRunning, .exporterShared, .probeCertificateExpiry, .probeDuration, .probeStatus,
+        .probeSuccess,
+    ]
 
-    private static func name(_ label: String, isCounter: Bool) -> String {
-        "sealward_" + label.replacing(".", with: "_") + (isCounter ? "_total" : "")
+    /// Rules, dashboard and documentation name the metrics of the table, and all of them.
+    @Test func everyMetricIsNamedAndNoOther() throws {
+        var files = [
+            "packaging/sealward-alerts.yml", "packaging/sealward-ats-alerts.yml", "packaging/grafana/sealward.json",
+        ]
+        let docs = AlertRulesTests.root.appendingPathComponent("docs")
+        files += try FileManager.default.contentsOfDirectory(atPath: docs.path).filter { $0.hasSuffix(".md") }
+            .map { "docs/\($0)" }
+        var named: Set<Metric> = []
+        for file in files {
+            let url = AlertRulesTests.root.appendingPathComponent(file)
+            named.formUnion(try AlertRulesTests.metrics(in: String(contentsOf: url, encoding: .utf8)))
+        }
+        #expect(Set(Metric.allCases).subtracting(named) == [])
     }
 
     @Test func everyRuleIsWhole() throws {
@@ -75,18 +84,8 @@ import TrustStores
     }
 
     @Test func everyBoundAndFaultHasARuleAndEveryRuleAMetric() throws {
-        let (counters, gauges) = try AlertRulesTests.labels()
-        #expect(counters.isSuperset(of: AlertRulesTests.ordinary.subtracting(gauges)))
-        var known = Set(["store.waiting", "store.set.aside"].map { AlertRulesTests.name($0, isCounter: false) })
-        for (labels, isCounter) in [(counters, true), (gauges, false)] {
-            known.formUnion(labels.map { AlertRulesTests.name($0, isCounter: isCounter) })
-        }
-        let ordinary = [true, false].flatMap { isCounter in
-            AlertRulesTests.ordinary.map { AlertRulesTests.name($0, isCounter: isCounter) }
-        }
-        let watched = try AlertRulesTests.watched()
-        #expect(watched.subtracting(known) == [], "rules for what no service counts")
-        #expect(known.subtracting(watched).subtracting(ordinary) == [], "no rule")
+        let unwatched = AlertRulesTests.ordinary.union(AlertRulesTests.exporter)
+        #expect(try AlertRulesTests.watched() == Set(Metric.allCases).subtracting(unwatched))
         // Every kind of a store's warnings is in a rule, and no other.
         let text = try AlertRulesTests.rules()
         let events = text.matches(of: #/store_events_total\{event=~?"([a-z|-]+)"/#)
@@ -107,17 +106,16 @@ import TrustStores
             observer.observe(StoreObservation(.waiting, value: 0))
             observer.observe(StoreObservation(.setAside, value: 0))
             let text = String(decoding: try await service.get("/metrics").body, as: UTF8.self) + registry.render()
-            let shown = Set(text.matches(of: #/# TYPE ([a-z_]+) /#).map { String($0.output.1) })
-            // These appear with the code or the quota that they are about.
-            let byCode = ["quotas.exhausted", "log.suppressed", "receipts.refused", "receipts.refresh", "risk.alerts"]
-                .map { AlertRulesTests.name($0, isCounter: true) }
-            // And this one with TLS.
-            let certificate = [AlertRulesTests.name("certificate.expiry.seconds", isCounter: false)]
-            #expect(
-                try AlertRulesTests.watched().subtracting(shown).subtracting(byCode).subtracting(certificate) == [])
-            for (label, dimensions) in RequestObserver.watchedCounters {
-                let labels = dimensions.map { "\($0.0)=\"\($0.1)\"" }.joined(separator: ",")
-                let series = AlertRulesTests.name(label, isCounter: true) + (labels.isEmpty ? "" : "{\(labels)}")
+            let shown = Set(
+                text.matches(of: #/# TYPE ([a-z_]+) /#).compactMap { Metric(rawValue: String($0.output.1)) })
+            // These appear with the code or the quota that they are about, and the last one with TLS.
+            let later: Set<Metric> = [
+                .quotasExhausted, .logSuppressed, .receiptsRefused, .receiptsRefresh, .riskAlerts, .certificateExpiry,
+            ]
+            #expect(try AlertRulesTests.watched().subtracting(shown).subtracting(later) == [])
+            for (metric, labels) in RequestObserver.watchedCounters {
+                let labels = labels.map { "\($0.0)=\"\($0.1)\"" }.joined(separator: ",")
+                let series = metric.rawValue + (labels.isEmpty ? "" : "{\(labels)}")
                 #expect(text.contains("\n\(series) 0\n"), "\(series)")
             }
             for kind in StoreObservation.Kind.warnings {

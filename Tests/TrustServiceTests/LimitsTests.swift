@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreMetrics
 import Foundation
 import Logging
 import TLSModel
@@ -121,13 +120,24 @@ import TrustStores
 
     @Test func prometheusTextHoldsWhatWasCounted() {
         let registry = PrometheusRegistry()
-        registry.makeCounter(label: "sealward.x", dimensions: [("code", "a\"b\\")]).increment(by: 3)
-        registry.makeTimer(label: "sealward.t", dimensions: []).recordNanoseconds(3_000_000)
-        registry.makeMeter(label: "sealward.m", dimensions: []).set(1.5)
+        registry.count(.riskAlerts, [("code", "a\"b\\")], by: 3)
+        registry.add(0.003, to: .requestDuration, [])
+        registry.set(.ready, 1.5)
         let text = registry.render()
-        #expect(text.contains("# TYPE sealward_x_total counter\nsealward_x_total{code=\"a\\\"b\\\\\"} 3\n"))
-        #expect(text.contains("sealward_t_seconds_bucket{le=\"0.005\"} 1\n"))
-        #expect(text.contains("sealward_t_seconds_count 1\n"))
-        #expect(text.contains("sealward_m 1.5\n"))
+        #expect(
+            text.contains(
+                "# TYPE sealward_risk_alerts_total counter\nsealward_risk_alerts_total{code=\"a\\\"b\\\\\"} 3\n"))
+        #expect(text.contains("sealward_http_request_duration_seconds_bucket{le=\"0.005\"} 1\n"))
+        #expect(text.contains("sealward_http_request_duration_seconds_count 1\n"))
+        #expect(text.contains("# TYPE sealward_ready gauge\nsealward_ready 1.5\n"))
+    }
+
+    /// What a caller can put into a label ends in one series when there are too many.
+    @Test func seriesAreBounded() {
+        let registry = PrometheusRegistry()
+        for number in 0..<PrometheusRegistry.seriesLimit + 10 { registry.count(.signals, [("code", "\(number)")]) }
+        let text = registry.render()
+        #expect(text.contains("sealward_signals_total{overflow=\"true\"} 10\n"))
+        #expect(text.split(separator: "\n").count == PrometheusRegistry.seriesLimit + 2)
     }
 }

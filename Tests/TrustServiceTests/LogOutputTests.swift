@@ -14,7 +14,9 @@ import Testing
 @Suite struct LogOutputTests {
     private let registry = PrometheusRegistry()
 
-    private func dropped() -> Int { registry.values(of: "sealward_log_dropped_total").reduce(0) { $0 + Int($1.value) } }
+    private func dropped() -> Int {
+        registry.render().firstMatch(of: #/sealward_log_dropped_total (\d+)/#).flatMap { Int($0.output.1) } ?? 0
+    }
 
     /// All that comes until the other end is closed.
     private func rest(of pipe: Pipe) async throws -> [Substring] {

@@ -109,7 +109,7 @@ package struct Listener: Service {
             let incoming = IncomingRequest(request, over: context.channel)
             // Whoever sends requests and resets each connection would have the service work behind every limit.
             guard !incoming.isAbandoned else {
-                observer.count("requests.abandoned")
+                observer.count(.requestsAbandoned)
                 return Response(status: .requestTimeout)
             }
             return await answer(incoming).response(toHead: request.method == .head)
@@ -132,7 +132,7 @@ extension ConnectionWatcher {
     init(_ observer: RequestObserver, _ sources: SystemSources) {
         let correlationIds = CorrelationIds(random: sources.random)
         self.init(
-            ended: { observer.count("http.connections.ended", [("state", $0)]) },
+            ended: { observer.count(.connectionsEnded, [("state", $0)]) },
             unreadable: {
                 let problem = Problem.malformed("not a request")
                 let correlationId = correlationIds.next()
@@ -151,13 +151,13 @@ extension RequestObserver {
         let write = Admission.logger(log)
         return Admission(
             limits: limits,
-            onOpen: { self.set("http.connections.open", Double($0), [("listener", listener)]) },
+            onOpen: { self.set(.connectionsOpen, Double($0), [("listener", listener)]) },
             onRefusals: { refusals in
                 for (reason, count) in [
                     ("total", refusals.full), ("address", refusals.addressFull), ("descriptors", refusals.exhausted),
                     ("replaced", refusals.replaced),
                 ] where count > 0 {
-                    self.count("http.connections.refused", [("listener", listener), ("reason", reason)], by: count)
+                    self.count(.connectionsRefused, [("listener", listener), ("reason", reason)], by: count)
                 }
                 write(refusals)
             }

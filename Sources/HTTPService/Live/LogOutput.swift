@@ -31,7 +31,7 @@ package final class LogOutput: TextOutputStream, Sendable {
 
     private let descriptor: CInt
     private let label: String
-    private let counts: RequestObserver
+    private let registry: PrometheusRegistry
     private let state = Mutex(State())
     /// Signaled if the queue is no longer empty, and at the end.
     private let more = DispatchSemaphore(value: 0)
@@ -45,8 +45,8 @@ package final class LogOutput: TextOutputStream, Sendable {
     package init(descriptor: CInt, label: String, registry: PrometheusRegistry) {
         self.descriptor = descriptor
         self.label = label
-        counts = RequestObserver(registry: registry, log: Logger(label: label) { _ in SwiftLogNoOpLogHandler() })
-        counts.count("log.dropped", by: 0)
+        self.registry = registry
+        registry.count(.logDropped, by: 0)
         SystemThread.start { self.work() }
     }
 
@@ -67,7 +67,7 @@ package final class LogOutput: TextOutputStream, Sendable {
             state.waiting += line.utf8
             return true
         }
-        if !isAdded { counts.count("log.dropped") }
+        if !isAdded { registry.count(.logDropped) }
     }
 
     /// Takes no more lines, and waits until those before are written; no longer than `patience`.
@@ -94,7 +94,7 @@ package final class LogOutput: TextOutputStream, Sendable {
 
     private func write(_ lines: [UInt8]) {
         guard SystemFile.write(lines, to: descriptor) != 0 else { return }
-        counts.count("log.dropped", by: lines.count { $0 == 0x0A })
+        registry.count(.logDropped, by: lines.count { $0 == 0x0A })
     }
 
     private func tell(_ dropped: Int) {

@@ -1,129 +1,124 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import CoreMetrics
 import Synchronization
 
-/// A swift-metrics backend that renders the Prometheus text format.
+/// Counts and values, and the text in which Prometheus reads them.
 ///
-/// Names are the labels with dots as underscores. Counters end in `_total`; timers are histograms in seconds. The number of
-/// series is bounded, so that a wrong dimension cannot fill the memory.
-package final class PrometheusRegistry: MetricsFactory, Sendable {
-    private struct Key: Hashable {
-        let name: String
-        let labels: String
+/// The number of series is bounded, so that a wrong label cannot fill the memory.
+package final class PrometheusRegistry: Sendable {
+    /// The labels of a series with their values.
+    package typealias Labels = [(String, String)]
+
+    private struct Series: Hashable {
+        let metric: Metric
+        /// Names and values in turns.
+        let labels: [String]
+
+        /// What stands between the braces, with what goes before it.
+        func text(_ more: Labels = []) -> String {
+            let pairs = stride(from: 0, to: labels.count - 1, by: 2).map { (labels[$0], labels[$0 + 1]) } + more
+            if pairs.isEmpty { return "" }
+            return "{" + pairs.map { "\($0.0)=\"\(PrometheusRegistry.escape($0.1))\"" }.joined(separator: ",") + "}"
+        }
+    }
+
+    /// Durations in seconds, counted in fixed classes.
+    private struct Histogram {
+        static let bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+        var counts = [Int](repeating: 0, count: Histogram.bounds.count)
+        var sum = 0.0
+        var count = 0
+
+        mutating func add(_ seconds: Double) {
+            sum += seconds
+            count &+= 1
+            if let index = Histogram.bounds.firstIndex(where: { seconds <= $0 }) { counts[index] &+= 1 }
+        }
     }
 
     private struct State {
-        var counters: [Key: CounterSeries] = [:]
-        var gauges: [Key: GaugeSeries] = [:]
-        var histograms: [Key: HistogramSeries] = [:]
+        var values: [Series: Double] = [:]
+        var histograms: [Series: Histogram] = [:]
     }
 
-    /// More series than this are counted in one that has the label `overflow`.
+    /// More series than this are counted in one of their metric that has the label `overflow`.
     package static let seriesLimit = 4096
     private let state = Mutex(State())
 
     /// An empty registry.
     package init() {}
 
+    /// Adds to a count.
+    package func count(_ metric: Metric, _ labels: Labels = [], by amount: Int = 1) {
+        change(\.values, metric, labels, from: 0) { $0 += Double(amount) }
+    }
+
+    /// Sets a value that goes up and down.
+    package func set(_ metric: Metric, _ value: Double, _ labels: Labels = []) {
+        change(\.values, metric, labels, from: 0) { $0 = value }
+    }
+
+    /// Adds a duration to a histogram.
+    func add(_ seconds: Double, to metric: Metric, _ labels: Labels) {
+        change(\.histograms, metric, labels, from: Histogram()) { $0.add(seconds) }
+    }
+
+    private func change<Value>(
+        _ path: WritableKeyPath<State, [Series: Value]>, _ metric: Metric, _ labels: Labels,
+        from start: Value, _ body: (inout Value) -> Void
+    ) {
+        let series = Series(metric: metric, labels: labels.flatMap { [$0.0, $0.1] })
+        state.withLock { state in
+            let isFull =
+                state[keyPath: path].count >= PrometheusRegistry.seriesLimit && state[keyPath: path][series] == nil
+            let series = isFull ? Series(metric: metric, labels: ["overflow", "true"]) : series
+            body(&state[keyPath: path][series, default: start])
+        }
+    }
+
     /// The text of all series, sorted, for a scrape.
     package func render() -> String {
         let state = state.withLock { $0 }
         var text = ""
-        section("counter", state.counters.mapValues(\.value), into: &text)
-        section("gauge", state.gauges.mapValues(\.value), into: &text)
-        let histograms = Dictionary(grouping: state.histograms, by: \.key.name).sorted { $0.key < $1.key }
-        for (name, series) in histograms {
-            text += "# TYPE \(name) histogram\n"
-            for (key, histogram) in series.sorted(by: { $0.key.labels < $1.key.labels }) {
-                histogram.render(name: name, labels: key.labels, into: &text)
+        for (metric, series) in PrometheusRegistry.sorted(state.values) {
+            text += "# TYPE \(metric.rawValue) \(metric.isCount ? "counter" : "gauge")\n"
+            for (series, value) in series {
+                text += "\(metric.rawValue)\(series.text()) \(PrometheusRegistry.number(value))\n"
+            }
+        }
+        for (metric, series) in PrometheusRegistry.sorted(state.histograms) {
+            text += "# TYPE \(metric.rawValue) histogram\n"
+            for (series, histogram) in series {
+                var below = 0
+                for (bound, count) in zip(Histogram.bounds, histogram.counts) {
+                    below &+= count
+                    let labels = series.text([("le", PrometheusRegistry.number(bound))])
+                    text += "\(metric.rawValue)_bucket\(labels) \(below)\n"
+                }
+                text += "\(metric.rawValue)_bucket\(series.text([("le", "+Inf")])) \(histogram.count)\n"
+                text += "\(metric.rawValue)_sum\(series.text()) \(histogram.sum)\n"
+                text += "\(metric.rawValue)_count\(series.text()) \(histogram.count)\n"
             }
         }
         return text
     }
 
-    /// The series of one name, for people: what their labels say, and the value.
-    ///
-    /// - Parameter name: as it is rendered, `sealward_receipts_outcome_total`.
-    package func values(of name: String) -> [(labels: String, value: Double)] {
-        let state = state.withLock { $0 }
-        let counters = state.counters.filter { $0.key.name == name }.map { ($0.key.labels, $0.value.value) }
-        let gauges = state.gauges.filter { $0.key.name == name }.map { ($0.key.labels, $0.value.value) }
-        return (counters + gauges).sorted { $0.0 < $1.0 }
-    }
-
-    private func section(_ type: String, _ values: [Key: Double], into text: inout String) {
-        for (name, series) in Dictionary(grouping: values, by: \.key.name).sorted(by: { $0.key < $1.key }) {
-            text += "# TYPE \(name) \(type)\n"
-            for (key, value) in series.sorted(by: { $0.key.labels < $1.key.labels }) {
-                text += key.labels.isEmpty ? name : "\(name){\(key.labels)}"
-                text += " \(PrometheusRegistry.number(value))\n"
+    /// By metric, counts first, then by labels.
+    private static func sorted<Value>(_ all: [Series: Value]) -> [(Metric, [(Series, Value)])] {
+        Dictionary(grouping: all, by: \.key.metric)
+            .sorted { ($0.key.isCount ? 0 : 1, $0.key.rawValue) < ($1.key.isCount ? 0 : 1, $1.key.rawValue) }
+            .map { metric, series in
+                (metric, series.sorted { $0.key.text() < $1.key.text() }.map { ($0.key, $0.value) })
             }
-        }
     }
 
-    static func number(_ value: Double) -> String {
+    private static func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }
 
-    private static func key(_ label: String, _ dimensions: [(String, String)], suffix: String = "") -> Key {
-        let name = String(label.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
-        return Key(name: name.hasSuffix(suffix) ? name : name + suffix, labels: labels(dimensions))
-    }
-
-    /// What stands between the braces of a series.
-    package static func labels(_ dimensions: [(String, String)]) -> String {
-        dimensions.map { "\($0.0)=\"\(escape($0.1))\"" }.joined(separator: ",")
-    }
-
     private static func escape(_ text: String) -> String {
-        var escaped = ""
-        for character in text {
-            switch character {
-            case "\\": escaped += "\\\\"
-            case "\"": escaped += "\\\""
-            case "\n": escaped += "\\n"
-            default: escaped.append(character)
-            }
-        }
-        return escaped
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
-
-    private func series<Series>(
-        _ path: any WritableKeyPath<State, [Key: Series]> & Sendable, _ key: Key, _ make: () -> Series
-    )
-        -> Series
-    {
-        state.withLock { state in
-            if let series = state[keyPath: path][key] { return series }
-            let full = state[keyPath: path].count >= PrometheusRegistry.seriesLimit
-            let key = full ? Key(name: key.name, labels: "overflow=\"true\"") : key
-            if let series = state[keyPath: path][key] { return series }
-            let series = make()
-            state[keyPath: path][key] = series
-            return series
-        }
-    }
-
-    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        series(\.counters, PrometheusRegistry.key(label, dimensions, suffix: "_total"), CounterSeries.init)
-    }
-
-    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        series(\.gauges, PrometheusRegistry.key(label, dimensions), GaugeSeries.init)
-    }
-
-    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        series(\.gauges, PrometheusRegistry.key(label, dimensions), GaugeSeries.init)
-    }
-
-    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        series(\.histograms, PrometheusRegistry.key(label, dimensions, suffix: "_seconds"), HistogramSeries.init)
-    }
-
-    package func destroyCounter(_ handler: any CounterHandler) {}
-    package func destroyMeter(_ handler: any MeterHandler) {}
-    package func destroyRecorder(_ handler: any RecorderHandler) {}
-    package func destroyTimer(_ handler: any TimerHandler) {}
 }

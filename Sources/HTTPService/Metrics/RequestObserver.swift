@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreMetrics
 package import Logging
 import Synchronization
 import Vocabulary
@@ -15,31 +14,10 @@ package final class RequestObserver: Sendable {
     private let sampler = LineSampler(linesPerSecond)
     /// For lines that one in a minute is enough of.
     package let perMinute = LineSampler(1, every: 60)
-    /// For lines that one in an hour is enough of.
-    package let perHour = LineSampler(1, every: 3600)
-    private let known = Mutex(Known())
     private let gauges = Mutex<[@Sendable () -> Void]>([])
 
     /// How many refusals of one code are logged in a second.
     package static let linesPerSecond = 10
-
-    /// The series of answers, kept so that a request does not build their names again.
-    private struct Known {
-        var counters: [Name: Counter] = [:]
-        var timers: [String: Timer] = [:]
-        var counts: [Count: Counter] = [:]
-    }
-
-    private struct Name: Hashable {
-        let operation: String
-        let status: Int
-        let code: Code?
-    }
-
-    private struct Count: Hashable {
-        let label: String
-        let dimensions: [String]
-    }
 
     package init(registry: PrometheusRegistry, log: Logger) {
         self.registry = registry
@@ -54,10 +32,13 @@ package final class RequestObserver: Sendable {
     package func finished(
         operation: String, answer: Answer, seconds: Double?, at uptime: Double, correlationId: String, evidence: String
     ) {
-        let (counter, timer) = series(Name(operation: operation, status: answer.status, code: answer.code))
-        counter.increment()
+        registry.count(
+            .requests,
+            [
+                ("operation", operation), ("status", String(answer.status)), ("code", answer.code?.description ?? ""),
+            ])
         if let seconds {
-            timer.recordNanoseconds(Int64(min(max(0, seconds), 1e6) * 1e9))
+            registry.add(min(max(0, seconds), 1e6), to: .requestDuration, [("operation", operation)])
         }
         guard let code = answer.code else { return }
         let verdict = sampler.note(code.description, at: uptime)
@@ -84,8 +65,8 @@ package final class RequestObserver: Sendable {
     package func show(_ inFlight: RequestsInFlight) {
         beforeScrape {
             for (operation, count) in inFlight.all {
-                self.set("http.load.inflight", Double(count), [("operation", operation)])
-                self.set("http.load.limit", Double(inFlight.limit), [("operation", operation)])
+                self.set(.loadInFlight, Double(count), [("operation", operation)])
+                self.set(.loadLimit, Double(inFlight.limit), [("operation", operation)])
             }
         }
     }
@@ -96,45 +77,20 @@ package final class RequestObserver: Sendable {
     }
 
     private func write(_ sum: LineSampler.Sum) {
-        count("log.suppressed", [("code", sum.kind)], by: sum.count)
+        count(.logSuppressed, [("code", sum.kind)], by: sum.count)
         log.info(
             "Further refusals with this code were counted, not logged.",
             metadata: ["code": "\(sum.kind)", "count": "\(sum.count)"])
     }
 
-    private func series(_ name: Name) -> (Counter, Timer) {
-        known.withLock { known in
-            let counter =
-                known.counters[name]
-                ?? Counter(
-                    label: "sealward.http.requests",
-                    dimensions: [
-                        ("operation", name.operation), ("status", String(name.status)),
-                        ("code", name.code?.description ?? ""),
-                    ],
-                    factory: registry
-                )
-            known.counters[name] = counter
-            let timer =
-                known.timers[name.operation]
-                ?? Timer(
-                    label: "sealward.http.request.duration", dimensions: [("operation", name.operation)],
-                    factory: registry)
-            known.timers[name.operation] = timer
-            return (counter, timer)
-        }
+    /// Adds to a count.
+    package func count(_ metric: Metric, _ labels: PrometheusRegistry.Labels = [], by amount: Int = 1) {
+        registry.count(metric, labels, by: amount)
     }
 
-    /// Counts something by its code.
-    package func count(_ label: String, _ dimensions: [(String, String)] = [], by amount: Int = 1) {
-        let name = Count(label: label, dimensions: dimensions.flatMap { [$0.0, $0.1] })
-        let counter = known.withLock { known in
-            if let counter = known.counts[name] { return counter }
-            let counter = Counter(label: "sealward.\(label)", dimensions: dimensions, factory: registry)
-            if known.counts.count < PrometheusRegistry.seriesLimit { known.counts[name] = counter }
-            return counter
-        }
-        counter.increment(by: amount)
+    /// Sets a value that goes up and down.
+    package func set(_ metric: Metric, _ value: Double, _ labels: PrometheusRegistry.Labels = []) {
+        registry.set(metric, value, labels)
     }
 
     /// Remembers what sets gauges whose values are only asked for when somebody reads the metrics.
@@ -144,10 +100,5 @@ package final class RequestObserver: Sendable {
     package func scrape() -> String {
         for work in gauges.withLock({ $0 }) { work() }
         return registry.render()
-    }
-
-    /// Sets a value that goes up and down.
-    package func set(_ label: String, _ value: Double, _ dimensions: [(String, String)] = []) {
-        Meter(label: "sealward.\(label)", dimensions: dimensions, factory: registry).set(value)
     }
 }

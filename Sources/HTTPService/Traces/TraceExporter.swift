@@ -120,9 +120,9 @@ package struct TraceExporter: Service {
 extension RequestObserver {
     /// Counts what became of spans, and says once a minute that some were lost.
     package func note(_ tally: TraceExporter.Tally, at uptime: Double) {
-        if tally.sent > 0 { count("traces.exported", by: tally.sent) }
-        if tally.dropped > 0 { count("traces.dropped", [("reason", "queue")], by: tally.dropped) }
-        if tally.failed > 0 { count("traces.dropped", [("reason", "receiver")], by: tally.failed) }
+        if tally.sent > 0 { count(.tracesExported, by: tally.sent) }
+        if tally.dropped > 0 { count(.tracesDropped, [("reason", "queue")], by: tally.dropped) }
+        if tally.failed > 0 { count(.tracesDropped, [("reason", "receiver")], by: tally.failed) }
         guard tally.dropped + tally.failed > 0, perMinute.note("traces.dropped", at: uptime).passes else { return }
         log.warning(
             "Spans did not reach the trace receiver; this is logged at most once a minute.",

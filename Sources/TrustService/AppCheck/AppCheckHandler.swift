@@ -101,7 +101,7 @@ struct AppCheckHandler: Handler {
         let challenge = challenges.current.issue(
             for: ChallengeBinding(purpose: .exchange, app: served.app.settings.id),
             expiresAt: call.now.addingTimeInterval(seconds), random: sources.random(ChallengeCodec.randomLength))
-        observer.count("challenges.issued")
+        observer.count(.challengesIssued)
         return .json(["challenge": .string(Base64.encode(challenge)), "ttl": .string("\(Int(seconds))s")])
     }
 
@@ -203,7 +203,7 @@ struct AppCheckHandler: Handler {
         let (token, seconds) = try served.side.tokens.issue(
             subject, appId: served.id, trust: trust, limitedUse: limitedUse, identifier: sources.random(16),
             at: call.now)
-        observer.count("tokens.issued")
+        observer.count(.tokensIssued)
         return ["token": .string(token), "ttl": .string("\(seconds)s")]
     }
 }

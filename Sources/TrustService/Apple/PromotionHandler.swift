@@ -205,28 +205,28 @@ struct PromotionHandler: Handler {
             }
         } catch let fault as DeviceCheckFault where fault.isDefinite {
             // A note never outlives a definite refusal: what it announced did not happen.
-            observer.count("promotions.refused", [("reason", "apple")])
+            observer.count(.promotionsRefused, [("reason", "apple")])
             try await store.release(reservation, at: now())
             throw fault
         } catch is DeadlineFault {
-            observer.count("promotions.undecided")
+            observer.count(.promotionsUndecided)
             let seconds = Int(PromotionHandler.claimLease.inSeconds)
             throw Problem(.appleUnavailable, retryAfterSeconds: seconds, evidence: "Apple took too long")
         } catch {
-            observer.count("promotions.undecided")
+            observer.count(.promotionsUndecided)
             throw error
         }
     }
 
     private func count(_ outcome: PromotionExchange.Outcome) {
         switch outcome {
-        case .granted: observer.count("promotions.granted")
-        case .refused(let reason, _): observer.count("promotions.refused", [("reason", reason.rawValue)])
+        case .granted: observer.count(.promotionsGranted)
+        case .refused(let reason, _): observer.count(.promotionsRefused, [("reason", reason.rawValue)])
         }
     }
 
     private func alreadyGranted(at instant: Date) -> Answer {
-        observer.count("promotions.refused", [("reason", "subject-had-it")])
+        observer.count(.promotionsRefused, [("reason", "subject-had-it")])
         let month = YearMonth(containing: instant).description
         return PromotionHandler.promotionAnswer(
             PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document(nil))

@@ -47,8 +47,8 @@ struct ReceiptWorker: Sendable {
     func round() async throws -> Int {
         let now = sources.now()
         let leases = try await store.leaseDueReceipts(at: now, limit: ReceiptWorker.batch, for: ReceiptWorker.lease)
-        observer.set("receipts.batch", Double(leases.count))
-        observer.set("receipts.batch.full", leases.count == ReceiptWorker.batch ? 1 : 0)
+        observer.set(.receiptsBatch, Double(leases.count))
+        observer.set(.receiptsBatchFull, leases.count == ReceiptWorker.batch ? 1 : 0)
         // One that fails must not take the results of the others along.
         var faults: [any Error] = []
         try await BoundedTasks(width: ReceiptWorker.batch).run(leases) { _, lease -> (any Error)? in
@@ -61,7 +61,7 @@ struct ReceiptWorker: Sendable {
         } each: { _, fault in
             if let fault { faults.append(fault) }
         }
-        if !faults.isEmpty { observer.count("receipts.results.lost", by: faults.count) }
+        if !faults.isEmpty { observer.count(.receiptsResultsLost, by: faults.count) }
         if let fault = faults.first { throw fault }
         return leases.count
     }
@@ -90,7 +90,7 @@ struct ReceiptWorker: Sendable {
         } catch {
             return .later(retry(lease, now), code: .receiptRefreshUnauthorized)
         }
-        observer.count("receipts.refresh", [("code", outcome.code.rawValue)])
+        observer.count(.receiptsRefresh, [("code", outcome.code.rawValue)])
         switch outcome {
         case .renewed(let bytes): return await judge(bytes, lease)
         case .notModified: return .later(next(after: lease.receipt.notBefore, lease, now), code: nil)
@@ -116,7 +116,7 @@ struct ReceiptWorker: Sendable {
             return .receipt(record, next: next(after: record.notBefore, lease, now))
         } catch {
             let code = Problem(error).code
-            observer.count("receipts.refused", [("code", code.rawValue)])
+            observer.count(.receiptsRefused, [("code", code.rawValue)])
             return .later(retry(lease, now), code: code)
         }
     }
@@ -133,7 +133,7 @@ struct ReceiptWorker: Sendable {
     }
 
     private func report(_ lease: ReceiptLease, _ result: RefreshResult, _ outcome: RefreshOutcome) async {
-        observer.count("receipts.outcome", [("code", "\(outcome)")])
+        observer.count(.receiptsOutcome, [("code", "\(outcome)")])
         if outcome == .older {
             log.warning(
                 "Apple answered with a receipt that is not newer than the stored one.",

@@ -35,7 +35,7 @@ struct ConsoleHandler: Handler {
         record = parts.audit
         sessions = ConsoleSessions(observer: parts.observer)
         for outcome in ["accepted", "refused", "limited"] {
-            observer.count("console.signins", [("outcome", outcome)], by: 0)
+            observer.count(.consoleSignIns, [("outcome", outcome)], by: 0)
         }
     }
 
@@ -189,13 +189,13 @@ struct ConsoleHandler: Handler {
             if let wait = failures.byAddress.take(CallerAddress.bucket(of: call.address), at: now)
                 ?? failures.byToken.take(Base64.encode(digest), at: now)
             {
-                observer.count("console.signins", [("outcome", "limited")])
+                observer.count(.consoleSignIns, [("outcome", "limited")])
                 await record.record(call, by: caller, refusedWith: .limitAddress)
                 throw Problem(
                     .limitAddress, retryAfterSeconds: Int(min(max(1, wait.rounded(.up)), 3600)),
                     evidence: "wrong tokens at the sign-in")
             }
-            observer.count("console.signins", [("outcome", "refused")])
+            observer.count(.consoleSignIns, [("outcome", "refused")])
             await record.record(call, by: caller, refusedWith: .callerUnauthorized)
             var answer = signInPage(
                 call,
@@ -205,7 +205,7 @@ struct ConsoleHandler: Handler {
             answer.code = .callerUnauthorized
             return answer
         }
-        observer.count("console.signins", [("outcome", "accepted")])
+        observer.count(.consoleSignIns, [("outcome", "accepted")])
         endSessions(of: call)
         let session = ConsoleSecret(random: sources.random(ConsoleSecret.length))
         sessions.open(credential: digest, from: call.address, secret: session, at: call.now)

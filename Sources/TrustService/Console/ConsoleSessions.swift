@@ -61,7 +61,7 @@ final class ConsoleSessions: Sendable {
 
     init(observer: RequestObserver) {
         self.observer = observer
-        for end in End.allCases { observer.count("console.sessions.ended", [("reason", end.rawValue)], by: 0) }
+        for end in End.allCases { observer.count(.consoleSessionsEnded, [("reason", end.rawValue)], by: 0) }
     }
 
     /// Opens a session of a credential.
@@ -145,8 +145,8 @@ final class ConsoleSessions: Sendable {
     var count: Int { sessions.withLock { $0.count } }
 
     private func ended(_ reason: End, _ number: Int, left: Int) {
-        observer.set("console.sessions", Double(left))
-        if number > 0 { observer.count("console.sessions.ended", [("reason", reason.rawValue)], by: number) }
+        observer.set(.consoleSessions, Double(left))
+        if number > 0 { observer.count(.consoleSessionsEnded, [("reason", reason.rawValue)], by: number) }
     }
 }
 

@@ -106,7 +106,7 @@ struct AuditRecord: Sendable {
         do {
             try await Task { try await store.append(entries) }.value
         } catch {
-            observer.count("audit.lost", by: entries.count)
+            observer.count(.auditLost, by: entries.count)
             log.error(
                 "A call is missing from the audit: the store did not accept it.",
                 metadata: [

@@ -88,7 +88,7 @@ struct KeyHandler: Handler {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
         let count = try await store.deleteKeys(ofUser: users.stored(user), app: app)
-        observer.count("keys.deleted", by: count)
+        observer.count(.keysDeleted, by: count)
         return .json(["deleted": .integer(count)]).about(.user(user, app: app))
     }
 
@@ -123,7 +123,7 @@ struct KeyHandler: Handler {
         let target = AuditTarget.revocation(rule, user: user, app: app, isDryRun: bound == .dryRun)
         switch try await store.revokeKeys(of: app, matching: rule, bound: bound, code: code, at: call.now) {
         case .revoked(let count):
-            observer.count("keys.revoked", by: count)
+            observer.count(.keysRevoked, by: count)
             return .json(["revoked": .integer(count)]).about(target)
         case .unchanged(let count) where bound == .dryRun:
             return .json(["wouldRevoke": .integer(count)]).about(target)

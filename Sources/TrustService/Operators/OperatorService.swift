@@ -52,7 +52,7 @@ struct OperatorService: Sendable {
         guard try await store.revoke(key.id, code: try OperatorService.code(code), at: now) != .unknown else {
             throw Problem(.keyUnknown)
         }
-        observer.count("keys.revoked")
+        observer.count(.keysRevoked)
     }
 
     /// Restores a key within a day of its revocation; a key that is not revoked stays as it is.
@@ -71,7 +71,7 @@ struct OperatorService: Sendable {
     /// Deletes a key with its receipts, and all that leads to it in its history.
     func delete(_ key: StoredKey) async throws {
         guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
-        observer.count("keys.deleted")
+        observer.count(.keysDeleted)
     }
 
     /// The code of a revocation.

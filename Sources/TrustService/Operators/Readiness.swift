@@ -33,10 +33,10 @@ final class Readiness: Sendable {
         do {
             let reading = try await probe.check()
             try watchClock(reading, at: now)
-            observer.set("ready", 1)
+            observer.set(.ready, 1)
             return reading
         } catch {
-            observer.set("ready", 0)
+            observer.set(.ready, 0)
             throw error
         }
     }
@@ -47,10 +47,10 @@ final class Readiness: Sendable {
     /// A store without a clock cannot say that this one was set; the uptime can.
     private func watchClock(_ reading: StoreReading, at now: Date) throws(Problem) {
         let lead = reading.horizonLead(at: now)
-        observer.set("horizon.lead.seconds", lead.inSeconds)
+        observer.set(.horizonLead, lead.inSeconds)
         let stored = reading.offset(of: now)?.inSeconds
         let offset = stored ?? sources.clockStep()
-        observer.set("clock.offset.seconds", offset)
+        observer.set(.clockOffset, offset)
         guard abs(offset) <= Readiness.clockTolerance.inSeconds else {
             let seconds = Int(exactly: offset.rounded()) ?? 0
             throw Problem(

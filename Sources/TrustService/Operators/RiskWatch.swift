@@ -102,7 +102,7 @@ struct RiskWatch: Sendable {
     func noteMetric(_ metric: Int, of lease: ReceiptLease) async {
         let baseline = baselines[lease.key.app] ?? .unknown
         guard baseline.excess(of: metric) > 0 else { return }
-        observer.count("risk.alerts", [("code", Code.metricAboveBaseline.rawValue)])
+        observer.count(.riskAlerts, [("code", Code.metricAboveBaseline.rawValue)])
         log.warning(
             "A device has attested many more keys than usual.",
             metadata: ["app": "\(lease.key.app)", "key": "\(lease.key.id.logPrefix)", "metric": "\(metric)"])
@@ -119,12 +119,12 @@ struct RiskWatch: Sendable {
             guard let standing = try? await standing(of: id, at: sources.now()) else { continue }
             highest = max(highest, standing.support.recentRatio)
             for alert in standing.alerts {
-                observer.count("risk.alerts", [("code", alert.code.rawValue)])
+                observer.count(.riskAlerts, [("code", alert.code.rawValue)])
                 log.warning("A risk alert is active.", metadata: ["app": "\(id)", "code": "\(alert.code)"])
             }
         }
         // Labels are codes, never ids: the app with the highest ratio is shown for all.
-        observer.set("signals.unsupported.ratio.highest", highest)
+        observer.set(.unsupportedRatio, highest)
     }
 
     func standing(of app: String, at now: Date) async throws -> RiskStanding {

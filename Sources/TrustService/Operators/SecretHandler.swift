@@ -46,7 +46,7 @@ struct SecretHandler: Handler {
         guard let secret = StoredSecret.allCases.first(where: { $0.rawValue.hasSameBytes(as: name) }),
             try await secret.replace(in: store, random: sources.random)
         else { throw Problem(.pathUnknown, evidence: "the store has no secret of this name") }
-        observer.count("secrets.rotated")
+        observer.count(.secretsRotated)
         // The other nodes look every ten seconds, and so does this one if it fails now.
         try? await reread()
         return .json(["name": .string(secret.rawValue), "oldAcceptedUntil": .string(Timestamps.text(call.now))])
@@ -73,7 +73,7 @@ struct SecretHandler: Handler {
             let seconds = Int(min(max(until.timeIntervalSince(call.now), 1), 86_400).rounded(.up))
             throw Problem(.challengeRotationPending, retryAfterSeconds: seconds)
         case .rotated(let generation):
-            observer.count("challengekeys.rotated")
+            observer.count(.challengeKeysRotated)
             // This node need not wait for its next look; that one is tried again.
             try? await challenges.refresh()
             return .json([

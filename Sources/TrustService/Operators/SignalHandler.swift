@@ -40,7 +40,7 @@ struct SignalHandler: Handler {
             }
         }
         await signals.countOnce(app.settings.id, kind: kind, code: code, address: call.address, at: call.now)
-        observer.count("signals", [("kind", kind), ("code", code)])
+        observer.count(.signals, [("kind", kind), ("code", code)])
         return .empty(202)
     }
 }

@@ -48,7 +48,7 @@ struct AssertionHandler: Handler {
                     for: judged.key, trust: judged.trust, singleUse: singleUse, identifier: random(16), at: call.now)
                 return (issued, judged.trust.reasons)
             }
-            observer.count("tokens.issued")
+            observer.count(.tokensIssued)
             return .json([
                 "token": .string(issued.token), "expiresIn": .integer(issued.expiresIn),
                 "reasons": .array(reasons.map(JSONValue.string)),

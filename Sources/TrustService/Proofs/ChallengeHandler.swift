@@ -41,7 +41,7 @@ struct ChallengeHandler: Handler {
         let expiresAt = call.now.addingTimeInterval(ttl)
         let challenge = challenges.current.issue(
             for: binding, expiresAt: expiresAt, random: sources.random(ChallengeCodec.randomLength))
-        observer.count("challenges.issued")
+        observer.count(.challengesIssued)
         return .json(
             [
                 "challenge": .string(Base64.encode(challenge)), "expiresAt": .string(Timestamps.text(expiresAt)),

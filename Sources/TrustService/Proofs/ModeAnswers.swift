@@ -40,7 +40,7 @@ struct ModeAnswers: Sendable {
         await signals.count(app.settings.id, kind: EventKind.refused, code: code, at: call.now)
         await remember(problem, app, keyId, call)
         guard monitors, app.settings.mode == .monitor else { throw problem }
-        observer.count("refusals.monitored", [("code", code)])
+        observer.count(.refusalsMonitored, [("code", code)])
         let decision: [JSONValue.Member] = [.init("decision", "refuse"), .init("code", .string(code))]
         var answer = Answer.json(["enforcement": .object(decision + problem.difference)])
         answer.code = problem.code
@@ -67,7 +67,7 @@ struct ModeAnswers: Sendable {
     }
 
     /// Counts a refusal of a key that is missing from its history.
-    private func unwritten(_ reason: String) { observer.count("refusals.unwritten", [("reason", reason)]) }
+    private func unwritten(_ reason: String) { observer.count(.refusalsUnwritten, [("reason", reason)]) }
 }
 
 extension Answer {

@@ -79,7 +79,7 @@ extension ProofIntake {
         switch try await store.insert(registration, spending: spendable, at: call.now) {
         case .inserted(let key):
             if key.simulated { app.vouchers.keep(true, for: key.id) }
-            observer.count("attestations.accepted")
+            observer.count(.attestationsAccepted)
             await signals.count(app.settings.id, kind: EventKind.attested, at: call.now)
             await signals.countOnce(
                 app.settings.id, kind: EventKind.attestedAddress, address: call.address, at: call.now)

@@ -91,8 +91,8 @@ struct ProofIntake: Sendable {
         switch try await store.advance(judged.advance, at: call.now) {
         case .refused(let refusal): throw ProofRefusal(refusal.code)
         case .advanced(let previous):
-            observer.count("assertions.accepted")
-            if judged.advance.counter <= previous { observer.count("assertions.late") }
+            observer.count(.assertionsAccepted)
+            if judged.advance.counter <= previous { observer.count(.assertionsLate) }
         }
     }
 }

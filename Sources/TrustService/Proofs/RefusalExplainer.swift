@@ -32,7 +32,7 @@ struct RefusalExplainer: Sendable {
     ) async rethrows -> ProofRefusal {
         guard let verdict = refusal.verdict else { return refusal }
         guard limits.take("refusals", at: uptime()) == nil else {
-            observer.count("refusals.unexplained")
+            observer.count(.refusalsUnexplained)
             return refusal
         }
         var result = refusal

@@ -71,5 +71,5 @@ struct TrustedKeys: Sendable {
     }
 
     /// Counts one use of a key that the configuration does not trust any more.
-    func countDistrust(_ trust: KeyTrust) { observer.count("keys.untrusted.used", [("reason", trust.rawValue)]) }
+    func countDistrust(_ trust: KeyTrust) { observer.count(.keysUntrustedUsed, [("reason", trust.rawValue)]) }
 }

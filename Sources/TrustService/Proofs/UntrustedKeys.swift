@@ -37,6 +37,6 @@ struct UntrustedKeys: Sendable {
                 ]
             )
         }
-        observer.set("keys.untrusted", Double(total))
+        observer.set(.keysUntrusted, Double(total))
     }
 }

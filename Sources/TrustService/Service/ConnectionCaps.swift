@@ -31,6 +31,6 @@ struct ConnectionCaps: Sendable {
         limits.exempt = configuration.trustedProxies
         outside = limits
         inside = .init(total: share, perAddress: share)
-        observer.set("http.connections.limit", Double(limits.total), [("listener", "public")])
+        observer.set(.connectionsLimit, Double(limits.total), [("listener", "public")])
     }
 }

@@ -86,19 +86,19 @@ struct Maintenance: Service {
                 let report = try await store.sweep(at: now, keeping: device.retention(at: now))
                 readiness.note(report.clockFault)
                 if let fault = report.clockFault { tell(fault) }
-                observer.count("sweep.rows", by: report.total)
+                observer.count(.sweepRows, by: report.total)
                 more = report.more
             }
-            observer.set("sweep.seconds", sources.uptime() - start)
+            observer.set(.sweepSeconds, sources.uptime() - start)
         } catch {
-            observer.count("sweep.failures")
+            observer.count(.sweepFailures)
             log.warning("The store could not be swept; the next attempt is in a minute.")
         }
     }
 
     private func tell(_ fault: ClockFault) {
         let (reason, seconds) = fault.summary
-        observer.count("sweep.clock.faults", [("reason", reason)])
+        observer.count(.sweepClockFaults, [("reason", reason)])
         log.error(
             "The clock cannot be trusted: check it, then run `sealward store check`.",
             metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
@@ -109,7 +109,7 @@ struct Maintenance: Service {
             try await challenges.refresh()
             try await rereadSecrets()
         } catch {
-            observer.count("challengekeys.unread")
+            observer.count(.challengeKeysUnread)
             log.warning("The secrets of the store could not be reread; the next attempt is in ten seconds.")
         }
     }

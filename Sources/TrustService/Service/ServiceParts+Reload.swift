@@ -43,7 +43,7 @@ extension ServiceParts {
             log.error("A file could not be reread.", metadata: ["reason": "\(Problem(error).evidence)"])
             result = false
         }
-        observer.count("files.reread", [("outcome", result ? "taken" : "kept")])
+        observer.count(.filesReread, [("outcome", result ? "taken" : "kept")])
         if result {
             log.notice("The files of tokens, keys and roots were reread.")
         } else {
@@ -57,7 +57,7 @@ extension ServiceParts {
         for (listener, identity) in [("public", live.current.identity), ("internal", live.current.internalIdentity)] {
             guard let identity else { continue }
             observer.set(
-                "certificate.expiry.seconds", identity.expires.timeIntervalSince1970, [("listener", listener)])
+                .certificateExpiry, identity.expires.timeIntervalSince1970, [("listener", listener)])
             guard identity.expires < sources.now().addingTimeInterval(30 * 86_400) else { continue }
             log.warning(
                 "The certificate of a listener expires within 30 days, or has expired.",

@@ -29,8 +29,8 @@ struct Quotas: Sendable {
     /// Puts the counter of each quota into the registry, at zero, so that the first refusal is an increase.
     func declareCounters() {
         for quota in settings {
-            observer.count("quotas.exhausted", [("quota", quota.name)], by: 0)
-            observer.count("quotas.drawn", [("quota", quota.name)], by: 0)
+            observer.count(.quotasExhausted, [("quota", quota.name)], by: 0)
+            observer.count(.quotasDrawn, [("quota", quota.name)], by: 0)
         }
     }
 
@@ -72,10 +72,10 @@ struct Quotas: Sendable {
         else { throw Problem(.internalError, evidence: "a quota is out of range") }
         switch try await store.draw(draw, at: now) {
         case .drawn(let remaining, _):
-            observer.count("quotas.drawn", [("quota", quota.name)], by: draft.cost)
+            observer.count(.quotasDrawn, [("quota", quota.name)], by: draft.cost)
             return remaining
         case .exhausted(let until):
-            observer.count("quotas.exhausted", [("quota", quota.name)])
+            observer.count(.quotasExhausted, [("quota", quota.name)])
             throw Problem(
                 .policyQuota, retryAfterSeconds: Problem.seconds(until: until, from: now),
                 evidence: "quota \(quota.name)")

@@ -63,7 +63,7 @@ final class RevocationList: Sendable {
         let now = sources.now()
         let revoked = try await store.revokedKeys(
             since: now - tokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
-        observer.set("revoked.keys.listed", Double(revoked.names.count))
+        observer.set(.revokedKeysListed, Double(revoked.names.count))
         if !revoked.isComplete, observer.perMinute.note("revoked.keys", at: sources.uptime()).passes {
             log.warning(
                 "More keys were revoked than the list of revoked keys names; checks that read it ask the service about the rest.",

@@ -66,7 +66,7 @@ struct TokenHandler: Handler {
     /// What enforcement would find, counted and named; nothing is refused, spent or charged.
     private func observed(_ call: Call, _ wanted: AuthorizationQuery, _ route: String) async -> Answer {
         let (kind, app) = await observation(of: call, wanted.terms)
-        observer.count("observed", [("app", app ?? "none"), ("class", kind.rawValue), ("route", route)])
+        observer.count(.observed, [("app", app ?? "none"), ("class", kind.rawValue), ("route", route)])
         var answer = Answer.empty(wanted.success)
         answer.headers = [(.sealwardClass, kind.rawValue)]
         return answer

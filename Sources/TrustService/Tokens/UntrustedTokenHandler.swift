@@ -39,7 +39,7 @@ struct UntrustedTokenHandler: Handler {
         try await spend(challenge, app, at: call.now)
         let issued = try await live.current.tokens.issueUntrusted(
             for: app, reason: reason.rawValue, identifier: random(16), at: call.now)
-        observer.count("tokens.untrusted", [("reason", reason.rawValue)])
+        observer.count(.tokensUntrusted, [("reason", reason.rawValue)])
         return .json([
             "token": .string(issued.token), "expiresIn": .integer(issued.expiresIn),
             "reasons": [.string(reason.rawValue)],

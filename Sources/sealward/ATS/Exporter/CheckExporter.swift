@@ -165,8 +165,8 @@ actor SharedChecks {
     init(limit: Int, observer: RequestObserver) {
         self.limit = limit
         self.observer = observer
-        observer.set("exporter.checks.running", 0)
-        observer.set("exporter.checks.limit", Double(limit))
+        observer.set(.exporterRunning, 0)
+        observer.set(.exporterLimit, Double(limit))
     }
 
     /// What a scrape gets.
@@ -188,7 +188,7 @@ actor SharedChecks {
     ) async -> Answer {
         // One that ends before this scrape's time is over would say less than a check of its own.
         if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {
-            observer.count("exporter.checks.shared")
+            observer.count(.exporterShared)
             return await SharedChecks.answer(of: task, within: time)
         }
         guard running < limit else { return .busy }
@@ -208,11 +208,11 @@ actor SharedChecks {
         let task = Task { await check() }
         shared[name] = (task, .now + time)
         running += 1
-        observer.set("exporter.checks.running", Double(running))
+        observer.set(.exporterRunning, Double(running))
         let report = await task.value
         if shared[name]?.task == task { shared[name] = nil }
         running -= 1
-        observer.set("exporter.checks.running", Double(running))
+        observer.set(.exporterRunning, Double(running))
         return .report(report)
     }
 

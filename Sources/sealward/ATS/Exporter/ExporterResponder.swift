@@ -127,7 +127,7 @@ struct ExporterResponder: Sendable {
                     + "a quarter; raise --concurrency or scrape less often.", [(.retryAfter, "1")])
         }
         let summary = TargetSummary(report)
-        observer.count("exporter.checks", [("verdict", summary.verdict.rawValue.lowercased())])
+        observer.count(.exporterChecks, [("verdict", summary.verdict.rawValue.lowercased())])
         return ExporterResponder.metrics(ProbeText.text(report, after: ContinuousClock.now - start))
     }
 
@@ -162,7 +162,7 @@ struct ExporterResponder: Sendable {
     }
 
     private func count(_ reason: Refusal, by amount: Int) {
-        observer.count("exporter.refused", [("reason", reason.rawValue)], by: amount)
+        observer.count(.exporterRefused, [("reason", reason.rawValue)], by: amount)
     }
 
     /// Whoever scrapes learns no path; the log names the file.
