@@ -57,6 +57,9 @@ package enum RFC3339 {
         return day.instant(hour: hour, minute: minute, second: second).addingTimeInterval(fraction - Double(offset))
     }
 
+    /// Reads an instant, or a date alone.
+    package static func instantOrDay(_ text: String) -> Date? { date(text.utf8) ?? day(text.utf8) }
+
     /// Reads `full-date`, as its midnight in UTC.
     @inlinable package static func day(_ bytes: some Collection<UInt8>) -> Date? { day(Array(bytes.prefix(11))) }
 

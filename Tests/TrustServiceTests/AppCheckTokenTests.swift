@@ -414,7 +414,7 @@ import _CryptoExtras
 
     /// An entry of the file that ends in `days`.
     private static func entry(_ digest: String, app: String = "shop", days: Double = 30) -> String {
-        let end = Timestamps.text(Date(timeIntervalSinceNow: days * 86_400))
+        let end = RFC3339.text(Date(timeIntervalSinceNow: days * 86_400))
         return #"{"name": "ci", "sha256": "\#(digest)", "app": "\#(app)", "expires": "\#(end)"}"#
     }
 

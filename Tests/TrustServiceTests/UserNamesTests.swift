@@ -96,9 +96,8 @@ import Vocabulary
             _ = try await server(.hashed, store)
             let fault = await #expect(throws: StoreFault.self) { _ = try await server(.plain, store) }
             #expect(fault?.code == "store.configuration" && fault?.reason.contains("set users to hashed") == true)
-            let session = try await OperatorSession(store, log: Self.log)
-            let answer = await session.call("GET", "/v1/keys", query: "user=\(bert)")
-            let text = String(decoding: answer.body, as: UTF8.self)
+            let session = try await OperatorSession(store)
+            let text = try await session.list(KeyFilter(user: bert), after: nil, limit: 100).rendered()
             #expect(text.contains("u_") && !text.contains(bert))
         }
         guard backend == .sqlite else { return }

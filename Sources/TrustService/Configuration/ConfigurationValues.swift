@@ -38,7 +38,7 @@ extension ConfigurationKind<StoreLocation> {
 
 extension ConfigurationKind<Date> {
     static var instant: Self {
-        .text("RFC 3339 instant or date", "must be an RFC 3339 instant or a date", Timestamps.date)
+        .text("RFC 3339 instant or date", "must be an RFC 3339 instant or a date", RFC3339.instantOrDay)
     }
 }
 

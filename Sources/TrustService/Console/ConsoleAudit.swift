@@ -8,7 +8,7 @@ import Vocabulary
 
 /// The audit as a page, the newest first.
 struct ConsoleAudit: Sendable {
-    let audit: AuditHandler
+    let operators: OperatorService
     let record: AuditRecord
 
     /// The most entries of a page.
@@ -21,10 +21,9 @@ struct ConsoleAudit: Sendable {
         let before = try query.number("before", 1...9_999_999_999, default: 0)
         let last = before > 0 ? min(Int64(before) - 1, newest) : newest
         let after = max(0, last - Int64(ConsoleAudit.pageSize))
-        var entries: [NumberedAuditEntry] = []
-        try await visitor.does(AuditHandler.operation, .audit, call, record) { _ in
-            entries = try await audit.entries(behind: after, limit: ConsoleAudit.pageSize, for: visitor.caller)
-            return AuditHandler.areReadings(entries) ? nil : .app(nil)
+        let entries = try await visitor.does(AuditHandler.operation, .audit, call, record) { _ in
+            let found = try await operators.entries(behind: after, limit: ConsoleAudit.pageSize, for: visitor.caller)
+            return (found, AuditHandler.areReadings(found) ? nil : .app(nil))
         }
         let table = ConsoleTable(
             label: "Audit",
@@ -64,6 +63,6 @@ struct ConsoleAudit: Sendable {
 
     /// Whether there is an entry with a larger number.
     private func isBehind(_ number: Int64) async throws -> Bool {
-        try await !audit.store.audit(after: number, limit: 1).isEmpty
+        try await !operators.store.audit(after: number, limit: 1).isEmpty
     }
 }

@@ -39,12 +39,12 @@ enum ConsoleText {
 
     /// `2026-11-21 12:00:05`, in UTC.
     static func instant(_ date: Date) -> HTML {
-        let text = Timestamps.text(date)
+        let text = RFC3339.text(date)
         return "<time datetime=\"\(text)\">\(String(text.prefix(10))) \(String(text.dropFirst(11).prefix(8)))</time>"
     }
 
     /// `12:00`, in UTC.
-    static func clock(_ date: Date) -> String { String(Timestamps.text(date).dropFirst(11).prefix(5)) }
+    static func clock(_ date: Date) -> String { String(RFC3339.text(date).dropFirst(11).prefix(5)) }
 
     /// A number to hundredths.
     static func decimal(_ number: Double) -> String {

@@ -15,7 +15,6 @@ struct ConsoleHandler: Handler {
     let apps: AppDirectory
     let reader: ConsoleReader
     let operators: OperatorService
-    let audit: AuditHandler
     let record: AuditRecord
     let observer: RequestObserver
     let sources: SystemSources
@@ -31,8 +30,7 @@ struct ConsoleHandler: Handler {
         (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
         reader = ConsoleReader(
             store: parts.store, signals: parts.signals, risk: parts.risk, readiness: parts.readiness)
-        (operators, audit) = (parts.operators, parts.auditReader)
-        record = parts.audit
+        (operators, record) = (parts.operators, parts.audit)
         sessions = ConsoleSessions(observer: parts.observer)
         for outcome in ["accepted", "refused", "limited"] {
             observer.count(.consoleSignIns, [("outcome", outcome)], by: 0)
@@ -42,7 +40,7 @@ struct ConsoleHandler: Handler {
     /// The routes of the console. Each one that shows or changes something is given its visitor, or answered with the page to sign in.
     var routes: [Route] {
         let keys = ConsoleKeys(operators: operators, record: record, apps: apps)
-        let audit = ConsoleAudit(audit: audit, record: record)
+        let audit = ConsoleAudit(operators: operators, record: record)
         let list = ConsoleSessionList(sessions: sessions, live: live, record: record)
         return [
             route("console", "GET", "/console") { _ in ConsolePage.redirect(to: "/console/") },

@@ -88,23 +88,19 @@ struct ConsoleKeys: Sendable {
             return state
         }
         let metric = try query.number("metric", 0...Int(UInt32.max), default: 0)
-        var cursor = query["after"].flatMap(KeyCursor.init)
-        guard cursor != nil || query["after"] == nil else {
-            throw Problem(.requestMalformed, evidence: "after is not a cursor")
-        }
-        var keys: [JudgedKey] = []
-        try await visitor.does("listKeys", .read, call, record) { call in
-            var looked = 0
+        var cursor = try OperatorService.cursor(query["after"])
+        let keys = try await visitor.does("listKeys", .read, call, record) { _ in
+            var (keys, looked): ([JudgedKey], Int) = ([], 0)
             repeat {
                 let page = try await operators.keys(
                     matching: filter, after: cursor, limit: ConsoleKeys.pageSize, for: visitor.caller)
                 for key in page.keys where metric == 0 || (key.riskMetric ?? 0) >= metric {
-                    let isTrusted = try await operators.trusted.trust(in: key) == .trusted
+                    let isTrusted = try await operators.isTrusted(key) ?? false
                     if state?.has(key, isTrusted) ?? true { keys.append((key, isTrusted)) }
                 }
                 (cursor, looked) = (page.next, looked + ConsoleKeys.pageSize)
             } while cursor != nil && keys.count < ConsoleKeys.pageSize && looked < ConsoleKeys.scanLimit
-            return filter.user.map { .user($0, app: filter.app) } ?? .app(filter.app)
+            return (keys, .keys(filter))
         }
         let table = ConsoleTable(
             label: "Keys",
@@ -179,7 +175,7 @@ struct ConsoleKeys: Sendable {
     @Sendable func show(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["done"], blank: .absent)
         let key = try await key(call, visitor)
-        let isTrusted = try await operators.trusted.trust(in: key) == .trusted
+        let isTrusted = try await operators.isTrusted(key) ?? false
         let rows: [(String, HTML)] = [
             ("App", "\(key.app)"), ("User", ConsoleKeys.text(key.user)), ("Environment", "\(key.environment)"),
             ("Counter", ConsoleKeys.count(Int(key.counter))), ("Attested", ConsoleText.instant(key.attestedAt)),
@@ -253,7 +249,7 @@ struct ConsoleKeys: Sendable {
             case .restore: try await operators.restore(key, at: call.now)
             case .delete: try await operators.delete(key)
             }
-            return .key(key.id, app: key.app)
+            return ((), .key(key.id, app: key.app))
         }
         guard let id, deed == .delete else {
             return ConsolePage.redirect(
@@ -270,13 +266,9 @@ struct ConsoleKeys: Sendable {
     /// The key that the path names, as the visitor may see it.
     private func key(_ call: Call, _ visitor: ConsoleVisitor) async throws -> StoredKey {
         let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
-        var found: StoredKey?
-        try await visitor.does("showKey", .read, call, record) { _ in
+        return try await visitor.does("showKey", .read, call, record) { _ in
             let key = try await operators.key(id, for: visitor.caller, as: .read)
-            found = key
-            return .key(key.id, app: key.app)
+            return (key, .key(key.id, app: key.app))
         }
-        guard let found else { throw Problem(.keyUnknown) }
-        return found
     }
 }

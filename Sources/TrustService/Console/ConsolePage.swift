@@ -28,20 +28,17 @@ struct ConsoleVisitor: Sendable {
 
     /// Does an operation of operators with the scopes of the visitor, and records it as theirs.
     ///
-    /// - Parameter body: gives what it was about; nil for what the audit need not have.
-    func does(
+    /// - Parameter body: also gives what it was about; nil for what the audit need not have.
+    func does<Value>(
         _ operation: String, _ role: Authority.Role, _ call: Call, _ record: AuditRecord, reason: String? = nil,
-        _ body: (Call) async throws -> AuditTarget?
-    ) async throws {
+        _ body: (Call) async throws -> (Value, AuditTarget?)
+    ) async throws -> Value {
         guard caller.has(role) else { throw Problem(.callerUnauthorized) }
         var asked = named(call)
         (asked.operation, asked.caller) = (operation, caller)
         asked.headers[.auditReason] = reason
         let call = asked
-        let changes = role != .read && role != .audit
-        if let target = try await record.notingFailure(of: call, role, changes: changes, { try await body(call) }) {
-            await record.record(call, by: caller, about: target)
-        }
+        return try await record.does(call, role, changes: role != .read && role != .audit) { try await body(call) }
     }
 
     /// The hidden input that each form has.

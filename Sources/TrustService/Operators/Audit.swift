@@ -37,17 +37,23 @@ extension AuditTarget {
 
     static func secret(_ name: String) -> AuditTarget { AuditTarget(app: nil, subject: "secret:\(name)") }
 
+    /// What a list of keys was narrowed down to.
+    static func keys(_ filter: KeyFilter) -> AuditTarget {
+        filter.user.map { .user($0, app: filter.app) } ?? .app(filter.app)
+    }
+
     /// - Parameters:
-    ///   - user: the user of the rule, as the request names it.
+    ///   - rule: with the user as the request names it.
     ///   - isDryRun: a dry run must not read as if keys had been revoked.
-    static func revocation(_ rule: RevocationRule, user: String?, app: String, isDryRun: Bool) -> AuditTarget {
-        let subject =
-            switch rule {
-            case .user: "user"
-            case .environment(let name): "environment:\(name)"
-            case .simulated: "simulated"
-            case .attestedBefore(let instant): "attestedBefore:\(Timestamps.text(instant))"
-            }
+    static func revocation(_ rule: RevocationRule, app: String, isDryRun: Bool) -> AuditTarget {
+        var user: String?
+        let subject: String
+        switch rule {
+        case .user(let name): (subject, user) = ("user", name)
+        case .environment(let name): subject = "environment:\(name)"
+        case .simulated: subject = "simulated"
+        case .attestedBefore(let instant): subject = "attestedBefore:\(RFC3339.text(instant))"
+        }
         return AuditTarget(app: app, subject: isDryRun ? "dryRun \(subject)" : subject, user: user)
     }
 

@@ -41,26 +41,25 @@ struct AuditRecord: Sendable {
     func audited(_ route: Route) -> Route {
         guard case .role(let role) = route.access else { return route }
         return route.handled { call in
-            let answer = try await notingFailure(of: call, role, changes: route.method != "GET") {
-                try await route.handler(call)
+            try await does(call, role, changes: route.method != "GET") {
+                let answer = try await route.handler(call)
+                return (answer, answer.isAudited ? answer.target ?? .app(call.parameters["app"]) : nil)
             }
-            if let code = answer.code {
-                if role != .server { await record(call, refusedWith: code) }
-            } else if answer.isAudited {
-                await record(call, by: call.caller, about: answer.target ?? .app(call.parameters["app"]))
-            }
-            return answer
         }
     }
 
-    /// Does what a call asks for. Records it if it may have changed something before it failed, because nobody knows what Apple did with a
-    /// request that it did not answer, and keys of a user are deleted page by page; and if it was refused to an operator.
-    func notingFailure<Value>(
-        of call: Call, _ role: Authority.Role, changes: Bool, _ body: () async throws -> Value
+    /// Does what a call asks for, and records it. Also if it was refused to an operator, and if it may have changed something before it failed:
+    /// what Apple did with a request that it did not answer is not known, and keys of a user are deleted page by page.
+    ///
+    /// - Parameter body: also gives what the call was about; nil for what the audit need not have.
+    func does<Value>(
+        _ call: Call, _ role: Authority.Role, changes: Bool, _ body: () async throws -> (Value, AuditTarget?)
     ) async throws -> Value {
         do {
             _ = try AuditReason.of(call.headers)
-            return try await body()
+            let (value, target) = try await body()
+            if let target { await record(call, by: call.caller, about: target) }
+            return value
         } catch {
             let problem = Problem(error)
             if problem.status < 500 {

@@ -28,7 +28,7 @@ package struct NewToken: Sendable {
             .init("sha256", .string(digest.hexadecimal())),
             .init("scopes", .array(scopes.map { .string($0) })),
         ]
-        if let expires { members.append(.init("expires", .string(Timestamps.text(expires)))) }
+        if let expires { members.append(.init("expires", .string(RFC3339.text(expires)))) }
         entry = .object(members)
     }
 }

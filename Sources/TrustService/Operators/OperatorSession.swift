@@ -1,71 +1,125 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-package import HTTPService
+import AppAttest
+package import Formats
+package import FoundationEssentials
+import HTTPService
 import HTTPTypes
-package import Logging
+import Logging
 package import TrustStores
 import Vocabulary
 
-/// The operators' routes over a store, without a service that listens: what `sealward keys --store` and `sealward audit --store` ask.
+/// The operators' service on a store that no service has open: what `sealward keys`, `audit` and `secrets` ask with `--store`.
 ///
-/// The same handlers answer, and the same audit is written, under the name `cli`. No app is configured, so nothing is said about whether a
-/// key is trusted.
+/// The audit has each call under the name `cli`. No app is configured, so nothing is said about whether a key is trusted.
 package struct OperatorSession: Sendable {
-    private let table: RouteTable
-    private let now: @Sendable () -> Date
+    private let operators: OperatorService
+    private let record: AuditRecord
+    private let reason: String?
+    private let caller = Authority(name: "cli", [.admin: .every])
+
+    /// The secrets that can be replaced.
+    package static let secretNames = [OperatorService.challenges] + StoredSecret.allCases.map(\.rawValue)
 
     /// A session with an open store, which the caller closes.
     ///
+    /// - Parameter reason: why, for the audit.
     /// - Throws: `StoreFault`.
-    package init(_ store: any TrustStore, log: Logger) async throws {
-        var configuration = Configuration()
-        configuration.users = nil
-        let server = try await TrustServer(
-            configuration: configuration, store: store, transport: nil, log: log, announce: { _ in })
-        table = server.table
-        now = server.parts.sources.now
+    package init(_ store: any TrustStore, reason: String? = nil) async throws {
+        let (configuration, sources) = (Configuration(), SystemSources.live)
+        let log = Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() }
+        let observer = RequestObserver(registry: PrometheusRegistry(), log: log)
+        let users = try await UserNames(nil, in: store, random: sources.random)
+        operators = OperatorService(
+            store: store, trusted: nil, receiptPlan: ReceiptPlan(settings: configuration.receipts), users: users,
+            sources: sources, observer: observer, challengeLife: configuration.challenges.ttl, reread: {})
+        record = AuditRecord(store: store, observer: observer, log: log, refused: RefusedCalls(), users: users)
+        self.reason = reason
     }
 
-    /// Asks one route.
-    ///
-    /// - Parameters:
-    ///   - path: without the query.
-    ///   - query: without its question mark, percent-encoded.
-    ///   - reason: why, for the audit.
-    /// - Returns: the answer as it would be sent.
-    package func call(
-        _ method: String, _ path: String, query: String = "", body: [UInt8] = [], reason: String? = nil
-    ) async -> Answer {
-        do {
-            return try await table.ask(
-                method, path, query: query, body: body, reason: reason,
-                as: Authority(name: "cli", [.admin: .every]), at: now())
-        } catch {
-            return .problem(Problem(error), correlationId: "cli")
+    /// Keys as `GET /v1/keys` lists them.
+    package func list(_ filter: KeyFilter, after place: String?, limit: Int) async throws -> JSONValue {
+        try await does("listKeys", .read, [:]) { _ in
+            (try await operators.list(filter, after: place, limit: limit, for: caller), .keys(filter))
         }
     }
-}
 
-extension RouteTable {
-    /// The answer of one route, asked from within.
-    ///
-    /// - Throws: ``Problem`` as the route would answer; `path.unknown` for what has no route, `caller.unauthorized` for a credential that does
-    ///   not open it.
-    func ask(
-        _ method: String, _ path: String, query: String = "", body: [UInt8] = [], reason: String? = nil,
-        as caller: Authority, at now: Date
-    ) async throws -> Answer {
-        guard case .route(let route, let parameters) = match(method: method, path: path) else {
-            throw Problem(.pathUnknown)
+    /// Revokes a key.
+    package func revoke(_ id: KeyIdentifier?, code: String?) async throws {
+        try await does("revokeKey", .revoke, id) { key, now in
+            try await operators.revoke(key, code: code, at: now)
         }
-        guard route.access.admits(caller, app: parameters["app"]) else { throw Problem(.callerUnauthorized) }
+    }
+
+    /// Restores a key.
+    package func restore(_ id: KeyIdentifier?) async throws {
+        try await does("restoreKey", .revoke, id) { key, now in try await operators.restore(key, at: now) }
+    }
+
+    /// Deletes a key.
+    package func delete(_ id: KeyIdentifier?) async throws {
+        try await does("deleteKey", .admin, id) { key, _ in try await operators.delete(key) }
+    }
+
+    /// Revokes all keys of an app that match a rule.
+    package func revokeKeys(
+        of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?
+    ) async throws -> JSONValue {
+        try await does("revokeKeys", .revoke, ["app": app]) { now in
+            let app = try await operators.revocable(app)
+            let document = try await operators.revokeKeys(of: app, matching: rule, bound: bound, code: code, at: now)
+            return (document, .revocation(rule, app: app, isDryRun: bound == .dryRun))
+        }
+    }
+
+    /// Deletes all keys of a user.
+    package func deleteKeys(ofUser user: String, app: String?) async throws -> JSONValue {
+        var names = ["user": user]
+        names["app"] = app
+        return try await does("deleteUser", .admin, names) { _ in
+            (try await operators.deleteKeys(ofUser: user, app: app, for: caller), .user(user, app: app))
+        }
+    }
+
+    /// Entries of the audit after a number, oldest first.
+    package func audit(after number: Int64?, limit: Int) async throws -> [JSONValue] {
+        try await does(AuditHandler.operation, .audit, [:]) { _ in
+            let entries = try await operators.entries(behind: number, limit: limit, for: caller)
+            return (entries.map(\.document), AuditHandler.areReadings(entries) ? nil : .app(nil))
+        }
+    }
+
+    /// Replaces a secret of the store.
+    package func rotate(_ name: String) async throws -> JSONValue {
+        try await does(AuditTarget.secretOperation, .admin, ["name": name]) { now in
+            (try await operators.rotate(name, for: caller, at: now), .secret(name))
+        }
+    }
+
+    private func does(
+        _ operation: String, _ role: Authority.Role, _ id: KeyIdentifier?,
+        _ body: (StoredKey, Date) async throws -> Void
+    ) async throws {
+        try await does(operation, role, id.map { ["keyId": $0.base64URL] } ?? [:]) { now in
+            let key = try await operators.key(id, for: caller, as: role)
+            try await body(key, now)
+            return ((), .key(key.id, app: key.app))
+        }
+    }
+
+    /// Does an operation and records it.
+    ///
+    /// - Parameter names: what it is about, for the audit of one that fails.
+    private func does<Value>(
+        _ operation: String, _ role: Authority.Role, _ names: [String: String],
+        _ body: (Date) async throws -> (Value, AuditTarget?)
+    ) async throws -> Value {
         var headers = HTTPFields()
         headers[.auditReason] = reason
-        return try await route.handler(
-            Call(
-                operation: route.operation, parameters: parameters, query: query, headers: headers, body: body,
-                address: "", correlationId: "cli", caller: caller, now: now))
+        let call = Call(
+            operation: operation, parameters: names, query: "", headers: headers, body: [], address: "",
+            correlationId: "cli", caller: caller, now: operators.sources.now())
+        return try await record.does(call, role, changes: role != .read && role != .audit) { try await body(call.now) }
     }
 }

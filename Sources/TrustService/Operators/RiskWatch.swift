@@ -149,7 +149,7 @@ struct RiskWatch: Sendable {
             standing.alerts.append(
                 .init(
                     code: .unsupportedRising,
-                    message: "Since \(Timestamps.text(since)) more clients than usual report no support."))
+                    message: "Since \(RFC3339.text(since)) more clients than usual report no support."))
         }
         for environment in ["production", "development"] {
             let counts = try await store.riskMetrics(app: app, environment: environment).map { ($0.metric, $0.keys) }

@@ -44,7 +44,7 @@ struct ChallengeHandler: Handler {
         observer.count(.challengesIssued)
         return .json(
             [
-                "challenge": .string(Base64.encode(challenge)), "expiresAt": .string(Timestamps.text(expiresAt)),
+                "challenge": .string(Base64.encode(challenge)), "expiresAt": .string(RFC3339.text(expiresAt)),
                 "ttlSeconds": .integer(Int(ttl)),
             ],
             status: 201

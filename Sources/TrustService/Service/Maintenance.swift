@@ -106,7 +106,6 @@ struct Maintenance: Service {
 
     private func readChallengeKeys() async {
         do {
-            try await challenges.refresh()
             try await rereadSecrets()
         } catch {
             observer.count(.challengeKeysUnread)

@@ -43,11 +43,9 @@ extension ServiceParts {
             SignalHandler(apps: apps, signals: signals, observer: observer),
             RampHandler(apps: apps),
             DeviceCheckHandler(apps: apps, device: device),
-            KeyHandler(operators: operators, apps: apps),
-            SecretHandler(
-                store: store, challenges: challenges, lifetime: lifetime, sources: sources, observer: observer,
-                reread: { try await rereadSecrets() }),
-            auditReader,
+            KeyHandler(operators: operators),
+            SecretHandler(operators: operators),
+            AuditHandler(operators: operators),
             RiskHandler(apps: apps, signals: signals, watch: risk),
             HealthHandler(readiness: readiness, observer: observer),
         ] + appCheckHandlers(device)
@@ -64,10 +62,9 @@ extension ServiceParts {
 
     var operators: OperatorService {
         OperatorService(
-            store: store, trusted: trusted, receiptPlan: receiptPlan, users: users, observer: observer)
+            store: store, trusted: trusted, receiptPlan: receiptPlan, users: users, sources: sources,
+            observer: observer, challengeLife: configuration.challenges.ttl, reread: { try await rereadSecrets() })
     }
-
-    var auditReader: AuditHandler { AuditHandler(store: store, apps: apps, sources: sources) }
 
     /// What gateways may be let through, by name.
     var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, observer: observer) }

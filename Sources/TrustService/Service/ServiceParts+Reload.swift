@@ -9,8 +9,9 @@ import TrustStores
 import Vocabulary
 
 extension ServiceParts {
-    /// Takes the secrets that the store has now, if they are others.
+    /// Takes the keys of challenges that the store has now, and its secrets if they are others.
     func rereadSecrets() async throws {
+        try await challenges.refresh()
         let old = live.current
         guard try await store.secretsMark() != old.secretsMark else { return }
         let new = try await LiveParts(

@@ -2,22 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Formats
+package import Formats
 import FoundationEssentials
 import Vocabulary
 
 extension NumberedAuditEntry {
-    /// The entry as one line of JSON, as it is printed and hashed. Lines that exist have hashes, so what is here never changes.
-    package var line: String {
-        let document: JSONValue = [
+    /// The entry as JSON. Lines that exist have hashes, so what is here never changes.
+    package var document: JSONValue {
+        [
             "number": .integer(Int(number)), "at": .string(RFC3339.text(entry.at)), "name": .string(entry.name),
             "operation": .string(entry.operation), "target": .string(entry.target), "outcome": .string(entry.outcome),
             "address": .optional(entry.address), "correlationId": .optional(entry.correlationId),
             "session": .optional(entry.session), "reason": .optional(entry.reason),
             "previous": .optional(previous?.hexadecimal()),
         ]
-        return document.rendered(pretty: false)
     }
+
+    /// The same as one line, as it is printed and hashed.
+    package var line: String { document.rendered(pretty: false) }
 
     /// SHA-256 of the ``line``, which the next line names.
     package var hash: [UInt8] { Array(SHA256.hash(data: Data(line.utf8))) }

@@ -64,14 +64,12 @@ struct AuditCommand: AsyncParsableCommand {
 
     /// Entries after a number, oldest first; nil after the refusal has been said.
     private func page(after number: Int?, token: String? = nil) async throws -> [JSONValue]? {
+        if target.url == nil {
+            return try await target.inStore { try await $0.audit(after: number.map(Int64.init), limit: limit) }
+        }
         let query = [("limit", String(limit))] + (number.map { [("after", String($0))] } ?? [])
-        return try await target.call("GET", "/v1/audit", query: query, token: token)?
-            .split(separator: UInt8(ascii: "\n")).map { line throws(CommandFault) in
-                guard let entry = try? JSONReader.read(Array(line)) else {
-                    throw CommandFault("The answer is not JSON.")
-                }
-                return entry
-            }
+        return try await target.overHTTP("GET", "/v1/audit", query: query, token: token)?
+            .split(separator: UInt8(ascii: "\n")).map { try OperatorTarget.read(Array($0)) }
     }
 
     /// Prints each page, and asks once a second where there is no more.

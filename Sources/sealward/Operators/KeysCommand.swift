@@ -5,6 +5,7 @@ import AppAttest
 import ArgumentParser
 import Formats
 import FoundationEssentials
+import TrustService
 import TrustStores
 import Vocabulary
 
@@ -65,17 +66,19 @@ struct ListKeysCommand: AsyncParsableCommand {
             ] {
                 if let value { query.append((name, value)) }
             }
-            guard let answer = try await target.document("GET", "/v1/keys", query: query) else { return .findings }
+            let filter = KeyFilter(app: app, user: user, environment: environment?.rawValue)
+            let answer = try await target.document("GET", "/v1/keys", query: query) {
+                try await $0.list(filter, after: after, limit: limit)
+            }
+            guard let answer else { return .findings }
             guard case .array(let keys)? = answer.member("keys") else {
                 throw CommandFault(
                     "The answer is not a list of keys: `keys` is missing. Is --url the address of the service?")
             }
-            // A store knows no configuration, so nothing is said about trust.
-            let shown = target.store == nil ? keys : keys.map { $0.without("trusted") }
             let next = answer.member("next") ?? .null
             try format.write(
-                ["schema": "sealward.keys/1", "keys": .array(shown), "next": next],
-                text: shown.map { ListKeysCommand.line($0).fitted + "\n" }.joined()
+                ["schema": "sealward.keys/1", "keys": .array(keys), "next": next],
+                text: keys.map { ListKeysCommand.line($0).fitted + "\n" }.joined()
                     + (next.text.map { "more: --after \($0.terminalSafe)\n" } ?? ""), fits: false, to: shared)
             return .clean
         }
@@ -136,12 +139,18 @@ struct RevokeKeysCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
-    private var rules: [JSONValue.Member] {
-        var rules: [JSONValue.Member] = []
-        if let user { rules.append(.init("user", .string(user))) }
-        if let environment { rules.append(.init("environment", .string(environment.rawValue))) }
-        if simulated { rules.append(.init("simulated", true)) }
-        if let attestedBefore { rules.append(.init("attestedBefore", .string(attestedBefore.text))) }
+    /// Each as the service reads it, and as the store does.
+    private var rules: [(member: JSONValue.Member, rule: RevocationRule)] {
+        var rules: [(JSONValue.Member, RevocationRule)] = []
+        if let user { rules.append((.init("user", .string(user)), .user(user))) }
+        if let name = environment?.rawValue {
+            rules.append((.init("environment", .string(name)), .environment(name)))
+        }
+        if simulated { rules.append((.init("simulated", true), .simulated)) }
+        if let attestedBefore {
+            rules.append(
+                (.init("attestedBefore", .string(attestedBefore.text)), .attestedBefore(attestedBefore.date)))
+        }
         return rules
     }
 
@@ -168,16 +177,20 @@ struct RevokeKeysCommand: AsyncParsableCommand {
         try await CommandIO.run {
             let reason = code.map { [JSONValue.Member("code", .string($0))] } ?? []
             if let key {
-                let path = OperatorTarget.path(ofKey: key) + "/revoke"
-                guard try await target.document("POST", path, body: .object(reason)) != nil else { return .findings }
-                try OperatorChange("revoke", 1).write(format, shared)
-                return .clean
+                return try await target.change(key, "revoke", "POST", "/revoke", body: .object(reason), format, shared)
+                {
+                    try await $0.revoke($1, code: code)
+                }
             }
-            let path = "/v1/apps/\(OperatorTarget.encoded(app ?? ""))/revocations"
-            var body = rules + reason
+            guard let app, let rule = rules.first else { throw CommandFault("--app: is missing.") }
+            var body = [rule.member] + reason
             if dryRun { body.append(.init("dryRun", true)) }
             if let expect { body.append(.init("expect", .integer(expect))) }
-            guard let answer = try await target.document("POST", path, body: .object(body)) else { return .findings }
+            let bound = dryRun ? .dryRun : expect.map { .exactly($0) } ?? RevocationBound.usual
+            let answer = try await target.document(
+                "POST", "/v1/apps/\(OperatorTarget.encoded(app))/revocations", body: .object(body)
+            ) { try await $0.revokeKeys(of: app, matching: rule.rule, bound: bound, code: code) }
+            guard let answer else { return .findings }
             if dryRun {
                 try OperatorChange("would-revoke", counted: "wouldRevoke", in: answer).write(format, shared)
                 return .clean
@@ -214,10 +227,7 @@ struct RestoreKeyCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            let path = OperatorTarget.path(ofKey: key) + "/restore"
-            guard try await target.document("POST", path) != nil else { return .findings }
-            try OperatorChange("restore", 1).write(format, shared)
-            return .clean
+            try await target.change(key, "restore", "POST", "/restore", format, shared) { try await $0.restore($1) }
         }
     }
 }
@@ -259,16 +269,13 @@ struct DeleteKeysCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             if let key {
-                guard try await target.document("DELETE", OperatorTarget.path(ofKey: key)) != nil else {
-                    return .findings
-                }
-                try OperatorChange("delete", 1).write(format, shared)
-                return .clean
+                return try await target.change(key, "delete", "DELETE", "", format, shared) { try await $0.delete($1) }
             }
-            let path = "/v1/users/\(OperatorTarget.encoded(user ?? ""))"
-            guard let answer = try await target.document("DELETE", path, query: app.map { [("app", $0)] } ?? []) else {
-                return .findings
-            }
+            guard let user else { throw CommandFault("--user: is missing.") }
+            let answer = try await target.document(
+                "DELETE", "/v1/users/\(OperatorTarget.encoded(user))", query: app.map { [("app", $0)] } ?? []
+            ) { try await $0.deleteKeys(ofUser: user, app: app) }
+            guard let answer else { return .findings }
             try OperatorChange("delete", counted: "deleted", in: answer).write(format, shared)
             return .clean
         }
@@ -276,6 +283,24 @@ struct DeleteKeysCommand: AsyncParsableCommand {
 }
 
 /// What a verb changed.
+extension OperatorTarget {
+    /// Changes one key, and says so.
+    fileprivate func change(
+        _ key: String, _ operation: String, _ method: String, _ verb: String, body: JSONValue? = nil,
+        _ format: TextOrJSON, _ shared: SharedOptions,
+        inStore ask: (OperatorSession, KeyIdentifier?) async throws -> Void
+    ) async throws -> Outcome {
+        let id = OperatorTarget.key(key)
+        let answer = try await document(method, "/v1/keys/\(id?.base64URL ?? "")\(verb)", body: body) { session in
+            try await ask(session, id)
+            return [:]
+        }
+        guard answer != nil else { return .findings }
+        try OperatorChange(operation, 1).write(format, shared)
+        return .clean
+    }
+}
+
 private struct OperatorChange {
     let operation: String
     let count: Int
@@ -298,9 +323,4 @@ private struct OperatorChange {
             ["schema": "sealward.keys-change/1", "operation": .string(operation), "keys": .integer(count)],
             text: "\(operation): \(count) \(count == 1 ? "key" : "keys")\n", fits: false, to: shared)
     }
-}
-
-extension JSONValue {
-    /// The object without one of its members.
-    fileprivate func without(_ name: String) -> JSONValue { .object((members ?? []).filter { $0.name != name }) }
 }

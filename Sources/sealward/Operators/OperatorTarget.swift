@@ -8,7 +8,6 @@ import Formats
 import FoundationEssentials
 import HTTPService
 import HTTPTypes
-import Logging
 import TrustService
 import TrustStores
 import Vocabulary
@@ -52,80 +51,94 @@ struct OperatorTarget: ParsableArguments {
     /// A key is named by its 32 bytes.
     static func validate(key: String?) throws {
         guard let key else { return }
-        guard bytes(ofKey: key).flatMap(KeyIdentifier.init(bytes:)) != nil else {
+        guard self.key(key) != nil else {
             throw ValidationError(
                 "'\(key.terminalSafe)' is no key: give the base64 of its 32 bytes, as 'keys list' prints it.")
         }
     }
 
-    /// Asks one route of operators.
+    /// Does an operation over HTTP or on the store.
+    ///
+    /// - Parameter ask: the same of the operators' service on the store.
+    /// - Returns: the document that answers it, or nil after the refusal has been said on standard error.
+    func document(
+        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil,
+        inStore ask: (OperatorSession) async throws -> JSONValue
+    ) async throws -> JSONValue? {
+        if url == nil { return try await inStore(ask) }
+        guard let bytes = try await overHTTP(method, path, query: query, body: body) else { return nil }
+        return try bytes.isEmpty ? .object([]) : OperatorTarget.read(bytes)
+    }
+
+    /// A document that the service sent.
+    static func read(_ bytes: [UInt8]) throws(CommandFault) -> JSONValue {
+        guard let document = try? JSONReader.read(bytes) else { throw CommandFault("The answer is not JSON.") }
+        return document
+    }
+
+    /// Asks the operators' service on the store, which has the reason for its audit.
+    ///
+    /// - Returns: nil after the refusal has been said.
+    func inStore<Value: Sendable>(_ ask: (OperatorSession) async throws -> Value) async throws -> Value? {
+        let result = try await withStore { opened -> Result<Value, Problem> in
+            let session = try await OperatorSession(opened, reason: reason)
+            do { return .success(try await ask(session)) } catch { return .failure(Problem(error)) }
+        }
+        switch result {
+        case .success(let value): return value
+        case .failure(let problem):
+            try refuse(problem.status, problem.title, problem.code.description)
+            return nil
+        }
+    }
+
+    /// Asks one route of the service.
     ///
     /// - Parameter token: the operator's token of one that asks often; nil if the file is read for this call.
-    /// - Returns: the body, or nil after the refusal has been said on standard error.
-    /// - Throws: also the status of wrong usage, where the service cannot read what an option says.
-    func call(
+    /// - Returns: the body, or nil after the refusal has been said.
+    func overHTTP(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, token: String? = nil
-    ) async throws
-        -> [UInt8]?
-    {
-        let text = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
-        let bytes = body.map { Array($0.rendered(pretty: false).utf8) } ?? []
-        let reply =
-            try await (url == nil ? inStore(method, path, text, bytes) : overHTTP(method, path, text, bytes, token))
-        guard !(200...299).contains(reply.status) else { return reply.body }
+    ) async throws -> [UInt8]? {
+        let query = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
+        let reply = try await send(
+            method, path + (query.isEmpty ? "" : "?" + query), body?.encoded(pretty: false) ?? [], token)
+        if (200...299).contains(reply.status) { return reply.body }
         let document = try? JSONReader.read(reply.body)
-        let code = document?.member("code")?.text ?? "status \(reply.status)"
-        let title = document?.member("title")?.text ?? "The service refused."
-        guard reply.status < 500 else { throw CommandFault("\(title.terminalSafe) (\(code.terminalSafe))") }
-        CommandIO.say("sealward: \(title.terminalSafe) (\(code.terminalSafe))")
-        if reply.status == 400 { throw ExitCode.validationFailure }
+        try refuse(
+            reply.status, document?.member("title")?.text ?? "The service refused.",
+            document?.member("code")?.text ?? "status \(reply.status)")
         return nil
     }
 
-    /// The same, read as JSON.
-    func document(
-        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil
-    ) async throws
-        -> JSONValue?
-    {
-        guard let bytes = try await call(method, path, query: query, body: body) else { return nil }
-        if bytes.isEmpty { return .object([]) }
-        guard let document = try? JSONReader.read(bytes) else { throw CommandFault("The answer is not JSON.") }
-        return document
+    /// Says why an operation was refused.
+    ///
+    /// - Throws: what is a fault and no refusal; the status of wrong usage if the service cannot read what an option says.
+    private func refuse(_ status: Int, _ title: String, _ code: String) throws {
+        let sentence = "\(title.terminalSafe) (\(code.terminalSafe))"
+        guard status < 500 else { throw CommandFault(sentence) }
+        CommandIO.say("sealward: \(sentence)")
+        if status == 400 { throw ExitCode.validationFailure }
     }
 
     /// The token for --url; nil for a store. Standard input can be read once.
     func token() throws -> String? { try tokenFile.map { try CommandIO.token($0, kind: "operator's token") } }
 
-    private func overHTTP(
-        _ method: String, _ path: String, _ query: String, _ body: [UInt8], _ token: String?
-    ) async throws -> (status: Int, body: [UInt8]) {
+    private func send(
+        _ method: String, _ target: String, _ body: [UInt8], _ token: String?
+    ) async throws -> HTTPTransport.Reply {
         guard let url, let token = try token ?? self.token() else { throw CommandFault("--url: is missing.") }
         guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
         var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(token)"]
         if !body.isEmpty { fields[.contentType] = "application/json" }
         if let name = HTTPField.Name("X-Audit-Reason") { fields[name] = reason }
         guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
-        let address = endpoint.url(path + (query.isEmpty ? "" : "?" + query))
         do {
-            let answer = try await connection.transport(to: [url]).closing { transport in
-                try await transport.send(method, address, fields, body: body)
+            return try await connection.transport(to: [url]).closing { transport in
+                try await transport.send(method, endpoint.url(target), fields, body: body)
             }
-            return (answer.status, answer.body)
         } catch {
             throw CommandFault("\(url.terminalSafe): no answer (\("\(error)".terminalSafe(limit: 200))).")
         }
-    }
-
-    private func inStore(
-        _ method: String, _ path: String, _ query: String, _ body: [UInt8]
-    ) async throws -> (status: Int, body: [UInt8]) {
-        let answer = try await withStore { opened in
-            let session = try await OperatorSession(
-                opened, log: Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() })
-            return await session.call(method, path, query: query, body: body, reason: reason)
-        }
-        return (answer.status, answer.body)
     }
 
     /// Opens the store, which must be there already, and closes it.
@@ -156,10 +169,10 @@ struct OperatorTarget: ParsableArguments {
     /// Text as a value of a query or a segment of a path: all but RFC 3986's unreserved characters are encoded.
     static func encoded(_ text: String) -> String { text.utf8.percentEncoded() }
 
-    /// The id of a key as paths spell it: standard base64 or base64url, with padding or without.
-    static func path(ofKey text: String) -> String { "/v1/keys/" + Base64.encodeURL(bytes(ofKey: text) ?? []) }
-
-    private static func bytes(ofKey text: String) -> [UInt8]? { Base64.decode(text) ?? Base64.decodeURL(text) }
+    /// The id of a key: standard base64 or base64url, with padding or without.
+    static func key(_ text: String) -> KeyIdentifier? {
+        (Base64.decode(text) ?? Base64.decodeURL(text)).flatMap(KeyIdentifier.init(bytes:))
+    }
 }
 
 extension ValidationError {

@@ -48,7 +48,9 @@ struct RotateSecretCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandIO.run {
             let path = "/v1/secrets/\(OperatorTarget.encoded(name))/rotate"
-            guard let answer = try await target.document("POST", path) else { return .findings }
+            guard let answer = try await target.document("POST", path, inStore: { try await $0.rotate(name) }) else {
+                return .findings
+            }
             guard let end = answer.member("oldAcceptedUntil")?.text else {
                 throw CommandFault(
                     "The answer does not say until when the old secret counts: `oldAcceptedUntil` is missing.")

@@ -61,8 +61,8 @@ struct CheckStoreCommand: AsyncParsableCommand {
     }
 
     private func ask() async throws -> Outcome {
-        guard let answer = try await target.document("GET", "/readyz") else { return .findings }
-        let fault = answer.member("clockFault").flatMap { fault -> ClockReport? in
+        guard let bytes = try await target.overHTTP("GET", "/readyz") else { return .findings }
+        let fault = try OperatorTarget.read(bytes).member("clockFault").flatMap { fault -> ClockReport? in
             guard let code = fault.member("code")?.text, let seconds = fault.member("seconds")?.integer else {
                 return nil
             }
@@ -117,9 +117,9 @@ private struct StoreReport {
             .init("schema", "sealward.store-check/1"), .init("healthy", .bool(isHealthy)),
             .init("storeSchema", .integer(inspection.schema)),
             .init("expectedSchema", .integer(inspection.expectedSchema)), .init("keys", .integer(inspection.keys)),
-            .init("storeTime", .optional(inspection.reading.time.map(Timestamps.text))),
-            .init("sweptUntil", .string(Timestamps.text(inspection.reading.sweptUntil))),
-            .init("newestExpiry", .optional(inspection.newestExpiry.map(Timestamps.text))),
+            .init("storeTime", .optional(inspection.reading.time.map(RFC3339.text))),
+            .init("sweptUntil", .string(RFC3339.text(inspection.reading.sweptUntil))),
+            .init("newestExpiry", .optional(inspection.newestExpiry.map(RFC3339.text))),
             .init("clockFault", fault?.json ?? .null),
             .init("repaired", .bool(repaired)),
             .init("problems", .array(inspection.problems.map { .string($0) })),
@@ -131,10 +131,10 @@ private struct StoreReport {
             "schema: \(inspection.schema)"
                 + (inspection.schema == inspection.expectedSchema
                     ? "" : ", this program's is \(inspection.expectedSchema)"),
-            "keys: \(inspection.keys)", "horizon: \(Timestamps.text(inspection.reading.sweptUntil))",
+            "keys: \(inspection.keys)", "horizon: \(RFC3339.text(inspection.reading.sweptUntil))",
         ]
-        if let time = inspection.reading.time { lines.append("store's clock: \(Timestamps.text(time))") }
-        if let expiry = inspection.newestExpiry { lines.append("newest expiry: \(Timestamps.text(expiry))") }
+        if let time = inspection.reading.time { lines.append("store's clock: \(RFC3339.text(time))") }
+        if let expiry = inspection.newestExpiry { lines.append("newest expiry: \(RFC3339.text(expiry))") }
         if repaired { lines.append("the horizon was repaired") }
         lines.append(fault?.text ?? "clock: right")
         lines += inspection.problems.map { "damaged: \($0.terminalSafe)" }

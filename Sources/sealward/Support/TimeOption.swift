@@ -23,7 +23,7 @@ struct DayOrInstant: ExpressibleByArgument {
     let text: String
 
     init?(argument: String) {
-        guard let date = RFC3339.date(argument.utf8) ?? RFC3339.day(argument.utf8) else { return nil }
+        guard let date = RFC3339.instantOrDay(argument) else { return nil }
         self.date = date
         text = argument
     }
