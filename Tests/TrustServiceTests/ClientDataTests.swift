@@ -17,9 +17,9 @@ import Vocabulary
     ])
     func clientDataHoldsTheChallengeExactlyOnce(_ text: String, _ holds: Bool) {
         if holds {
-            #expect((try? ClientData.challenge(in: Array(text.utf8))) == [0, 1, 2])
+            #expect((try? ClientData.challenge(in: Array(text.utf8)).get()) == [0, 1, 2])
         } else {
-            #expect(throws: ProofRefusal("challenge.missing")) { try ClientData.challenge(in: Array(text.utf8)) }
+            #expect(throws: ProofRefusal("challenge.missing")) { try ClientData.challenge(in: Array(text.utf8)).get() }
         }
     }
 
@@ -35,7 +35,8 @@ import Vocabulary
         let bytes = Array(text.utf8)
         for challenge in [nil, [0, 1, 2]] as [[UInt8]?] {
             if isRead {
-                #expect(try SignedInput.assertion(challenge: challenge, clientData: bytes).challenge == [0, 1, 2])
+                #expect(
+                    try SignedInput.assertion(challenge: challenge, clientData: bytes).get().challenge == [0, 1, 2])
             } else {
                 #expect(throws: Problem("request.malformed")) {
                     try SignedInput.assertion(challenge: challenge, clientData: bytes)

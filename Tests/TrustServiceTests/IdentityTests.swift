@@ -67,7 +67,7 @@ import Vocabulary
             let challenge = try await clip.challenge("assert")
             let data = Array(#"{"challenge":"\#(Base64.encode(challenge))"}"#.utf8)
             let assertion = try await clip.device.generateAssertion(
-                keyId, clientDataHash: SignedInput.assertion(challenge: nil, clientData: data).hash.bytes,
+                keyId, clientDataHash: SignedInput.assertion(challenge: nil, clientData: data).get().hash.bytes,
                 for: RunningService.app)
             let byApp = try await service.post(
                 "/v1/apps/shop/assertions",

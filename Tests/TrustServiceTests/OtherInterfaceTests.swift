@@ -38,8 +38,7 @@ import Vocabulary
                 keyId: try body.keyId(), attestation: try body.bytes("attestation_statement"),
                 challenge: try body.bytes("challenge"))
             return try await modes.judged(app, call, keyId: presented.keyId) {
-                let registered = try await proofs.register(presented, app, call)
-                return .json(["new_key": .bool(registered.isNew)])
+                try await proofs.register(presented, app, call).map { .json(["new_key": .bool($0.isNew)]) }
             }
         }
 

@@ -38,7 +38,7 @@ import Vocabulary
                 let name = (0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) }
                 let id = try #require(KeyIdentifier(strictBase64: Base64.encode(name)))
                 await #expect(throws: Problem.self) {
-                    _ = try await parts.modes.judged(app, call, keyId: id) { throw ProofRefusal(.keyUnknown) }
+                    _ = try await parts.modes.judged(app, call, keyId: id) { .failure(ProofRefusal(.keyUnknown)) }
                 }
             }
             let phone = await Phone(service)

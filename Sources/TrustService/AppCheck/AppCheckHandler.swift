@@ -117,17 +117,19 @@ struct AppCheckHandler: Handler {
             challenge: try body.bytes("challenge"), terms: served.terms)
         let limitedUse = try body.limitedUse()
         return try await modes.judged(served.app, call, keyId: keyId, monitors: false) {
-            let registered = try await proofs.register(presented, served.app, call)
-            // A native repeat only hears what is stored. Here it would get a token for a challenge that was spent.
-            guard registered.isNew else {
-                throw ProofRefusal(.challengeUsed, evidence: "this attestation has already been exchanged")
+            try await proofs.register(presented, served.app, call).then { registered in
+                // A native repeat only hears what is stored. Here it would get a token for a challenge that was spent.
+                guard registered.isNew else {
+                    return .failure(
+                        ProofRefusal(.challengeUsed, evidence: "this attestation has already been exchanged"))
+                }
+                let key = registered.key
+                let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
+                let sealed = try served.side.artifacts.seal(artifact, appId: served.id, app: served.app.settings.id)
+                let token = try issue(
+                    AppCheckClaims.Subject(key), try await risk.trust(in: key, at: call.now), limitedUse, served, call)
+                return .success(.json(["artifact": .string(Base64.encode(sealed)), "appCheckToken": token]))
             }
-            let key = registered.key
-            let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
-            let sealed = try served.side.artifacts.seal(artifact, appId: served.id, app: served.app.settings.id)
-            let token = try issue(
-                AppCheckClaims.Subject(key), try await risk.trust(in: key, at: call.now), limitedUse, served, call)
-            return .json(["artifact": .string(Base64.encode(sealed)), "appCheckToken": token])
         }
     }
 
@@ -142,17 +144,20 @@ struct AppCheckHandler: Handler {
         let artifact = served.side.artifacts.open(sealed, appId: served.id, app: served.app.settings.id)
         return try await modes.judged(served.app, call, keyId: artifact?.keyId, monitors: false) {
             guard let artifact else {
-                throw ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed by this service for this app")
+                return .failure(
+                    ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed by this service for this app"))
             }
             let presented = PresentedAssertion(
                 keyId: artifact.keyId, assertion: assertion, clientData: sealed, challenge: challenge,
                 terms: served.terms)
             return try await proofs.accept(presented, served.app, call) { judged in
                 guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
-                    throw ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment")
+                    return .failure(
+                        ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment"))
                 }
                 // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
-                return .json(try issue(AppCheckClaims.Subject(judged.key), judged.trust, limitedUse, served, call))
+                return .success(
+                    .json(try issue(AppCheckClaims.Subject(judged.key), judged.trust, limitedUse, served, call)))
             }
         }
     }
@@ -171,9 +176,9 @@ struct AppCheckHandler: Handler {
                         deviceToken: deviceToken, transactionId: Base64.encodeURL(sources.random(16)), at: call.now)
                 }
             } catch let fault as DeviceCheckFault where fault.code == .deviceTokenInvalid {
-                throw ProofRefusal(.deviceTokenInvalid, evidence: fault.reason)
+                return .failure(ProofRefusal(.deviceTokenInvalid, evidence: fault.reason))
             }
-            return .json(try issue(.device, .lowest, limitedUse, served, call))
+            return .success(.json(try issue(.device, .lowest, limitedUse, served, call)))
         }
     }
 
@@ -191,9 +196,9 @@ struct AppCheckHandler: Handler {
         return try await modes.judged(served.app, call, keyId: nil, monitors: false) {
             guard let name = served.side.debugName(of: debugToken, app: served.app.settings.id, at: call.now) else {
                 _ = misses.take(address, at: sources.uptime())
-                throw ProofRefusal(.tokenInvalid, evidence: "an unknown debug token, or another app's")
+                return .failure(ProofRefusal(.tokenInvalid, evidence: "an unknown debug token, or another app's"))
             }
-            return .json(try issue(.debug(name), .lowest, limitedUse, served, call))
+            return .success(.json(try issue(.debug(name), .lowest, limitedUse, served, call)))
         }
     }
 

@@ -52,12 +52,13 @@ struct PromotionHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             // What can be known before the assertion is spent is asked before.
-            let (environments, claim) = try await proofs.accept(presented, app, call) { judged in
+            try await proofs.accept(presented, app, call) { judged in
                 let environments = [AttestationEnvironment(rawValue: judged.key.environment) ?? .production]
                 _ = try device.client(environment: judged.key.environment)
-                return (environments, try self.claim(rule, app, .key(judged.key.id), signed.transactionId))
+                return .success((environments, try claim(rule, app, .key(judged.key.id), signed.transactionId)))
+            }.then { environments, claim in
+                .success(try await decide(claim, rule, signed.tokens, environments, call))
             }
-            return try await decide(claim, rule, signed.tokens, environments, call)
         }
     }
 

@@ -110,15 +110,19 @@ struct ReceiptWorker: Sendable {
     private func judge(_ bytes: [UInt8], _ lease: ReceiptLease) async -> RefreshResult {
         let now = sources.now()
         guard let app = apps[lease.key.app] else { return .later(retry(lease, now), code: .appUnknown) }
-        do {
-            let receipt = try await app.verifiers.refreshed(bytes, for: lease, at: now).get()
-            let record = ReceiptRecord(receipt, bytes: bytes)
-            return .receipt(record, next: next(after: record.notBefore, lease, now))
+        let code: Code
+        do throws(Problem) {
+            switch try await app.verifiers.refreshed(bytes, for: lease, at: now) {
+            case .success(let receipt):
+                let record = ReceiptRecord(receipt, bytes: bytes)
+                return .receipt(record, next: next(after: record.notBefore, lease, now))
+            case .failure(let refusal): code = refusal.problem.code
+            }
         } catch {
-            let code = Problem(error).code
-            observer.count(.receiptsRefused, [("code", code.rawValue)])
-            return .later(retry(lease, now), code: code)
+            code = error.code
         }
+        observer.count(.receiptsRefused, [("code", code.rawValue)])
+        return .later(retry(lease, now), code: code)
     }
 
     private func next(after notBefore: Date?, _ lease: ReceiptLease, _ now: Date) -> Date {

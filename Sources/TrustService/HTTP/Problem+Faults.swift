@@ -17,7 +17,6 @@ extension Problem {
     package init(_ error: any Error) {
         switch error {
         case let problem as Problem: self = problem
-        case let refusal as ProofRefusal: self = refusal.problem
         case let malformed as MalformedInput: self.init(malformed.code, evidence: malformed.description)
         case let fault as StoreFault: self.init(fault)
         case let fault as DeviceCheckFault: self.init(fault)

@@ -29,7 +29,8 @@ struct AssertionHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             try await proofs.accept(presented, app, call) { judged in
-                .json(.object([.init("counter", .integer(Int(judged.advance.counter)))] + judged.trust.members))
+                .success(
+                    .json(.object([.init("counter", .integer(Int(judged.advance.counter)))] + judged.trust.members)))
             }
         }
     }
@@ -43,16 +44,18 @@ struct AssertionHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
-            let (issued, reasons) = try await proofs.accept(presented, app, call) { judged in
+            try await proofs.accept(presented, app, call) { judged in
                 let issued = try await live.current.tokens.issue(
                     for: judged.key, trust: judged.trust, singleUse: singleUse, identifier: random(16), at: call.now)
-                return (issued, judged.trust.reasons)
+                return .success(
+                    .json([
+                        "token": .string(issued.token), "expiresIn": .integer(issued.expiresIn),
+                        "reasons": .array(judged.trust.reasons.map(JSONValue.string)),
+                    ]))
+            }.map { answer in
+                observer.count(.tokensIssued)
+                return answer
             }
-            observer.count(.tokensIssued)
-            return .json([
-                "token": .string(issued.token), "expiresIn": .integer(issued.expiresIn),
-                "reasons": .array(reasons.map(JSONValue.string)),
-            ])
         }
     }
 }

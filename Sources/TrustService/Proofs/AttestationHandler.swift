@@ -25,16 +25,17 @@ struct AttestationHandler: Handler {
             clientData: try body.optionalClientData(), user: try body.user().map(users.stored))
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
-            let registered = try await proofs.register(presented, app, call)
-            let key = registered.key
-            return .json(
-                [
-                    "keyId": .string(key.id.base64), "environment": .string(key.environment),
-                    "validationCategory": .optional(key.validationCategory),
-                    "bundleVersion": .optional(key.bundleVersion),
-                ],
-                status: registered.isNew ? 201 : 200
-            )
+            try await proofs.register(presented, app, call).map { registered in
+                let key = registered.key
+                return .json(
+                    [
+                        "keyId": .string(key.id.base64), "environment": .string(key.environment),
+                        "validationCategory": .optional(key.validationCategory),
+                        "bundleVersion": .optional(key.bundleVersion),
+                    ],
+                    status: registered.isNew ? 201 : 200
+                )
+            }
         }
     }
 }

@@ -11,20 +11,23 @@ import Vocabulary
 enum ClientData {
     /// The challenge that client data holds: one JSON object with exactly one top-level string member `challenge`.
     ///
-    /// - Throws: ``ProofRefusal`` `challenge.missing`; ``Problem`` `request.malformed` for another member that is given twice.
-    static func challenge(in bytes: [UInt8]) throws -> [UInt8] {
+    /// - Returns: or `challenge.missing`.
+    /// - Throws: ``Problem`` `request.malformed` for another member that is given twice.
+    static func challenge(in bytes: [UInt8]) throws(Problem) -> Judged<[UInt8]> {
         guard let document = try? JSONReader.read(bytes, limits: .clientData), let members = document.members else {
-            throw ProofRefusal(.challengeMissing, evidence: "the client data is not a JSON object")
+            return .failure(ProofRefusal(.challengeMissing, evidence: "the client data is not a JSON object"))
         }
         let named = members.filter { $0.name.hasSameBytes(as: "challenge") }
         guard named.count == 1, let text = named.first?.value.text else {
-            throw ProofRefusal(.challengeMissing, evidence: "the client data has \(named.count) members `challenge`")
+            return .failure(
+                ProofRefusal(.challengeMissing, evidence: "the client data has \(named.count) members `challenge`"))
         }
         try document.refuseDoubledMember()
         guard let challenge = Base64.decode(text) else {
-            throw ProofRefusal(.challengeUnknown, evidence: "the challenge in the client data is not base64")
+            return .failure(
+                ProofRefusal(.challengeUnknown, evidence: "the challenge in the client data is not base64"))
         }
-        return challenge
+        return .success(challenge)
     }
 
     /// The host that client data is for; nil if it names none.
@@ -63,32 +66,33 @@ struct SignedInput {
     /// For an attestation, by the app's binding.
     static func attestation(
         binding: Configuration.Binding, challenge: [UInt8], clientData: [UInt8]?
-    ) throws -> SignedInput {
+    ) throws(Problem) -> Judged<SignedInput> {
         switch binding {
-        case .challenge: return SignedInput(challenge: challenge, hashing: challenge)
+        case .challenge: return .success(SignedInput(challenge: challenge, hashing: challenge))
         case .raw:
-            do throws(MalformedInput) {
-                return try SignedInput(raw: challenge)
-            } catch {
-                throw ProofRefusal(.challengeUnknown, evidence: error.description)
-            }
+            return Result { () throws(MalformedInput) in try SignedInput(raw: challenge) }
+                .mapError { ProofRefusal(.challengeUnknown, evidence: $0.description) }
         case .clientData:
             guard let clientData else { throw Problem(.requestMalformed, evidence: "clientData is missing") }
-            guard try ClientData.challenge(in: clientData) == challenge else {
-                throw ProofRefusal(
-                    .challengeMissing, evidence: "the client data contains another challenge than the one sent")
+            return try ClientData.challenge(in: clientData).flatMap { named in
+                guard named == challenge else {
+                    return .failure(
+                        ProofRefusal(
+                            .challengeMissing, evidence: "the client data contains another challenge than the one sent")
+                    )
+                }
+                return .success(SignedInput(challenge: challenge, hashing: clientData))
             }
-            return SignedInput(challenge: challenge, hashing: clientData)
         }
     }
 
     /// For an assertion: the client data followed by the challenge, or the client data that holds it.
-    static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws -> SignedInput {
+    static func assertion(challenge: [UInt8]?, clientData: [UInt8]) throws(Problem) -> Judged<SignedInput> {
         if let challenge {
             try ClientData.refuseDoubledMember(in: clientData)
-            return SignedInput(challenge: challenge, hashing: clientData + challenge)
+            return .success(SignedInput(challenge: challenge, hashing: clientData + challenge))
         }
-        return SignedInput(challenge: try ClientData.challenge(in: clientData), hashing: clientData)
+        return try ClientData.challenge(in: clientData).map { SignedInput(challenge: $0, hashing: clientData) }
     }
 }
 

@@ -24,15 +24,13 @@ struct ModeAnswers: Sendable {
     ///
     /// - Parameter monitors: false for an interface that can only refuse.
     func judged(
-        _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, monitors: Bool = true, _ body: () async throws -> Answer
+        _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, monitors: Bool = true,
+        _ body: () async throws -> Judged<Answer>
     ) async throws -> Answer {
         var problem: Problem
-        do {
-            return try await body()
-        } catch let refusal as ProofRefusal {
-            problem = refusal.problem
-        } catch let malformed as MalformedInput {
-            problem = ProofRefusal(malformed).problem
+        switch try await body() {
+        case .success(let answer): return answer
+        case .failure(let refusal): problem = refusal.problem
         }
         // An app learns the code: what differs helps whoever builds a proof.
         if !call.caller.permits(.server, app: app.settings.id) { problem.difference = [] }

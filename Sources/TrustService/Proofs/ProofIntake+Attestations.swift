@@ -28,78 +28,112 @@ extension ProofIntake {
     /// Judges an attestation and registers its key, in the fixed order: challenge, signatures, store. The very object that registered a key
     /// before gives that key again.
     ///
-    /// - Throws: ``ProofRefusal`` and `MalformedInput` for what is refused, ``Problem`` and `StoreFault` for what cannot be judged.
-    func register(_ presented: PresentedAttestation, _ app: ServedApp, _ call: Call) async throws -> RegisteredKey {
+    /// - Throws: ``Problem`` and `StoreFault` for what cannot be judged.
+    func register(
+        _ presented: PresentedAttestation, _ app: ServedApp, _ call: Call
+    ) async throws -> Judged<RegisteredKey> {
         let digest = KeyRegistration.digest(of: presented.attestation)
-        if let known = try await repeated(try await store.key(presented.keyId), app, presented.user, digest) {
-            return RegisteredKey(key: known, isNew: false)
+        if let known = try await repeated(try await store.key(presented.keyId), presented, app, digest) { return known }
+        return try await AttestationReading.read(presented, app, challenges.current, at: call.now).then { reading in
+            let standing = try await store.attestationStanding(of: presented.keyId, challenge: reading.challenge)
+            if let known = try await repeated(standing.key, presented, app, digest) { return known }
+            if standing.isSpent { return .failure(ProofRefusal(.challengeUsed).needingNewKey) }
+            return try await prove(reading, app, call).then { try await insert($0, reading, app, call) }
         }
-        let object = try AttestationObject(decoding: presented.attestation)
-        let signed = try SignedInput.attestation(
-            binding: presented.terms.binding ?? app.settings.binding, challenge: presented.challenge,
-            clientData: presented.clientData)
-        let binding = ChallengeBinding(
-            purpose: presented.terms.purpose ?? .attest, app: app.settings.id, keyId: presented.keyId,
-            user: presented.user)
-        let spendable = try challenges.current.read(signed.challenge, for: binding, at: call.now).spendable
-            .mapError(\.needingNewKey).get()
-        let standing = try await store.attestationStanding(of: presented.keyId, challenge: spendable)
-        if let known = try await repeated(standing.key, app, presented.user, digest) {
-            return RegisteredKey(key: known, isNew: false)
-        }
-        if standing.isSpent {
-            throw ProofRefusal(.challengeUsed).needingNewKey
-        }
-        let proven: AppVerifiers.Proven
-        switch try await app.verifiers.attest(object, keyId: presented.keyId, hash: signed.hash, at: call.now) {
-        case .success(let key): proven = key
+    }
+
+    /// The key that this very object of this user has registered before; nil if it has not.
+    private func repeated(
+        _ key: StoredKey?, _ presented: PresentedAttestation, _ app: ServedApp, _ digest: [UInt8]
+    ) async throws -> Judged<RegisteredKey>? {
+        guard let key, key.app.hasSameBytes(as: app.settings.id), key.record.isAttested(by: digest),
+            StoreText.areSame(key.user, presented.user)
+        else { return nil }
+        return try await trusted.trusted(key).map { RegisteredKey(key: $0, isNew: false) }
+    }
+
+    private func prove(
+        _ reading: AttestationReading, _ app: ServedApp, _ call: Call
+    ) async throws -> Judged<AppVerifiers.Proven> {
+        let (presented, signed) = (reading.presented, reading.signed)
+        switch try await app.verifiers.attest(
+            reading.object, keyId: presented.keyId, hash: signed.hash, at: call.now)
+        {
+        case .success(let proven):
+            guard presented.terms.acceptsSimulated || !proven.simulated else {
+                return .failure(
+                    ProofRefusal(.attestChainUntrusted, evidence: "a simulated device, which this interface refuses"))
+            }
+            return .success(proven)
         case .failure(let refusal):
-            throw await explainer.explained(refusal, loggingHash: signed.hashed != nil) {
+            let explained = await explainer.explained(refusal, loggingHash: signed.hashed != nil) {
                 let result = app.verifiers.explained($0, of: presented.attestation, signed)
                 // Where the challenge stands in the place of the hash, the object names the one that it was made with.
                 guard signed.hashed == nil, result.code == .attestNonceMismatch, result.mistake == nil,
                     let named = result.namedClientDataHash,
-                    challenges.current.read(named, for: binding, at: call.now) != .refused(.unknown)
+                    challenges.current.read(named, for: reading.binding, at: call.now) != .refused(.unknown)
                 else { return result }
                 return result.ofOtherChallenge
             }
+            return .failure(explained)
         }
-        guard presented.terms.acceptsSimulated || !proven.simulated else {
-            throw ProofRefusal(.attestChainUntrusted, evidence: "a simulated device, which this interface refuses")
-        }
+    }
+
+    private func insert(
+        _ proven: AppVerifiers.Proven, _ reading: AttestationReading, _ app: ServedApp, _ call: Call
+    ) async throws -> Judged<RegisteredKey> {
+        let (presented, id) = (reading.presented, app.settings.id)
         guard
             var registration = KeyRegistration(
-                proven.key, app: app.settings.id, simulatedRoots: proven.simulatedRoots, user: presented.user,
+                proven.key, app: id, simulatedRoots: proven.simulatedRoots, user: presented.user,
                 attestation: presented.attestation,
                 refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now))
         else { throw Problem(.internalError, evidence: "the key cannot be registered") }
         registration.draws = newKeys.draws(
-            app: app.settings.id, user: presented.user, environment: proven.key.environment,
-            isSimulated: proven.simulated, address: call.address)
-        switch try await store.insert(registration, spending: spendable, at: call.now) {
+            app: id, user: presented.user, environment: proven.key.environment, isSimulated: proven.simulated,
+            address: call.address)
+        switch try await store.insert(registration, spending: reading.challenge, at: call.now) {
         case .inserted(let key):
             if key.simulated { app.vouchers.keep(true, for: key.id) }
             observer.count(.attestationsAccepted)
-            await signals.count(app.settings.id, kind: EventKind.attested, at: call.now)
-            await signals.countOnce(
-                app.settings.id, kind: EventKind.attestedAddress, address: call.address, at: call.now)
-            return RegisteredKey(key: key, isNew: true)
-        case .existing(let key): return RegisteredKey(key: try await trusted.trusted(key).get(), isNew: false)
-        case .refused(let refusal): throw ProofRefusal(refusal.code).needingNewKey
+            await signals.count(id, kind: EventKind.attested, at: call.now)
+            await signals.countOnce(id, kind: EventKind.attestedAddress, address: call.address, at: call.now)
+            return .success(RegisteredKey(key: key, isNew: true))
+        case .existing(let key): return try await trusted.trusted(key).map { RegisteredKey(key: $0, isNew: false) }
+        case .refused(let refusal): return .failure(ProofRefusal(refusal.code).needingNewKey)
         case .exhausted(let until):
             throw Problem(
                 .limitKeys, retryAfterSeconds: Problem.seconds(until: until, from: call.now),
                 evidence: "limits.newKeysPerUser or limits.newKeysPerAddress")
         }
     }
+}
 
-    /// The key that this very object of this user has registered before.
-    private func repeated(
-        _ key: StoredKey?, _ app: ServedApp, _ user: String?, _ digest: [UInt8]
-    ) async throws -> StoredKey? {
-        guard let key, key.app.hasSameBytes(as: app.settings.id),
-            key.record.isAttested(by: digest), key.user.map({ UTF8Key($0) }) == user.map({ UTF8Key($0) })
-        else { return nil }
-        return try await trusted.trusted(key).get()
+/// What an attestation itself says, and the challenge that it spends: all that is known before it is verified.
+private struct AttestationReading {
+    let presented: PresentedAttestation
+    let object: AttestationObject
+    let signed: SignedInput
+    let binding: ChallengeBinding
+    let challenge: SpendableChallenge
+
+    static func read(
+        _ presented: PresentedAttestation, _ app: ServedApp, _ challenges: ChallengeCodec, at now: Date
+    ) async throws -> Judged<AttestationReading> {
+        let binding = ChallengeBinding(
+            purpose: presented.terms.purpose ?? .attest, app: app.settings.id, keyId: presented.keyId,
+            user: presented.user)
+        return try await Result { () throws(MalformedInput) in try AttestationObject(decoding: presented.attestation) }
+            .mapError { ProofRefusal($0) }.then { object in
+                try SignedInput.attestation(
+                    binding: presented.terms.binding ?? app.settings.binding, challenge: presented.challenge,
+                    clientData: presented.clientData
+                ).flatMap { signed in
+                    challenges.read(signed.challenge, for: binding, at: now).spendable.mapError(\.needingNewKey).map {
+                        AttestationReading(
+                            presented: presented, object: object, signed: signed, binding: binding, challenge: $0)
+                    }
+                }
+            }
     }
 }

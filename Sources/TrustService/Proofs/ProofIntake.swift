@@ -23,47 +23,57 @@ struct ProofIntake: Sendable {
     /// Judges one assertion, lets the caller prepare its answer, and commits counter and challenge in one transaction. Everything that can
     /// fail is done before the commit, also in `prepare`.
     ///
-    /// - Throws: ``ProofRefusal`` and `MalformedInput` for what is refused, ``Problem`` and `StoreFault` for what cannot be judged.
+    /// - Throws: ``Problem`` and `StoreFault` for what cannot be judged.
     func accept<Prepared>(
         _ presented: PresentedAssertion, _ app: ServedApp, _ call: Call,
-        prepare: (JudgedAssertion) async throws -> Prepared
-    ) async throws -> Prepared {
-        let reading = try AssertionReading(presented, app, challenges.current, at: call.now)
-        guard let stored = try await store.key(presented.keyId), stored.app.hasSameBytes(as: app.settings.id) else {
-            _ = try reading.first.spendable.get()
-            throw ProofRefusal(.keyUnknown)
+        prepare: (JudgedAssertion) async throws -> Judged<Prepared>
+    ) async throws -> Judged<Prepared> {
+        try await AssertionReading.read(presented, app, challenges.current, at: call.now).then { reading in
+            guard let stored = try await store.key(presented.keyId), stored.app.hasSameBytes(as: app.settings.id) else {
+                return reading.first.spendable.flatMap { _ in .failure(ProofRefusal(.keyUnknown)) }
+            }
+            return try await judge(reading, of: stored, app, call).then { judged in
+                if app.settings.requireHost, presented.terms.namesHost,
+                    let refusal = hosts.refusal(of: presented.clientData)
+                {
+                    return .failure(refusal)
+                }
+                let prepared = try await prepare(judged)
+                guard case .success = prepared else { return prepared }
+                return try await commit(judged, call).map { .failure($0) } ?? prepared
+            }
         }
-        let judged = try await judge(reading, of: stored, app, call)
-        if app.settings.requireHost, presented.terms.namesHost { try hosts.check(presented.clientData) }
-        let prepared = try await prepare(judged)
-        try await commit(judged, call)
-        return prepared
     }
 
     /// Judges what was read of an assertion by a key: challenge, then key, then signature.
     private func judge(
         _ reading: AssertionReading, of stored: StoredKey, _ app: ServedApp, _ call: Call
-    ) async throws -> JudgedAssertion {
-        let key = try await trusted.trusted(stored).get()
-        // A challenge that was made for a user serves the keys of that user alone.
-        let spendable = try reading.challenge(for: key.user, challenges.current, at: call.now)
-        guard reading.presented.terms.acceptsSimulated || !key.simulated else {
-            throw ProofRefusal(.keyUnknown, evidence: "a simulated device's key, which this interface refuses")
-        }
-        if key.revokedAt != nil { throw ProofRefusal(.keyRevoked) }
-        let mode = app.settings.counterMode
-        let assertion: VerifiedAssertion
-        switch try app.verifiers.assert(
-            reading.object, by: stored, hash: reading.signed.hash, above: mode == .strict ? key.counter : 0)
-        {
-        case .success(let verified): assertion = verified
-        case .failure(let refusal):
-            throw await explainer.explained(refusal, loggingHash: true) {
-                await explained($0, reading, of: stored, app)
+    ) async throws -> Judged<JudgedAssertion> {
+        try await trusted.trusted(stored).then { key in
+            // A challenge that was made for a user serves the keys of that user alone.
+            try await reading.challenge(for: key.user, challenges.current, at: call.now).then { challenge in
+                guard reading.presented.terms.acceptsSimulated || !key.simulated else {
+                    let evidence = "a simulated device's key, which this interface refuses"
+                    return .failure(ProofRefusal(.keyUnknown, evidence: evidence))
+                }
+                if key.revokedAt != nil { return .failure(ProofRefusal(.keyRevoked)) }
+                let mode = app.settings.counterMode
+                switch try app.verifiers.assert(
+                    reading.object, by: stored, hash: reading.signed.hash, above: mode == .strict ? key.counter : 0)
+                {
+                case .success(let assertion):
+                    let advance = CounterAdvance(
+                        keyId: key.id, counter: assertion.counter, mode: mode, challenge: challenge)
+                    return .success(
+                        JudgedAssertion(key: key, advance: advance, trust: try await risk.trust(in: key, at: call.now)))
+                case .failure(let refusal):
+                    return .failure(
+                        await explainer.explained(refusal, loggingHash: true) {
+                            await explained($0, reading, of: stored, app)
+                        })
+                }
             }
         }
-        let advance = CounterAdvance(keyId: key.id, counter: assertion.counter, mode: mode, challenge: spendable)
-        return JudgedAssertion(key: key, advance: advance, trust: try await risk.trust(in: key, at: call.now))
     }
 
     /// A refusal with the usual mistake, or with the other key of the same user that signed.
@@ -86,13 +96,14 @@ struct ProofIntake: Sendable {
 
     /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.
     ///
-    /// - Throws: ``ProofRefusal`` as the store decides, whatever was read of the key.
-    private func commit(_ judged: JudgedAssertion, _ call: Call) async throws {
+    /// - Returns: why not, as the store decides, whatever was read of the key.
+    private func commit(_ judged: JudgedAssertion, _ call: Call) async throws -> ProofRefusal? {
         switch try await store.advance(judged.advance, at: call.now) {
-        case .refused(let refusal): throw ProofRefusal(refusal.code)
+        case .refused(let refusal): return ProofRefusal(refusal.code)
         case .advanced(let previous):
             observer.count(.assertionsAccepted)
             if judged.advance.counter <= previous { observer.count(.assertionsLate) }
+            return nil
         }
     }
 }
@@ -102,27 +113,35 @@ private struct AssertionReading {
     let presented: PresentedAssertion
     let object: AssertionObject
     let signed: SignedInput
-    private let binding: ChallengeBinding
+    let binding: ChallengeBinding
     /// The challenge as one that was made for no user.
     let first: ChallengeReading
 
-    /// - Throws: ``ProofRefusal`` and `MalformedInput`. What nobody issued, or what has expired, is refused before the store is asked.
-    init(_ presented: PresentedAssertion, _ app: ServedApp, _ challenges: ChallengeCodec, at now: Date) throws {
-        self.presented = presented
-        object = try AssertionObject(decoding: presented.assertion)
-        signed = try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
-        binding = ChallengeBinding(
-            purpose: presented.terms.purpose ?? .assert, app: app.settings.id, keyId: presented.keyId)
-        first = challenges.read(signed.challenge, for: binding, at: now)
-        if first != .refused(.binding) { _ = try first.spendable.get() }
+    /// What nobody issued, or what has expired, is refused before the store is asked.
+    static func read(
+        _ presented: PresentedAssertion, _ app: ServedApp, _ challenges: ChallengeCodec, at now: Date
+    ) async throws -> Judged<AssertionReading> {
+        try await Result { () throws(MalformedInput) in try AssertionObject(decoding: presented.assertion) }
+            .mapError { ProofRefusal($0) }.then { object in
+                try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
+                    .flatMap { signed in
+                        let binding = ChallengeBinding(
+                            purpose: presented.terms.purpose ?? .assert, app: app.settings.id, keyId: presented.keyId)
+                        let reading = AssertionReading(
+                            presented: presented, object: object, signed: signed, binding: binding,
+                            first: challenges.read(signed.challenge, for: binding, at: now))
+                        if reading.first == .refused(.binding) { return .success(reading) }
+                        return reading.first.spendable.map { _ in reading }
+                    }
+            }
     }
 
     /// The challenge that the key of a user may spend.
-    func challenge(for user: String?, _ challenges: ChallengeCodec, at now: Date) throws -> SpendableChallenge {
-        guard let user else { return try first.spendable.get() }
+    func challenge(for user: String?, _ challenges: ChallengeCodec, at now: Date) -> Judged<SpendableChallenge> {
+        guard let user else { return first.spendable }
         var binding = binding
         binding.user = user
-        return try challenges.read(signed.challenge, for: binding, at: now).spendable.get()
+        return challenges.read(signed.challenge, for: binding, at: now).spendable
     }
 }
 

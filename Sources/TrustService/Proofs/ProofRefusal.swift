@@ -7,8 +7,8 @@ package import Vocabulary
 
 /// Why a proof is not accepted: its object, its challenge or its key.
 ///
-/// Only refusals are subject to the app's mode. Whatever else goes wrong (the form of the request, a limit, a store) is the same in every
-/// mode, and is another error.
+/// It is returned from the verifier to the answer and never thrown. Only refusals are subject to the app's mode: what else goes wrong (the form
+/// of the request, a limit, a store) is thrown, and is the same in every mode.
 package struct ProofRefusal: Error, Sendable, Equatable {
     /// What the caller sees.
     package var problem: Problem
@@ -41,4 +41,16 @@ package struct ProofRefusal: Error, Sendable, Equatable {
 }
 
 /// What a proof shows, or why it is refused.
-typealias Judged<Proof> = Result<Proof, ProofRefusal>
+package typealias Judged<Proof> = Result<Proof, ProofRefusal>
+
+extension Result where Failure == ProofRefusal {
+    /// Goes on with what is proved; a refusal stays one.
+    package func then<Next>(
+        _ body: (Success) async throws -> Judged<Next>
+    ) async throws -> Judged<Next> {
+        switch self {
+        case .success(let proof): try await body(proof)
+        case .failure(let refusal): .failure(refusal)
+        }
+    }
+}

@@ -35,15 +35,13 @@ struct SignedHosts: Sendable {
         return BrowserGate.name(String(place.host)).map { names.contains(UTF8Key($0)) } ?? false
     }
 
-    /// - Throws: ``ProofRefusal`` `policy.host` for client data that names none of these.
-    func check(_ clientData: [UInt8]) throws(ProofRefusal) {
+    /// Why client data is refused that names none of these; nil if it names one.
+    func refusal(of clientData: [UInt8]) -> ProofRefusal? {
         guard let host = ClientData.host(in: clientData) else {
-            throw ProofRefusal(.policyHost, evidence: "the client data names no host")
+            return ProofRefusal(.policyHost, evidence: "the client data names no host")
         }
-        guard contains(host) else {
-            throw ProofRefusal(
-                .policyHost,
-                evidence: "the client data is for \(host.terminalSafe(limit: 64)), which hosts does not name")
-        }
+        if contains(host) { return nil }
+        return ProofRefusal(
+            .policyHost, evidence: "the client data is for \(host.terminalSafe(limit: 64)), which hosts does not name")
     }
 }

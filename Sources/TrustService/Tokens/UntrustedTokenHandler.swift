@@ -54,13 +54,17 @@ struct UntrustedTokenHandler: Handler {
             reading = challenges.current.read(
                 challenge, for: ChallengeBinding(purpose: .attest, app: app.settings.id), at: now)
         }
-        let spendable = try reading.spendable.get()
+        let spendable: SpendableChallenge
+        switch reading {
+        case .valid(let challenge): spendable = challenge
+        case .refused(let refusal): throw Problem(refusal.code)
+        }
         let name = SingleUseToken(
             id: "untrusted:\(Base64.encodeURL(spendable.id))", expiresAt: spendable.expiresAt)
         switch try await store.consume(name, at: now) {
         case .spent: return
-        case .alreadyUsed: throw ProofRefusal(.challengeUsed)
-        case .expired: throw ProofRefusal(.challengeExpired)
+        case .alreadyUsed: throw Problem(.challengeUsed)
+        case .expired: throw Problem(.challengeExpired)
         }
     }
 }
