@@ -370,7 +370,8 @@ let package = Package(
             name: "HistorySimulationTests",
             dependencies: [
                 "TrustService", "TrustStores", "AppAttest", "AppleServices", "DeviceSimulator", "Vocabulary",
-                "HTTPService", "StoreSupport", "Formats", "TestSupport", .crypto, .httpTypes, .logging,
+                "HTTPService", "StoreSupport", "TrustStoreContract", "Formats", "TestSupport", .crypto, .httpTypes,
+                .logging,
             ],
             swiftSettings: testSettings
         ),

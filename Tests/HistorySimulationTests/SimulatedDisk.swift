@@ -21,7 +21,7 @@ enum PlantedBug: String, CaseIterable, Sendable {
     case horizon
 }
 
-/// The database: the real in-memory store, whose state is what is on the disk.
+/// The database: a store in memory, whose state is what is on the disk.
 final class SimulatedDisk: Sendable {
     let store: InMemoryTrustStore
     private let scheduler: Scheduler

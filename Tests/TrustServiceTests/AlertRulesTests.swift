@@ -98,7 +98,7 @@ import TrustStores
     @Test func aServiceShowsWhatIsWatchedFromItsStart() async throws {
         let clock = TestClock()
         let start = clock.now
-        let store = InMemoryTrustStore(clock: StoreClock(uptime: { .zero }, server: { start }))
+        let store = Store.inMemory(clock: StoreClock(uptime: { .zero }, server: { start }))
         try await RunningService.with(store: store, clock: clock) { (service: RunningService) async throws -> Void in
             _ = try await service.get("/readyz")
             let registry = PrometheusRegistry()

@@ -140,7 +140,7 @@ import _CryptoExtras
             if simulated == .allow { #expect(try kid(try await phone.attested().token) == debug) }
             return debug
         }
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         try await RunningService.with(settings(.refuse), store: store) { (left: RunningService) async throws -> Void in
             let key = try await check(left, .refuse)
             try await RunningService.with(settings(.allow), store: store) {
@@ -298,7 +298,7 @@ import _CryptoExtras
 
     /// Of all callers on all nodes one is the first.
     @Test func aTokenIsConsumedOnceOverAllNodes() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let settings = AppCheckTests.configuration()
         try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
             try await RunningService.with(settings, store: store, clock: left.clock) {

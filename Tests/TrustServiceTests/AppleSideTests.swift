@@ -204,7 +204,7 @@ final class PatientApple: AppleTransport, Sendable {
 
     /// Apple answers no one of the batch before all of it was asked: one after another, the first would wait for ever.
     @Test func aBatchOfReceiptsIsAskedForAtOnce() async throws {
-        let (store, clock, apple) = (InMemoryTrustStore(), TestClock(), PatientApple(wanted: 6))
+        let (store, clock, apple) = (Store.inMemory(), TestClock(), PatientApple(wanted: 6))
         let settings = configuration()
         let worker = try await worker(settings, store, apple, clock)
         try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
@@ -223,7 +223,7 @@ final class PatientApple: AppleTransport, Sendable {
     @Test func receiptsAreRefreshedWhenDueAndNeverBeforeField19() async throws {
         let apple = ScriptedApple()
         let settings = configuration()
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let clock = TestClock()
         let worker = try await worker(settings, store, apple, clock)
         try await RunningService.with(settings, store: store, clock: clock, transport: apple) {

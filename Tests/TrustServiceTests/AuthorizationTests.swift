@@ -191,7 +191,7 @@ import Vocabulary
 
     /// Runs a service with a token that another node on its store gave.
     private static func withToken(
-        _ settings: Configuration, _ store: InMemoryTrustStore,
+        _ settings: Configuration, _ store: any TrustStore,
         _ body: @escaping (RunningService, String) async throws -> Void
     ) async throws {
         try await RunningService.with(configuration(), store: store) { (other: RunningService) async throws -> Void in
@@ -205,7 +205,7 @@ import Vocabulary
     /// A good token that is refused costs the caller's limit as a bad one does.
     @Test(arguments: ["app=bank&simulated=allow", "simulated=allow&quota=one", "simulated=allow&once=consume", ""])
     func refusalsOfGoodTokensAreLimited(_ query: String) async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         var settings = Self.configuration()
         settings.limits.requestsPerSecondPerAddress = 1
         settings.quotas = [.init(name: "one", per: .key, limit: 1, window: .seconds(86_400))]

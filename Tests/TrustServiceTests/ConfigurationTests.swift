@@ -41,7 +41,7 @@ import TrustStores
         // JSON writes each of these with two bytes.
         func long(_ count: Int) -> String { String(repeating: "\"", count: count) }
         (settings.issuer, settings.audience) = (long(limit), long(limit))
-        let tokens = try await TokenAuthority(settings, store: InMemoryTrustStore(), random: SystemSources.live.random)
+        let tokens = try await TokenAuthority(settings, store: Store.inMemory(), random: SystemSources.live.random)
         let record = KeyRecord(
             id: try #require(KeyIdentifier(strictBase64: Data(repeating: 255, count: 32).base64EncodedString())),
             publicKeyBytes: [], app: "shop", identity: "A." + long(510), environment: "development", simulated: true,

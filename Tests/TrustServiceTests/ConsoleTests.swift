@@ -35,7 +35,7 @@ import Vocabulary
     }
 
     private static func with(
-        _ configuration: Configuration = configuration(), store: any TrustStore = InMemoryTrustStore(),
+        _ configuration: Configuration = configuration(), store: any TrustStore = Store.inMemory(),
         clock: TestClock = TestClock(), interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
         _ body: (RunningService) async throws -> Void
     ) async throws {
@@ -527,7 +527,7 @@ import Vocabulary
     }
 
     @Test func theAuditGoesBackFromTheNewest() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         for number in 1...250 {
             try await store.append([
                 AuditEntry(at: Date(), name: "n\(number).", operation: "o", target: "app=*", outcome: "ok")

@@ -26,7 +26,7 @@ struct StoreFaults: StoreVerbWrapper {
 
 extension WrappedTrustStore<StoreFaults> {
     init(
-        _ base: any TrustStore = InMemoryTrustStore(), after: @escaping @Sendable (String) -> Void = { _ in },
+        _ base: any TrustStore = Store.inMemory(), after: @escaping @Sendable (String) -> Void = { _ in },
         before: @escaping @Sendable (String) async throws -> Void
     ) {
         self.init(base, in: StoreFaults(before: before, after: after))

@@ -148,7 +148,7 @@ import Vocabulary
             operations.filter { $0.contains("{$ref: '#/components/parameters/reason'}") }
                 .compactMap { $0.split(separator: "\n").first.map(String.init) })
         let server = try await TrustServer(
-            configuration: RunningService.configuration(), store: InMemoryTrustStore(), transport: nil,
+            configuration: RunningService.configuration(), store: Store.inMemory(), transport: nil,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
         for route in server.table.routes {
             guard case .role = route.access else { continue }

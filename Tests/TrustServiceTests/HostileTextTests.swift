@@ -107,7 +107,7 @@ import Vocabulary
     }
 
     @Test(Measuring.only) func headersQueriesAndPathsCostNoMore() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let authority = try await TokenAuthority(.init(), store: store) { [UInt8](repeating: 5, count: $0) }
         let letters = String(repeating: "b", count: 14_000)
         let marks = HostileTextTests.marks(14_000)
@@ -135,7 +135,7 @@ import Vocabulary
     }
 
     @Test func aTokenIsDecodedOnlyAfterItsSignature() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let authority = try await TokenAuthority(.init(), store: store) { [UInt8](repeating: 5, count: $0) }
         guard case .array(let keys)? = authority.production.published.member("keys"),
             let kid = keys.first?.member("kid")?.text

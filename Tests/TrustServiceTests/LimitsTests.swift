@@ -82,7 +82,7 @@ import TrustStores
 
     /// Whoever has a network has all its addresses, and is one voice in the operators' picture.
     @Test func signalsWeighByNetwork() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let book = SignalBook(store: store, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         for index in 0..<200 {

@@ -70,7 +70,7 @@ import Vocabulary
     }
 
     @Test func tokens() async throws {
-        let authority = try await TokenAuthority(.init(), store: InMemoryTrustStore()) {
+        let authority = try await TokenAuthority(.init(), store: Store.inMemory()) {
             [UInt8](repeating: 5, count: $0)
         }
         guard case .array(let keys)? = authority.production.published.member("keys"),

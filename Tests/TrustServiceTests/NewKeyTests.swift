@@ -31,7 +31,7 @@ import Vocabulary
     }
 
     @Test func aUserRegistersOnlySoManyKeysADayOnAllNodes() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let settings = try configuration { $0.limits.newKeysPerUser = 3 }
         try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
             try await RunningService.with(settings, store: store, clock: left.clock) {

@@ -604,7 +604,7 @@ import Vocabulary
     @Test func filesAreReadAgainAndAFaultKeepsTheOldOnes() async throws {
         let configuration = RunningService.configuration()
         let server = try await TrustServer(
-            configuration: configuration, store: InMemoryTrustStore(), transport: nil,
+            configuration: configuration, store: Store.inMemory(), transport: nil,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
         func isAdmin(_ token: String) -> Bool {
             server.parts.live.current.credentials.caller(bearer: token, at: Date()).has(.admin)

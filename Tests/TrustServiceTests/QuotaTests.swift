@@ -35,7 +35,7 @@ import Vocabulary
     }
 
     @Test func manyAtOnceOnTwoNodesGetExactlyTheLimit() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let settings = Self.configuration(.init(name: "api", per: .key, limit: 30, window: .seconds(60)))
         try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
             try await RunningService.with(settings, store: store, clock: left.clock) {

@@ -74,7 +74,7 @@ struct RunningService {
 
     /// Runs a service while the body runs, then stops it.
     static func with<Result: Sendable>(
-        _ configuration: Configuration = configuration(), store: any TrustStore = InMemoryTrustStore(),
+        _ configuration: Configuration = configuration(), store: any TrustStore = Store.inMemory(),
         clock: TestClock = TestClock(), transport: any AppleTransport = LiveAppleTransport(),
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         connections: ConnectionLimits = ConnectionLimits(), interfaces: (ServiceParts) -> [any Handler] = { _ in [] },

@@ -113,7 +113,7 @@ final class ServeProcess: Sendable {
 
     /// A running service as the phones know it.
     var service: RunningService {
-        RunningService(base: base, internalBase: nil, store: InMemoryTrustStore(), clock: TestClock())
+        RunningService(base: base, internalBase: nil, store: Store.inMemory(), clock: TestClock())
     }
 
     var id: Int32 { process.processIdentifier }

@@ -21,9 +21,9 @@ import Vocabulary
     }
 
     /// A store in memory whose own clock stays where the test's clock was.
-    private func store(clockOf clock: TestClock) -> InMemoryTrustStore {
+    private func store(clockOf clock: TestClock) -> any TrustStore {
         let start = clock.now
-        return InMemoryTrustStore(clock: StoreClock(uptime: { .zero }, server: { start }))
+        return Store.inMemory(clock: StoreClock(uptime: { .zero }, server: { start }))
     }
 
     /// Waits for a condition.
@@ -163,7 +163,7 @@ import Vocabulary
     /// There may be more to sweep than a stop has time for.
     @Test(.timeLimit(.minutes(1))) func aSweepEndsWithTheService() async throws {
         let (clock, registry, lines) = (TestClock(), PrometheusRegistry(), LogLines())
-        let base = InMemoryTrustStore()
+        let base = Store.inMemory()
         for number in 0..<5000 {
             try await base.record(StoreEvent(at: clock.now - 9e8, app: "shop", kind: "alert \(number)"))
         }
@@ -196,7 +196,7 @@ import Vocabulary
         let commit = path == "attestations" ? "insert" : "advance"
         let isArmed = NIOLockedValueBox(false)
         let isCommitted = NIOLockedValueBox(false)
-        let memory = InMemoryTrustStore()
+        let memory = Store.inMemory()
         let store = FaultyStore(
             memory,
             after: { verb in

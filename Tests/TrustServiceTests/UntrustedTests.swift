@@ -139,7 +139,7 @@ import Vocabulary
     }
 
     @Test func everyRequestPassesAndIsNamed() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         try await RunningService.with(configuration(), store: store) { (service: RunningService) async throws -> Void in
             let token = try await AuthorizationTests.token(service, "shop", RunningService.app)
             let once = try await AuthorizationTests.token(service, "shop", RunningService.app, singleUse: true)

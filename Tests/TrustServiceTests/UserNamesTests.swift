@@ -46,7 +46,7 @@ import Vocabulary
         let file = folder.url.appendingPathComponent("s.sqlite").path
         let store: any TrustStore
         switch backend {
-        case .memory: store = InMemoryTrustStore()
+        case .memory: store = Store.inMemory()
         case .sqlite: store = try SQLTrustStore.sqlite(at: file)
         case .postgres:
             #if Postgres
@@ -108,12 +108,12 @@ import Vocabulary
     }
 
     @Test func theFirstServiceDecides() async throws {
-        let plain = InMemoryTrustStore()
+        let plain = Store.inMemory()
         _ = try await server(.plain, plain)
         let fault = await #expect(throws: StoreFault.self) { _ = try await server(.hashed, plain) }
         #expect(fault?.reason.contains("set users to plain") == true)
         // Of two that begin at once, both get the same.
-        let raced = InMemoryTrustStore()
+        let raced = Store.inMemory()
         let outcomes = await withTaskGroup(of: Bool.self) { group in
             for index in 0..<8 {
                 group.addTask { (try? await server(index % 2 == 0 ? .plain : .hashed, raced)) != nil }
@@ -122,7 +122,7 @@ import Vocabulary
         }
         #expect(outcomes.count { $0 } == 4)
         // A store that an older version made has plain names.
-        let older = InMemoryTrustStore()
+        let older = Store.inMemory()
         _ = try await older.secret(named: AuditChain.secretName, orElse: [UInt8](repeating: 1, count: 32))
         await #expect(throws: StoreFault.self) { _ = try await server(.hashed, older) }
         _ = try await server(.plain, older)

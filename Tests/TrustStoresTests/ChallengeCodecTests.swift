@@ -129,7 +129,7 @@ import TrustStoreContract
 
     @Test("the codec's key is the store's: all that open the store read each other's challenges")
     func shared() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let first = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
         let second = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
         let bytes = first.issue(for: Self.plain, expiresAt: expiry, random: random)
@@ -142,7 +142,7 @@ import TrustStoreContract
         "after a rotation every node signs with the old key until the new one's time, and the old one is read until its end"
     )
     func rotation() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         let early = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
         let old = early.issue(for: Self.plain, expiresAt: Sample.now + 300, random: random)
         let rotation = ChallengeKeyRotation(

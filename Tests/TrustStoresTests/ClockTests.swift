@@ -108,7 +108,7 @@ import TrustStoreContract
 
     @Test("an empty store has no horizon to move")
     func empty() async throws {
-        let store = InMemoryTrustStore()
+        let store = Store.inMemory()
         _ = try await store.sweep(at: .distantFuture, keeping: Retention())
         #expect(try await store.spend(Sample.challenge(), at: Sample.now) == .spent)
     }

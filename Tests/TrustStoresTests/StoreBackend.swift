@@ -16,7 +16,7 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
 
     static let memory = StoreBackend(testDescription: "memory") {
         let clock = FixtureClock()
-        let store = InMemoryTrustStore(clock: clock.storeClock(hasServer: false))
+        let store = Store.inMemory(clock: clock.storeClock(hasServer: false))
         return StoreFixture(store: store, clock: clock, another: { store }, reopened: nil)
     }
 
@@ -71,7 +71,7 @@ final class TemporaryFolder: Sendable {
         let violation = await #expect(throws: ContractViolation.self) {
             try await promise.run {
                 let clock = FixtureClock()
-                return StoreFixture(store: InMemoryTrustStore(), clock: clock) { InMemoryTrustStore() }
+                return StoreFixture(store: Store.inMemory(), clock: clock) { Store.inMemory() }
             }
         }
         #expect(violation?.description.hasPrefix(promise.description) == true)

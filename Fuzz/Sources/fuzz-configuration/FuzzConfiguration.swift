@@ -10,6 +10,9 @@ import TrustStores
 /// The configuration document, with the files that it names. Nothing may crash; what is wrong is named in printable sentences.
 @main
 enum FuzzConfiguration {
+    /// One for all, because it has threads of its own.
+    private static let store = Store.inMemory()
+
     static func main() {
         FuzzDriver.run(corpus: "configuration") { input in
             let done = DispatchSemaphore(value: 0)
@@ -21,7 +24,7 @@ enum FuzzConfiguration {
                     )
                     _ = try await TrustServer(
                         configuration: configuration,
-                        store: InMemoryTrustStore(),
+                        store: store,
                         log: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() }
                     )
                 } catch let invalid as TrustServer.InvalidConfiguration {

@@ -28,7 +28,7 @@ enum FuzzRequest {
             do {
                 let server = try await TrustServer(
                     configuration: TrustServer.Configuration(json: Array(configuration.utf8)),
-                    store: InMemoryTrustStore(),
+                    store: Store.inMemory(),
                     log: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() },
                     announce: { lines.continuation.yield($0) }
                 )

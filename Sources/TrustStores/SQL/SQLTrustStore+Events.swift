@@ -67,3 +67,22 @@ extension SQLTrustStore {
             """
     }
 }
+
+/// The name of one tally, in the order in which tallies are listed, by its bytes as a database compares.
+struct TallyName: Hashable, Comparable {
+    let app: UTF8Key
+    let hour: Int64
+    let kind: UTF8Key
+    let code: UTF8Key
+
+    init(_ tally: SignalTally) {
+        app = UTF8Key(tally.app)
+        hour = StoreTime.hour(tally.hour)
+        kind = UTF8Key(tally.kind)
+        code = UTF8Key(tally.code)
+    }
+
+    static func < (left: TallyName, right: TallyName) -> Bool {
+        (left.hour, left.kind, left.code) < (right.hour, right.kind, right.code)
+    }
+}

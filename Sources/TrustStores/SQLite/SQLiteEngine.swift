@@ -60,6 +60,24 @@ final class SQLiteEngine: SQLEngine {
         WorkQueue.watch([writing, looking, reading], every: min(answerTimeout / 20, .milliseconds(100)))
     }
 
+    /// A database without a file: one connection for everything, opened when it is first needed, which ends with the engine.
+    init(inMemory migrations: [Migration]) {
+        let queue = WorkQueue<SQLiteSession>(
+            of: "SQLite", limit: SQLiteEngine.waitingLimit, longestWait: .seconds(10), observe: { _ in })
+        (writing, looking, reading) = (queue, queue, queue)
+        let (memory, identity) = (SQLiteReader(inMemory: migrations), SQLiteFileIdentity(SQLiteReader.memory))
+        queue.serve(
+            upTo: SQLiteEngine.batchLimit,
+            { calls in
+                do throws(StoreFault) {
+                    return SQLiteEngine.commit(calls, on: try memory.opened(), identity)
+                } catch {
+                    return { for call in calls { _ = call.fail(error) } }
+                }
+            }, finally: memory.close)
+        WorkQueue.watch([queue], every: .milliseconds(100))
+    }
+
     deinit { for queue in [looking, reading, writing] { queue.end(within: SQLiteEngine.closeTimeout) } }
 
     func transact<Outcome: Sendable>(
@@ -140,22 +158,32 @@ extension SQLiteSession {
     }
 }
 
-/// The connection of one thread that only reads, opened when there is something to read.
+/// The connection of one thread, opened when it is first needed: to a file that it only reads, or to memory.
 private final class SQLiteReader: @unchecked Sendable {
     private let path: String
+    private let migrations: [Migration]?
     private var connection: SQLiteConnection?
 
-    init(path: String) { self.path = path }
+    /// What SQLite calls a database without a file.
+    static let memory = ":memory:"
 
-    func session() throws(StoreFault) -> SQLiteSession {
+    init(path: String) { (self.path, migrations) = (path, nil) }
+
+    init(inMemory migrations: [Migration]) { (path, self.migrations) = (SQLiteReader.memory, migrations) }
+
+    func opened() throws(StoreFault) -> SQLiteConnection {
+        if let connection { return connection }
         do {
-            let connection = try connection ?? SQLiteConnection(path: path, writes: false)
-            self.connection = connection
-            return SQLiteSession(connection)
+            let opened = try SQLiteConnection(path: path, writes: migrations != nil)
+            if let migrations { try opened.migrate(migrations) }
+            connection = opened
+            return opened
         } catch {
             throw StoreFault(sqlite: error)
         }
     }
+
+    func session() throws(StoreFault) -> SQLiteSession { SQLiteSession(try opened()) }
 
     func close() { connection?.close() }
 }

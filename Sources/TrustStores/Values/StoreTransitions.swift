@@ -27,35 +27,6 @@ package enum EventKind {
     package static let clientError = "clientError"
 }
 
-extension StoredKey {
-    func advanced(to state: KeyState, at instant: Date) -> StoredKey {
-        var key = self
-        key.counter = state.window.highest
-        key.largestGap = state.largestGap
-        key.lastUsedAt = StoreTime.date(StoreTime.milliseconds(instant))
-        return key
-    }
-
-    func revoked(at instant: Date) -> StoredKey {
-        var key = self
-        key.revokedAt = StoreTime.date(StoreTime.milliseconds(instant))
-        return key
-    }
-
-    func restored(at instant: Date) -> StoredKey {
-        var key = self
-        key.revokedAt = nil
-        key.restoredAt = StoreTime.date(StoreTime.milliseconds(instant))
-        return key
-    }
-
-    func measured(_ metric: Int) -> StoredKey {
-        var key = self
-        key.riskMetric = metric
-        return key
-    }
-}
-
 extension ReceiptRecord {
     /// What a new receipt is beside the newest stored one: only a later creation time makes it newer.
     func standing(after newest: ReceiptRecord) -> RefreshOutcome {

@@ -3,6 +3,8 @@
 
 import FoundationEssentials
 
+@testable import TrustStores
+
 extension MemoryState {
     struct QuotaWindow {
         var endsAt: Int64

@@ -1,20 +1,22 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import AppAttest
-package import FoundationEssentials
+import AppAttest
+import FoundationEssentials
 import Synchronization
 import Vocabulary
 
-/// A store that forgets everything when the process ends: for tests, and as the plainest statement of what a store does.
+@testable import TrustStores
+
+/// A store whose whole state is one value, which the simulation copies and puts back: the plainest statement of what a store does.
 ///
 /// It keeps every promise but durability.
-package final class InMemoryTrustStore: TrustStore {
+final class InMemoryTrustStore: TrustStore {
     private let state: Mutex<MemoryState>
     let clock: StoreClock
 
     /// An empty store that takes its time from `clock`.
-    package init(clock: StoreClock = .system) {
+    init(clock: StoreClock = .system) {
         self.clock = clock
         state = Mutex(MemoryState(opened: clock.uptime()))
     }
@@ -26,7 +28,7 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
+    func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try locked { state in
             let secret = state.secrets[UTF8Key(name)] ?? candidate
             state.secrets[UTF8Key(name)] = secret
@@ -34,7 +36,7 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    package func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool {
+    func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool {
         try locked { state in
             guard state.secrets[UTF8Key(name)] != nil else { return false }
             state.secrets[UTF8Key(name)] = secret
@@ -42,56 +44,56 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    package func secretsMark() async throws -> [UInt8] {
+    func secretsMark() async throws -> [UInt8] {
         try locked { state in StoreSecrets.mark(state.secrets.map { ($0.key.text, $0.value) }) }
     }
 
     @discardableResult
-    package func check() async throws -> StoreReading {
+    func check() async throws -> StoreReading {
         let time = clock.server.map { $0() }
         return try locked { StoreReading(time: time, sweptUntil: StoreTime.date($0.sweptUntil)) }
     }
 
-    package func inspect(at instant: Date) async throws -> StoreInspection {
+    func inspect(at instant: Date) async throws -> StoreInspection {
         let (uptime, time) = (clock.uptime(), clock.server.map { $0() })
         return try locked { $0.inspect(at: instant, time: time, uptime: uptime) }
     }
 
-    package func settleClock(at instant: Date) async throws -> StoreReading {
+    func settleClock(at instant: Date) async throws -> StoreReading {
         let time = clock.server.map { $0() }
         return try locked { $0.settle(at: instant, time: time) }
     }
 
-    package func close() async { state.withLock { $0.closed = true } }
+    func close() async { state.withLock { $0.closed = true } }
 
-    package func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
+    func sweep(at instant: Date, keeping retention: Retention) async throws -> SweepReport {
         let (uptime, time) = (clock.uptime(), clock.server.map { $0() })
         return try locked { $0.sweep(at: instant, time: time, uptime: uptime, keeping: retention) }
     }
 
-    package func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
+    func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
         try locked { $0.spend(SpentName(challenge), at: instant) }
     }
 
-    package func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
+    func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
         try locked { $0.spent[SpentName(challenge).bytes] != nil }
     }
 
-    package func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
+    func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
         try locked { $0.spend(SpentName(token), at: instant) }
     }
 
-    package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+    func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
         try locked { $0.draw(draw, at: instant) }
     }
 
-    package func insert(
+    func insert(
         _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
     ) async throws -> InsertOutcome {
         try locked { $0.insert(registration, spending: challenge, at: instant) }
     }
 
-    package func attestationStanding(
+    func attestationStanding(
         of id: KeyIdentifier, challenge: SpendableChallenge
     ) async throws -> AttestationStanding {
         try locked {
@@ -99,23 +101,23 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    package func key(_ id: KeyIdentifier) async throws -> StoredKey? { try locked { $0.keys[id]?.key } }
+    func key(_ id: KeyIdentifier) async throws -> StoredKey? { try locked { $0.keys[id]?.key } }
 
-    package func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
+    func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
         try locked { $0.advance(advance, at: instant) }
     }
 
-    package func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
+    func revoke(_ id: KeyIdentifier, code: String?, at instant: Date) async throws -> RevokeOutcome {
         try locked { $0.revoke(id, code: code, at: instant) }
     }
 
-    package func restore(
+    func restore(
         _ id: KeyIdentifier, revokedSince start: Date, refreshAt: Date?, at instant: Date
     ) async throws -> RestoreOutcome {
         try locked { $0.restore(id, revokedSince: start, refreshAt: refreshAt, at: instant) }
     }
 
-    package func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
+    func keyCount(ofUser user: String, app: String, since instant: Date) async throws -> Int {
         try locked { state in
             state.keys.values.count {
                 StoreText.areSame($0.key.user, user) && $0.key.app.hasSameBytes(as: app) && $0.key.attestedAt >= instant
@@ -123,21 +125,21 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    package func leaseDueReceipts(at instant: Date, limit: Int, for duration: Duration) async throws -> [ReceiptLease] {
+    func leaseDueReceipts(at instant: Date, limit: Int, for duration: Duration) async throws -> [ReceiptLease] {
         try locked { $0.lease(at: instant, limit: limit, for: duration) }
     }
 
-    package func complete(
+    func complete(
         _ lease: ReceiptLease, with result: RefreshResult, at instant: Date
     ) async throws -> RefreshOutcome {
         try locked { $0.complete(lease, with: result, at: instant) }
     }
 
-    package func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
+    func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
         try locked { Array(($0.keys[id]?.receipts ?? []).reversed().prefix(max(0, limit))) }
     }
 
-    package func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+    func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
         try locked { state in
             var counts: [Int: Int] = [:]
             for entry in state.keys.values
@@ -148,19 +150,19 @@ package final class InMemoryTrustStore: TrustStore {
         }
     }
 
-    package func record(_ event: StoreEvent) async throws { try locked { $0.append(event) } }
+    func record(_ event: StoreEvent) async throws { try locked { $0.append(event) } }
 
-    package func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
+    func history(of id: KeyIdentifier, limit: Int) async throws -> [StoreEvent] {
         try locked { Array($0.events.filter { $0.keyId == id }.suffix(max(0, limit))) }
     }
 
-    package func add(_ tallies: [SignalTally]) async throws {
+    func add(_ tallies: [SignalTally]) async throws {
         try locked { state in
             for tally in tallies where tally.count > 0 { state.tallies[TallyName(tally), default: 0] += tally.count }
         }
     }
 
-    package func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
+    func tallies(app: String, from start: Date, to end: Date) async throws -> [SignalTally] {
         try locked { state in
             state.tallies.filter {
                 $0.key.app == UTF8Key(app) && $0.key.hour >= StoreTime.hour(start)

@@ -4,6 +4,8 @@
 import FoundationEssentials
 import Vocabulary
 
+@testable import TrustStores
+
 extension MemoryState {
     mutating func reserve(
         _ claim: PromotionClaim, _ tokens: PromotionTokens, grantsFrom: Int64, for duration: Duration, at instant: Date

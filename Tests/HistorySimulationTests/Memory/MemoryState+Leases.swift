@@ -4,6 +4,8 @@
 import AppAttest
 import FoundationEssentials
 
+@testable import TrustStores
+
 extension MemoryState {
     mutating func lease(at instant: Date, limit: Int, for duration: Duration) -> [ReceiptLease] {
         let now = StoreTime.milliseconds(instant)

@@ -5,6 +5,8 @@ import AppAttest
 import FoundationEssentials
 import Vocabulary
 
+@testable import TrustStores
+
 /// What the in-memory store holds; every verb is one method, run under one lock.
 struct MemoryState {
     var closed = false
@@ -145,25 +147,6 @@ struct MemoryState {
     }
 }
 
-/// The name of one tally, in the order in which tallies are listed, by its bytes as a database compares.
-struct TallyName: Hashable, Comparable {
-    let app: UTF8Key
-    let hour: Int64
-    let kind: UTF8Key
-    let code: UTF8Key
-
-    init(_ tally: SignalTally) {
-        app = UTF8Key(tally.app)
-        hour = StoreTime.hour(tally.hour)
-        kind = UTF8Key(tally.kind)
-        code = UTF8Key(tally.code)
-    }
-
-    static func < (left: TallyName, right: TallyName) -> Bool {
-        (left.hour, left.kind, left.code) < (right.hour, right.kind, right.code)
-    }
-}
-
 /// For whom a promotion is granted once, by its bytes.
 struct HolderName: Hashable {
     let promotion: UTF8Key
@@ -174,5 +157,34 @@ struct HolderName: Hashable {
         promotion = UTF8Key(claim.promotion)
         app = UTF8Key(claim.app)
         subject = UTF8Key(claim.subject.text)
+    }
+}
+
+extension StoredKey {
+    func advanced(to state: KeyState, at instant: Date) -> StoredKey {
+        var key = self
+        key.counter = state.window.highest
+        key.largestGap = state.largestGap
+        key.lastUsedAt = StoreTime.date(StoreTime.milliseconds(instant))
+        return key
+    }
+
+    func revoked(at instant: Date) -> StoredKey {
+        var key = self
+        key.revokedAt = StoreTime.date(StoreTime.milliseconds(instant))
+        return key
+    }
+
+    func restored(at instant: Date) -> StoredKey {
+        var key = self
+        key.revokedAt = nil
+        key.restoredAt = StoreTime.date(StoreTime.milliseconds(instant))
+        return key
+    }
+
+    func measured(_ metric: Int) -> StoredKey {
+        var key = self
+        key.riskMetric = metric
+        return key
     }
 }

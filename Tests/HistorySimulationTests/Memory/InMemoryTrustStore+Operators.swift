@@ -1,12 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import AppAttest
-package import FoundationEssentials
+import AppAttest
+import FoundationEssentials
 import Vocabulary
 
+@testable import TrustStores
+
 extension InMemoryTrustStore {
-    package func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
+    func challengeKeys(orElse candidate: [UInt8], at instant: Date) async throws -> [ChallengeKey] {
         try locked { state in
             if state.challengeKeys.isEmpty {
                 let secret = state.secrets[UTF8Key(ChallengeCodec.secretName)] ?? candidate
@@ -18,8 +20,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    package func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome
-    {
+    func rotateChallengeKey(_ rotation: ChallengeKeyRotation, at instant: Date) async throws -> RotationOutcome {
         try locked { state in
             let keys = state.challengeKeys.filter { $0.acceptedUntil.map { $0 > instant } ?? true }
             guard let newest = keys.first else { throw StoreFault.damaged("there is no challenge key to replace") }
@@ -42,7 +43,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    package func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage {
+    func keys(matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int) async throws -> KeyPage {
         let limit = min(max(1, limit), KeyPage.largest)
         return try locked { state in
             let found = state.keys.values.map(\.key)
@@ -52,7 +53,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    package func keyCounts() async throws -> [KeyCount] {
+    func keyCounts() async throws -> [KeyCount] {
         try locked { state in
             var counts: [[UTF8Key]: Int] = [:]
             for key in state.keys.values.map(\.key) where key.revokedAt == nil {
@@ -65,9 +66,9 @@ extension InMemoryTrustStore {
         }
     }
 
-    package func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try locked { $0.delete(id) } }
+    func deleteKey(_ id: KeyIdentifier) async throws -> Bool { try locked { $0.delete(id) } }
 
-    package func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
+    func deleteKeys(ofUser user: String, app: String?) async throws -> Int {
         let filter = KeyFilter(app: app, user: user)
         return try locked { state in
             let ids = state.keys.values.map(\.key).filter(filter.includes).map(\.id)
@@ -75,7 +76,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    package func revokeKeys(
+    func revokeKeys(
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult {
         let filter = rule.filter(app: app)
@@ -87,7 +88,7 @@ extension InMemoryTrustStore {
         }
     }
 
-    package func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys {
+    func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys {
         let start = StoreTime.milliseconds(instant)
         return try locked { state in
             let keys = state.keys.values.compactMap { entry in
@@ -99,18 +100,18 @@ extension InMemoryTrustStore {
         }
     }
 
-    package func append(_ entries: [AuditEntry]) async throws {
+    func append(_ entries: [AuditEntry]) async throws {
         try locked { state in
             for entry in entries { state.audit.append(state.auditEnd.append(entry)) }
         }
     }
 
-    package func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
+    func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
         let limit = min(max(0, limit), 10_000)
         return try locked { Array($0.audit.drop { $0.number <= number ?? 0 }.prefix(limit)) }
     }
 
-    package func reserve(
+    func reserve(
         _ claim: PromotionClaim, tokens: PromotionTokens, countingGrantsFrom grantStart: Date, for duration: Duration,
         at instant: Date
     ) async throws -> PromotionStanding {
@@ -118,15 +119,15 @@ extension InMemoryTrustStore {
         return try locked { $0.reserve(claim, tokens, grantsFrom: grantsFrom, for: duration, at: instant) }
     }
 
-    package func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
+    func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
         try locked { $0.note(note, on: reservation) }
     }
 
-    package func release(_ reservation: PromotionReservation, at instant: Date) async throws {
+    func release(_ reservation: PromotionReservation, at instant: Date) async throws {
         try locked { $0.release(reservation, at: instant) }
     }
 
-    package func answer(
+    func answer(
         _ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date
     ) async throws -> PromotionSettlement {
         try locked { $0.answer(reservation, with: answer, at: instant) }

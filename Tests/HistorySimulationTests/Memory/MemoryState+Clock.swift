@@ -4,6 +4,8 @@
 import FoundationEssentials
 import Vocabulary
 
+@testable import TrustStores
+
 extension MemoryState {
     mutating func sweep(at instant: Date, time: Date?, uptime: Duration, keeping retention: Retention) -> SweepReport {
         var report = SweepReport()
