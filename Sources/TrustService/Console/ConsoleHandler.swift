@@ -13,7 +13,9 @@ import Vocabulary
 struct ConsoleHandler: Handler {
     let live: LiveBook
     let apps: AppDirectory
-    let reader: ConsoleReader
+    let signals: SignalBook
+    let risk: RiskWatch
+    let readiness: Readiness
     let operators: OperatorService
     let record: AuditRecord
     let observer: RequestObserver
@@ -28,8 +30,7 @@ struct ConsoleHandler: Handler {
 
     init(_ parts: ServiceParts) {
         (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
-        reader = ConsoleReader(
-            store: parts.store, signals: parts.signals, risk: parts.risk, readiness: parts.readiness)
+        (signals, risk, readiness) = (parts.signals, parts.risk, parts.readiness)
         (operators, record) = (parts.operators, parts.audit)
         sessions = ConsoleSessions(observer: parts.observer)
         for outcome in ["accepted", "refused", "limited"] {
@@ -39,33 +40,27 @@ struct ConsoleHandler: Handler {
 
     /// The routes of the console. Each one that shows or changes something is given its visitor, or answered with the page to sign in.
     var routes: [Route] {
-        let keys = ConsoleKeys(operators: operators, record: record, apps: apps)
-        let audit = ConsoleAudit(operators: operators, record: record)
-        let list = ConsoleSessionList(sessions: sessions, live: live, record: record)
-        return [
+        let deeds = Deed.allCases.flatMap { deed -> [Route] in
+            let path = "/console/keys/{keyId}/\(deed.rawValue.lowercased())"
+            return [
+                page("console\(deed.rawValue)Page", path) { try await confirm(deed, $0, $1) },
+                form("console\(deed.rawValue)", path, fields: deed == .revoke ? ["code", "reason"] : ["reason"]) {
+                    try await act(deed, $0, $1, $2)
+                },
+            ]
+        }
+        return deeds + [
             route("console", "GET", "/console") { _ in ConsolePage.redirect(to: "/console/") },
             page("consoleOverview", "/console/", overview),
             route("consoleSignInPage", "GET", "/console/sign-in") { signInPage($0) },
             route("consoleSignIn", "POST", "/console/sign-in", signIn),
             form("consoleSignOut", "/console/sign-out", signOut),
-            page("consoleKeys", "/console/keys", keys.list),
-            page("consoleKey", "/console/keys/{keyId}", keys.show),
-            page("consoleRevokePage", "/console/keys/{keyId}/revoke") { try await keys.confirm(.revoke, $0, $1) },
-            form("consoleRevoke", "/console/keys/{keyId}/revoke", fields: ["code", "reason"]) {
-                try await keys.act(.revoke, $0, $1, $2)
-            },
-            page("consoleRestorePage", "/console/keys/{keyId}/restore") { try await keys.confirm(.restore, $0, $1) },
-            form("consoleRestore", "/console/keys/{keyId}/restore", fields: ["reason"]) {
-                try await keys.act(.restore, $0, $1, $2)
-            },
-            page("consoleDeletePage", "/console/keys/{keyId}/delete") { try await keys.confirm(.delete, $0, $1) },
-            form("consoleDelete", "/console/keys/{keyId}/delete", fields: ["reason"]) {
-                try await keys.act(.delete, $0, $1, $2)
-            },
-            page("consoleAudit", "/console/audit", audit.page),
-            page("consoleSessions", "/console/sessions", list.page),
+            page("consoleKeys", "/console/keys", keyList),
+            page("consoleKey", "/console/keys/{keyId}", keyPage),
+            page("consoleAudit", "/console/audit", auditPage),
+            page("consoleSessions", "/console/sessions", sessionPage),
             form("consoleEndSession", "/console/sessions/{session}/end") { call, visitor, _ in
-                try await list.end(call, visitor)
+                try await endSession(call, visitor)
             },
             route("consoleStyle", "GET", "/console/console.css") { _ in ConsoleFiles.style },
         ]
@@ -119,18 +114,18 @@ struct ConsoleHandler: Handler {
 
     /// Who sent a request; nil if nobody is signed in, or the credential opens nothing any more.
     private func visitor(_ call: Call) -> ConsoleVisitor? {
-        for secret in ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.sessionCookie) {
+        for secret in ConsoleCookie.session.secrets(in: call) {
             guard let digest = sessions.credential(of: secret, at: call.now) else { continue }
             let caller = live.current.credentials.caller(digest: digest, at: call.now)
-            if ConsoleHandler.opens(caller) { return ConsoleVisitor(caller: caller, secret: secret) }
-            sessions.end(secret, because: .credential)
+            if ConsoleHandler.opens(caller) { return ConsoleVisitor(caller: caller, secret: secret, record: record) }
+            sessions.end(secret.name, because: .credential, at: call.now)
         }
         return nil
     }
 
     private func endSessions(of call: Call) {
-        for secret in ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.sessionCookie) {
-            sessions.end(secret, because: .signedOut)
+        for secret in ConsoleCookie.session.secrets(in: call) {
+            sessions.end(secret.name, because: .signedOut, at: call.now)
         }
     }
 
@@ -139,13 +134,11 @@ struct ConsoleHandler: Handler {
     // MARK: - Signing in and out
 
     private func signInPage(_ call: Call, failed: String? = nil, status: Int = 200) -> Answer {
-        let isSecure = call.isSecure
         let secret =
-            ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.signInCookie).first
-            ?? ConsoleSecret(random: sources.random(ConsoleSecret.length))
+            ConsoleCookie.signIn.secrets(in: call).first ?? ConsoleSecret(random: sources.random(ConsoleSecret.length))
         let note: HTML = failed.map { "<p class=\"note bad\" role=\"alert\">\($0)</p>" } ?? ""
         let plain: HTML =
-            isSecure
+            call.isSecure
             ? ""
             : """
             <p class="dim">This page came without TLS, so the cookie of the session is neither <code>__Host-</code> nor <code>Secure</code>: \
@@ -167,14 +160,12 @@ struct ConsoleHandler: Handler {
                 """
         )
         var answer = page.answer(status: status)
-        let cookie = ConsoleRequest.cookie(
-            ConsoleRequest.signInCookie, secret.cookie, isSecure: isSecure, seconds: 3600)
-        answer.headers.append((.setCookie, cookie))
+        answer.headers.append(ConsoleCookie.signIn.field(secret.cookie, seconds: 3600, for: call))
         return answer
     }
 
     @Sendable private func signIn(_ call: Call) async throws -> Answer {
-        let secrets = ConsoleRequest.secrets(in: call, cookie: ConsoleRequest.signInCookie)
+        let secrets = ConsoleCookie.signIn.secrets(in: call)
         guard !secrets.isEmpty else {
             return signInPage(
                 call, failed: "Please try again; the browser must accept cookies from this page.", status: 403)
@@ -207,26 +198,20 @@ struct ConsoleHandler: Handler {
         endSessions(of: call)
         let session = ConsoleSecret(random: sources.random(ConsoleSecret.length))
         sessions.open(credential: digest, from: call.address, secret: session, at: call.now)
-        await record.record(
-            ConsoleVisitor(caller: caller, secret: session).named(call), by: caller, about: .app(nil))
+        await ConsoleVisitor(caller: caller, secret: session, record: record).notes(call)
         var answer = ConsolePage.redirect(to: "/console/")
-        let isSecure = call.isSecure
-        for (name, value, seconds) in [
-            (ConsoleRequest.sessionCookie, session.cookie, 8 * 3600), (ConsoleRequest.signInCookie, "", 0),
-        ] {
-            let cookie = ConsoleRequest.cookie(name, value, isSecure: isSecure, seconds: seconds)
-            answer.headers.append((.setCookie, cookie))
-        }
+        answer.headers += [
+            ConsoleCookie.session.field(session.cookie, seconds: Int(ConsoleSessions.longest), for: call),
+            ConsoleCookie.signIn.field("", seconds: 0, for: call),
+        ]
         return answer
     }
 
     @Sendable private func signOut(_ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery) async -> Answer {
         endSessions(of: call)
-        await record.record(visitor.named(call), by: visitor.caller, about: .app(nil))
+        await visitor.notes(call)
         var answer = ConsolePage.redirect(to: "/console/sign-in")
-        let isSecure = call.isSecure
-        answer.headers.append(
-            (.setCookie, ConsoleRequest.cookie(ConsoleRequest.sessionCookie, "", isSecure: isSecure, seconds: 0)))
+        answer.headers.append(ConsoleCookie.session.field("", seconds: 0, for: call))
         return answer
     }
 
@@ -235,7 +220,7 @@ struct ConsoleHandler: Handler {
     @Sendable private func overview(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         guard visitor.seesApps else { return ConsolePage.redirect(to: "/console/audit") }
         let view = try await view(call, visitor)
-        await record.record(visitor.named(call), by: visitor.caller, about: .app(view.app))
+        await visitor.notes(call, about: view.app)
         let title = view.app.map { "\($0)" } ?? "Overview"
         return ConsolePage(title: title, place: .overview, visitor: visitor, body: view.html()).answer()
     }
@@ -243,22 +228,47 @@ struct ConsoleHandler: Handler {
     private func view(_ call: Call, _ visitor: ConsoleVisitor) async throws -> ConsoleOverview {
         let query = try StrictQuery(call.query, known: ["app"], blank: .absent)
         let all = apps.all
-        let alerting = reader.risk.baselines.appsWithAlerts
+        let alerting = risk.baselines.appsWithAlerts
         // An app with an alert comes first.
         let open = all.keys.filter { visitor.caller.permits(.read, app: $0) }
             .sorted { (alerting.contains($0) ? 0 : 1, $0) < (alerting.contains($1) ? 0 : 1, $1) }
         let id = query["app"] ?? open.first
         var view = ConsoleOverview(
-            now: call.now, apps: open, app: id, node: await reader.node(at: call.now))
+            now: call.now, apps: open, app: id, node: await node(at: call.now))
         guard let id else { return view }
         guard open.contains(where: { $0.hasSameBytes(as: id) }), let app = all[id] else { throw Problem(.appUnknown) }
         do {
-            view.facts = try await reader.app(app, at: call.now)
+            view.facts = try await facts(of: app, at: call.now)
         } catch {
             // The page says so, and shows what this node knows without its store.
             view.node.fault = view.node.fault ?? Problem(error)
         }
         return view
+    }
+
+    /// What the store says of one app, from all nodes.
+    ///
+    /// - Throws: `StoreFault`.
+    private func facts(of app: ServedApp, at now: Date) async throws -> ConsoleOverview.Facts {
+        let id = app.settings.id
+        await signals.flush()
+        let last = (now.timeIntervalSince1970 / 3600).rounded(.down)
+        let hours = (0..<24).reversed().map { Date(timeIntervalSince1970: (last - Double($0)) * 3600) }
+        return ConsoleOverview.Facts(
+            settings: app.settings, risk: try await risk.standing(of: id, at: now),
+            baseline: risk.baselines[id] ?? .unknown,
+            keys: try await operators.store.keyCounts().filter { $0.app.hasSameBytes(as: id) }, hours: hours,
+            tallies: try await operators.store.tallies(app: id, from: hours.first ?? now, to: now))
+    }
+
+    /// What this node knows of itself; a store that does not answer is part of it.
+    private func node(at now: Date) async -> ConsoleOverview.Node {
+        do {
+            let reading = try await readiness.check(at: now)
+            return .init(clockOffset: reading.offset(of: now), horizonLead: reading.horizonLead(at: now))
+        } catch {
+            return .init(fault: Problem(error))
+        }
     }
 }
 

@@ -10,14 +10,47 @@ import Vocabulary
 
 /// The overview as a page: plain facts in, markup out.
 struct ConsoleOverview {
+    /// What the store says of one app.
+    struct Facts: Sendable {
+        let settings: Configuration.App
+        let risk: RiskStanding
+        let baseline: MetricBaseline
+        /// Keys that are not revoked, by environment and kind.
+        let keys: [KeyCount]
+        /// The starts of the last 24 hours, the one that is not over included.
+        let hours: [Date]
+        /// The tallies of these hours.
+        let tallies: [SignalTally]
+
+        /// How many events of a kind each hour had.
+        func counts(_ kind: String) -> [Int] {
+            hours.map { hour in ConsoleText.sum(tallies.filter { $0.kind == kind && $0.hour == hour }.map(\.count)) }
+        }
+
+        /// Refusals by code, the most frequent first.
+        var refusals: [(code: String, count: Int)] {
+            Dictionary(grouping: tallies.filter { $0.kind == EventKind.refused }, by: \.code)
+                .map { ($0.key, ConsoleText.sum($0.value.map(\.count))) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
+        }
+    }
+
+    /// What this node knows of itself.
+    struct Node: Sendable {
+        /// What keeps it from being ready; nil if it is ready.
+        var fault: Problem?
+        /// nil for a store that has no clock of its own.
+        var clockOffset: Duration?
+        var horizonLead: Duration?
+    }
+
     let now: Date
     /// The apps that the visitor may see.
     let apps: [String]
     /// The one that is shown.
     let app: String?
-    var node: ConsoleNodeFacts
+    var node: Node
     /// nil if there is no app, or the store does not answer.
-    var facts: ConsoleAppFacts?
+    var facts: Facts?
 
     func html() -> HTML {
         var tabs: HTML = ""
@@ -29,34 +62,37 @@ struct ConsoleOverview {
             tabs = "<nav class=\"tabs\" aria-label=\"Apps\">\(links)</nav>\n"
         }
         let mode: HTML = facts.map { "<span class=\"tag note\">\($0.settings.mode.rawValue)</span>" } ?? ""
+        let silent = app == nil ? "No app is configured." : "The store does not answer."
         return """
             \(tabs)<div class="title"><h1>\(app ?? "No app") \(mode)</h1></div>
             <p id="fresh" class="dim">As of \(ConsoleText.instant(now)).</p>
             <div id="alerts">\(alerts())</div>
-            \(facts.map(sections) ?? silent)<div class="cards">
+            \(facts.map(sections) ?? "<p class=\"dim\">\(silent)</p>\n")<div class="cards">
             <section id="health"><h2>Store and clock</h2>\(health())</section>
             </div>
 
             """
     }
 
-    private func sections(_ facts: ConsoleAppFacts) -> HTML {
-        """
-        <div id="tiles" class="tiles">\(tiles(facts))</div>
-        <div class="cards">
-        <section id="activity" class="whole"><h2>Last 24 hours, all nodes</h2><div class="charts">\
-        \(chart("attestations", "Attestations", EventKind.attested, "accent", facts))\(chart("refused", "Refused", EventKind.refused, "bad", facts))</div></section>
-        <section id="refusals"><h2>Refusals by code</h2>\(refusals(facts))</section>
-        <section id="unsupported"><h2>Clients without support</h2>\(unsupported(facts))</section>
-        <section id="risk"><h2>Keys per device within 30 days</h2>\(risk(facts))</section>
-        <section id="ramp"><h2>Ramp</h2>\(ramp(facts))</section>
-        </div>
+    private func sections(_ facts: Facts) -> HTML {
+        let refusals = facts.refusals.prefix(20)
+        let codes = ConsoleTable(
+            label: "Refusals by code", head: ["Code", "Count"],
+            rows: zip(refusals, ConsoleText.bars(refusals.map(\.count), "bad")).map {
+                [ConsoleText.code($0.code), $1]
+            },
+            empty: "Nothing was refused."
+        ).html()
+        return """
+            <div id="tiles" class="tiles">\(tiles(facts))</div>
+            <div class="cards">
+            <section id="activity" class="whole"><h2>Last 24 hours, all nodes</h2>\(activity(facts))</section>
+            <section id="refusals"><h2>Refusals by code</h2>\(codes)</section>
+            <section id="risk"><h2>Keys per device within 30 days</h2>\(risk(facts))</section>
+            <section id="ramp"><h2>Ramp</h2>\(ramp(facts))</section>
+            </div>
 
-        """
-    }
-
-    private var silent: HTML {
-        "<p class=\"dim\">\(app == nil ? "No app is configured." : "The store does not answer.")</p>\n"
+            """
     }
 
     // MARK: - What is out of the ordinary
@@ -83,7 +119,7 @@ struct ConsoleOverview {
             "<a href=\"/console/keys?app=\((app ?? "").utf8.percentEncoded())\(environment)&amp;metric=\(least)\">\(text)</a>"
     }
 
-    private func tiles(_ facts: ConsoleAppFacts) -> HTML {
+    private func tiles(_ facts: Facts) -> HTML {
         func tile(_ name: String, _ value: String, _ note: String, isOff: Bool = false) -> HTML {
             let style: HTML = isOff ? " warn" : ""
             return
@@ -99,80 +135,70 @@ struct ConsoleOverview {
             """
     }
 
-    // MARK: - Charts
+    // MARK: - Hours, metrics and the ramp
 
-    private func chart(_ id: HTML, _ name: String, _ kind: String, _ style: HTML, _ facts: ConsoleAppFacts) -> HTML {
-        let counts = facts.counts(kind)
-        let highest = ConsoleText.count(counts.max() ?? 0)
-        return ConsoleColumns(
-            id: id, title: name,
-            description: "\(name) by hour: \(ConsoleText.count(ConsoleText.sum(counts))) in all, at most \(highest).",
-            head: ("Hour", name),
-            columns: zip(facts.hours, counts).map {
-                .init(label: ConsoleText.clock($0), value: Double($1), text: ConsoleText.count($1))
-            }, aside: "at most \(highest) an hour", style: style
-        ).html()
-    }
-
-    private func refusals(_ facts: ConsoleAppFacts) -> HTML {
-        ConsoleTable.bars(
-            label: "Refusals by code", head: ("Code", "Count"),
-            rows: facts.refusals.prefix(20).map { (ConsoleText.code($0.code), $0.count, "bad") },
-            empty: "Nothing was refused.")
-    }
-
-    private func unsupported(_ facts: ConsoleAppFacts) -> HTML {
-        let support = facts.risk.support
-        let limit = UnsupportedMonitor.risen(from: support.usualRatio)
-        let clients = zip(facts.counts(EventKind.unsupported), facts.counts(EventKind.attestedAddress))
-        return ConsoleColumns(
-            id: "support", title: "Share by hour",
-            description:
-                "Share of clients that report no support, by hour: \(ConsoleText.percent(support.recentRatio)) in the last day; up to \(ConsoleText.percent(limit)) is usual.",
-            head: ("Hour", "Share"),
-            columns: zip(facts.hours, clients).map { hour, counts in
-                let all = ConsoleText.sum([counts.0, counts.1])
-                let share = all > 0 ? Double(counts.0) / Double(all) : 0
-                let text = all > 0 ? "\(ConsoleText.percent(share)) of \(ConsoleText.count(all))" : "no clients"
-                return .init(label: ConsoleText.clock(hour), value: share, text: text)
-            }, band: limit, aside: "alert above \(ConsoleText.percent(limit))",
-            style: support.isAlert ? "bad" : "accent"
-        ).html()
-    }
-
-    private func risk(_ facts: ConsoleAppFacts) -> HTML {
-        let classes = ConsoleRiskClass.of(facts.risk.metrics, threshold: facts.baseline.threshold)
-        let table = ConsoleTable.bars(
-            label: "Keys by risk metric", head: ("Metric", "Keys"),
-            rows: classes.map { (keys($0.name, above: $0.low - 1), $0.keys, $0.isAbove ? "bad" : "accent") },
-            empty: "No receipt has a metric yet.")
+    /// The hours with what each had, the newest first.
+    private func activity(_ facts: Facts) -> HTML {
+        let limit = UnsupportedMonitor.risen(from: facts.risk.support.usualRatio)
+        let support = zip(facts.counts(EventKind.unsupported), facts.counts(EventKind.attestedAddress)).map {
+            let all = ConsoleText.sum([$0, $1])
+            let share = all > 0 ? Double($0) / Double(all) : 0
+            let text = all > 0 ? "\(ConsoleText.percent(share)) of \(ConsoleText.count(all))" : "–"
+            return ConsoleText.bar(text, share, of: 1, share > limit ? "bad" : "accent")
+        }
+        var columns: [(head: HTML, cells: [HTML])] = [
+            ("Hour", facts.hours.map { "\(ConsoleText.clock($0))" }),
+            ("Attested", ConsoleText.bars(facts.counts(EventKind.attested))),
+            ("Refused", ConsoleText.bars(facts.counts(EventKind.refused), "bad")), ("Without support", support),
+        ]
+        if let (ramp, plan, start) = plan(facts) {
+            let planned = facts.hours.map { hour -> HTML in
+                let from = ramp.elapsed(since: start, at: hour)
+                return "\(ConsoleText.count(plan.attested(after: from + 3600) - plan.attested(after: from)))"
+            }
+            columns.insert(("Planned", planned), at: 1)
+        }
+        let rows = facts.hours.indices.reversed().map { hour in columns.map { $0.cells[hour] } }
         return """
-            <p class="dim">Apple's risk metric in the newest receipts; usual is \(facts.baseline.median), alert above \(facts.baseline.threshold). A metric leads to the keys that have it or a higher one.</p>
-            \(table)
+            <p class="dim">Clients without support are those that report it, of all clients; an alert begins above \(ConsoleText.percent(limit)).</p>
+            \(ConsoleTable(label: "Last 24 hours", head: columns.map(\.head), rows: rows).html())
             """
     }
 
-    private func ramp(_ facts: ConsoleAppFacts) -> HTML {
+    private func risk(_ facts: Facts) -> HTML {
+        let classes = ConsoleRiskClass.of(facts.risk.metrics, threshold: facts.baseline.threshold)
+        let top = Double(classes.map(\.keys).max() ?? 0)
+        let rows: [[HTML]] = classes.map {
+            [
+                keys($0.name, above: $0.low - 1),
+                ConsoleText.bar(ConsoleText.count($0.keys), Double($0.keys), of: top, $0.isAbove ? "bad" : "accent"),
+            ]
+        }
+        return """
+            <p class="dim">Apple's risk metric in the newest receipts; usual is \(facts.baseline.median), alert above \(facts.baseline.threshold). A metric leads to the keys that have it or a higher one.</p>
+            \(ConsoleTable(label: "Keys by risk metric", head: ["Metric", "Keys"], rows: rows, empty: "No receipt has a metric yet.").html())
+            """
+    }
+
+    /// The plan of a ramp that has one.
+    private func plan(_ facts: Facts) -> (Ramp, RampPlan, start: Date)? {
+        guard let ramp = facts.settings.ramp?.policy, case .plan(let plan, let start) = ramp.rule, plan.dailyUsers > 1
+        else { return nil }
+        return (ramp, plan, start)
+    }
+
+    private func ramp(_ facts: Facts) -> HTML {
         guard let ramp = facts.settings.ramp?.policy else {
             return "<p class=\"dim\">No ramp is configured: all installations attest.</p>\n"
         }
         let paused: HTML = ramp.isPaused ? "<p class=\"warn\">Paused: no installation is told to attest.</p>\n" : ""
         let share = ConsoleText.percent(ramp.share(at: now))
-        guard case .plan(let plan, let start) = ramp.rule, plan.dailyUsers > 1 else {
+        guard let (_, plan, start) = plan(facts) else {
             return "\(paused)<p>A fixed share: \(share) of installations attest.</p>\n"
         }
-        let rows = zip(facts.hours, facts.counts(EventKind.attested)).reversed().map { hour, attested -> [HTML] in
-            let from = ramp.elapsed(since: start, at: hour)
-            let planned = plan.attested(after: from + 3600) - plan.attested(after: from)
-            return ["\(ConsoleText.clock(hour))", "\(ConsoleText.count(planned))", "\(ConsoleText.count(attested))"]
-        }
         let days = ConsoleText.decimal(max(ramp.elapsed(since: start, at: now), 0) / 86_400)
-        let table = ConsoleTable(
-            label: "Attestations by hour, planned and counted", head: ["Hour", "Planned", "Counted"], rows: rows)
-        return """
-            \(paused)<p>\(share) of installations are told to attest, after \(days) of \(ConsoleText.decimal(plan.days)) days of the plan.</p>
-            \(table.folded())
-            """
+        return
+            "\(paused)<p>\(share) of installations are told to attest, after \(days) of \(ConsoleText.decimal(plan.days)) days of the plan.</p>\n"
     }
 
     // MARK: - The node
@@ -184,12 +210,10 @@ struct ConsoleOverview {
         let state: HTML =
             node.fault.map { "<span class=\"tag fail\">\($0.code.description)</span>" }
             ?? "<span class=\"tag pass\">ready</span>"
-        return """
-            <dl class="facts"><div><dt>State</dt><dd>\(state)</dd></div>\
-            <div><dt>Clock offset from the store's</dt><dd>\(seconds(node.clockOffset))</dd></div>\
-            <div><dt>Store's horizon ahead of the clock</dt><dd>\(seconds(node.horizonLead.map { max($0, .zero) }))</dd></div></dl>
-
-            """
+        return ConsoleTable.facts([
+            ("State", state), ("Clock offset from the store's", "\(seconds(node.clockOffset))"),
+            ("Store's horizon ahead of the clock", "\(seconds(node.horizonLead.map { max($0, .zero) }))"),
+        ])
     }
 }
 

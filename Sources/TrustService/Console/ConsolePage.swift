@@ -13,6 +13,7 @@ struct ConsoleVisitor: Sendable {
     let caller: Authority
     /// The secret of the session.
     let secret: ConsoleSecret
+    let record: AuditRecord
 
     /// Whether the overview and the keys of some app may be seen.
     var seesApps: Bool { caller.has(.read) }
@@ -20,17 +21,22 @@ struct ConsoleVisitor: Sendable {
     var seesAudit: Bool { caller.has(.audit) }
 
     /// A call with the name of the session, for the audit.
-    func named(_ call: Call) -> Call {
+    private func named(_ call: Call) -> Call {
         var call = call
         call.session = secret.name
         return call
+    }
+
+    /// Records a call that has no operation of operators.
+    func notes(_ call: Call, about app: String? = nil) async {
+        await record.record(named(call), by: caller, about: .app(app))
     }
 
     /// Does an operation of operators with the scopes of the visitor, and records it as theirs.
     ///
     /// - Parameter body: also gives what it was about; nil for what the audit need not have.
     func does<Value>(
-        _ operation: String, _ role: Authority.Role, _ call: Call, _ record: AuditRecord, reason: String? = nil,
+        _ operation: String, _ role: Authority.Role, _ call: Call, reason: String? = nil,
         _ body: (Call) async throws -> (Value, AuditTarget?)
     ) async throws -> Value {
         guard caller.has(role) else { throw Problem(.callerUnauthorized) }
@@ -78,11 +84,8 @@ struct ConsolePage {
     var visitor: ConsoleVisitor?
     var body: HTML
 
-    func answer(status: Int = 200) -> Answer { ConsolePage.answer(html(), status: status) }
-
-    /// Markup as an answer of the console.
-    static func answer(_ html: HTML, status: Int = 200) -> Answer {
-        var answer = Answer.text(html.markup, contentType: "text/html; charset=utf-8")
+    func answer(status: Int = 200) -> Answer {
+        var answer = Answer.text(html().markup, contentType: "text/html; charset=utf-8")
         answer.status = status
         return answer.guarded()
     }

@@ -9,13 +9,9 @@ import TrustStores
 import Vocabulary
 
 /// Keys as people look them up, revoke and delete them.
-struct ConsoleKeys: Sendable {
-    let operators: OperatorService
-    let record: AuditRecord
-    let apps: AppDirectory
-
+extension ConsoleHandler {
     /// What changes a key.
-    enum Deed: String {
+    enum Deed: String, CaseIterable {
         case revoke = "Revoke"
         case restore = "Restore"
         case delete = "Delete"
@@ -65,7 +61,7 @@ struct ConsoleKeys: Sendable {
 
     // MARK: - Finding
 
-    @Sendable func list(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+    @Sendable func keyList(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let known: Set<UTF8Key> = ["key", "app", "user", "environment", "state", "metric", "after"]
         let query = try StrictQuery(call.query, known: known, blank: .absent)
         let open = apps.all.keys.filter { visitor.caller.permits(.read, app: $0) }.sorted()
@@ -89,24 +85,24 @@ struct ConsoleKeys: Sendable {
         }
         let metric = try query.number("metric", 0...Int(UInt32.max), default: 0)
         var cursor = try OperatorService.cursor(query["after"])
-        let keys = try await visitor.does("listKeys", .read, call, record) { _ in
+        let keys = try await visitor.does("listKeys", .read, call) { _ in
             var (keys, looked): ([JudgedKey], Int) = ([], 0)
             repeat {
                 let page = try await operators.keys(
-                    matching: filter, after: cursor, limit: ConsoleKeys.pageSize, for: visitor.caller)
+                    matching: filter, after: cursor, limit: ConsoleHandler.pageSize, for: visitor.caller)
                 for key in page.keys where metric == 0 || (key.riskMetric ?? 0) >= metric {
                     let isTrusted = try await operators.isTrusted(key) ?? false
                     if state?.has(key, isTrusted) ?? true { keys.append((key, isTrusted)) }
                 }
-                (cursor, looked) = (page.next, looked + ConsoleKeys.pageSize)
-            } while cursor != nil && keys.count < ConsoleKeys.pageSize && looked < ConsoleKeys.scanLimit
+                (cursor, looked) = (page.next, looked + ConsoleHandler.pageSize)
+            } while cursor != nil && keys.count < ConsoleHandler.pageSize && looked < ConsoleHandler.scanLimit
             return (keys, .keys(filter))
         }
         let table = ConsoleTable(
             label: "Keys",
             head: ["Key", "App", "User", "Environment", "Risk metric", "Attested", "Last used", "State"],
-            rows: keys.sorted { $0.key.attestedAt > $1.key.attestedAt }.map(ConsoleKeys.row),
-            empty: cursor == nil ? "No key matches." : "None of the next \(ConsoleKeys.scanLimit) keys matches.",
+            rows: keys.sorted { $0.key.attestedAt > $1.key.attestedAt }.map(ConsoleHandler.row),
+            empty: cursor == nil ? "No key matches." : "None of the next \(ConsoleHandler.scanLimit) keys matches.",
             stacks: true
         ).html()
         var next: HTML = ""
@@ -172,16 +168,17 @@ struct ConsoleKeys: Sendable {
 
     // MARK: - One key
 
-    @Sendable func show(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+    @Sendable func keyPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["done"], blank: .absent)
         let key = try await key(call, visitor)
         let isTrusted = try await operators.isTrusted(key) ?? false
         let rows: [(String, HTML)] = [
-            ("App", "\(key.app)"), ("User", ConsoleKeys.text(key.user)), ("Environment", "\(key.environment)"),
-            ("Counter", ConsoleKeys.count(Int(key.counter))), ("Attested", ConsoleText.instant(key.attestedAt)),
-            ("Last used", ConsoleKeys.instant(key.lastUsedAt)), ("Risk metric", ConsoleKeys.count(key.riskMetric)),
-            ("System", ConsoleKeys.text(key.osVersion)), ("App version", ConsoleKeys.text(key.bundleVersion)),
-            ("Validation category", ConsoleKeys.count(key.validationCategory)),
+            ("App", "\(key.app)"), ("User", ConsoleHandler.text(key.user)), ("Environment", "\(key.environment)"),
+            ("Counter", ConsoleHandler.count(Int(key.counter))), ("Attested", ConsoleText.instant(key.attestedAt)),
+            ("Last used", ConsoleHandler.instant(key.lastUsedAt)),
+            ("Risk metric", ConsoleHandler.count(key.riskMetric)),
+            ("System", ConsoleHandler.text(key.osVersion)), ("App version", ConsoleHandler.text(key.bundleVersion)),
+            ("Validation category", ConsoleHandler.count(key.validationCategory)),
         ]
         let history = try await operators.store.history(of: key.id, limit: 200)
         let events = ConsoleTable(
@@ -190,11 +187,10 @@ struct ConsoleKeys: Sendable {
                 [ConsoleText.instant($0.at), "\($0.kind)", $0.code.map(ConsoleText.code) ?? "–"]
             }, stacks: true
         ).html()
-        let facts: [HTML] = rows.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
         let sentences = ["revoked": "The key is revoked.", "restored": "The key is restored."]
         let done: HTML =
             query["done"].flatMap { sentences[$0] }.map { "<p class=\"note good\" role=\"status\">\($0)</p>\n" } ?? ""
-        let deeds: [HTML] = [Deed.revoke, .restore, .delete].filter { deed in
+        let deeds: [HTML] = Deed.allCases.filter { deed in
             visitor.caller.permits(deed.role, app: key.app) && deed.isPossible(key, at: call.now)
         }.map { deed in
             let look: HTML = deed == .delete ? " danger" : ""
@@ -203,8 +199,7 @@ struct ConsoleKeys: Sendable {
         }
         let body: HTML = """
             <h1>Key <code>\(key.id.base64)</code></h1>
-            \(done)<div class="cards"><section><h2>\(ConsoleKeys.state((key, isTrusted)))</h2><dl class="facts">\(facts)</dl>
-            <p class="deeds">\(deeds)</p></section>
+            \(done)<div class="cards"><section><h2>\(ConsoleHandler.state((key, isTrusted)))</h2>\(ConsoleTable.facts(rows))<p class="deeds">\(deeds)</p></section>
             <section><h2>History</h2>\(events)</section></div>
 
             """
@@ -225,7 +220,7 @@ struct ConsoleKeys: Sendable {
             """
         let body: HTML = """
             <section class="narrow"><h1>\(deed.rawValue) this key?</h1>
-            <p><code>\(key.id.base64)</code><br>\(key.app), user \(ConsoleKeys.text(key.user))</p>
+            <p><code>\(key.id.base64)</code><br>\(key.app), user \(ConsoleHandler.text(key.user))</p>
             <p>\(deed.warning)</p>
             <form method="post" action="/console/keys/\(key.id.base64URL)/\(deed.path)">\(visitor.input)
             \(code)<label for="reason">Reason, for the audit <span class="dim">(optional)</span></label>
@@ -242,7 +237,7 @@ struct ConsoleKeys: Sendable {
     ) async throws -> Answer {
         let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
         let operation = deed.rawValue.lowercased() + "Key"
-        try await visitor.does(operation, deed.role, call, record, reason: values["reason"]) { call in
+        try await visitor.does(operation, deed.role, call, reason: values["reason"]) { call in
             let key = try await operators.key(id, for: visitor.caller, as: deed.role)
             switch deed {
             case .revoke: try await operators.revoke(key, code: values["code"], at: call.now)
@@ -266,7 +261,7 @@ struct ConsoleKeys: Sendable {
     /// The key that the path names, as the visitor may see it.
     private func key(_ call: Call, _ visitor: ConsoleVisitor) async throws -> StoredKey {
         let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
-        return try await visitor.does("showKey", .read, call, record) { _ in
+        return try await visitor.does("showKey", .read, call) { _ in
             let key = try await operators.key(id, for: visitor.caller, as: .read)
             return (key, .key(key.id, app: key.app))
         }

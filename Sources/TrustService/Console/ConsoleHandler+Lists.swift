@@ -1,28 +1,26 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPService
 import Reporting
 import TrustStores
 import Vocabulary
 
-/// The audit as a page, the newest first.
-struct ConsoleAudit: Sendable {
-    let operators: OperatorService
-    let record: AuditRecord
-
+/// The audit, the newest first, and who is signed in at this node.
+extension ConsoleHandler {
     /// The most entries of a page.
-    private static let pageSize = 100
+    private static let auditSize = 100
 
-    @Sendable func page(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+    @Sendable func auditPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         guard visitor.seesAudit else { throw Problem(.callerUnauthorized) }
         let query = try StrictQuery(call.query, known: ["before"], blank: .absent)
         let newest = try await newestNumber()
         let before = try query.number("before", 1...9_999_999_999, default: 0)
         let last = before > 0 ? min(Int64(before) - 1, newest) : newest
-        let after = max(0, last - Int64(ConsoleAudit.pageSize))
-        let entries = try await visitor.does(AuditHandler.operation, .audit, call, record) { _ in
-            let found = try await operators.entries(behind: after, limit: ConsoleAudit.pageSize, for: visitor.caller)
+        let after = max(0, last - Int64(ConsoleHandler.auditSize))
+        let entries = try await visitor.does(AuditHandler.operation, .audit, call) { _ in
+            let found = try await operators.entries(behind: after, limit: ConsoleHandler.auditSize, for: visitor.caller)
             return (found, AuditHandler.areReadings(found) ? nil : .app(nil))
         }
         let table = ConsoleTable(
@@ -64,5 +62,50 @@ struct ConsoleAudit: Sendable {
     /// Whether there is an entry with a larger number.
     private func isBehind(_ number: Int64) async throws -> Bool {
         try await !operators.store.audit(after: number, limit: 1).isEmpty
+    }
+
+    // MARK: - Sessions
+
+    @Sendable func sessionPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+        _ = try StrictQuery(call.query, known: [], blank: .absent)
+        let rows = open(to: visitor, at: call.now).map { session -> [HTML] in
+            let caller = live.current.credentials.caller(digest: session.credential, at: call.now)
+            let own: HTML = session.name == visitor.secret.name ? " <span class=\"tag note\">this one</span>" : ""
+            let end: HTML =
+                "<form method=\"post\" action=\"/console/sessions/\(session.name)/end\">\(visitor.input)<button class=\"quiet\">End</button></form>"
+            return [
+                "<span class=\"name\">\(caller.name)</span>\(own)", "\(caller.roles)",
+                "<code>\(session.address)</code>", ConsoleText.instant(session.openedAt),
+                ConsoleText.instant(session.usedAt), end,
+            ]
+        }
+        let table = ConsoleTable(
+            label: "Sessions", head: ["Who", "Scopes", "From", "Signed in", "Last used", "Action"], rows: rows,
+            stacks: true
+        ).html()
+        let body: HTML = """
+            <h1>Sessions</h1>
+            <section><p class="dim">Who is signed in at this node.</p>
+            \(table)</section>
+
+            """
+        return ConsolePage(title: "Sessions", place: .sessions, visitor: visitor, body: body).answer()
+    }
+
+    /// Ends the session that the path names; one that is over already is what was asked for.
+    func endSession(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+        if let session = open(to: visitor, at: call.now).first(where: { $0.name == call.parameters["session"] }) {
+            sessions.end(session.name, because: .ended, at: call.now)
+            await visitor.notes(call)
+        }
+        return ConsolePage.redirect(to: "/console/sessions")
+    }
+
+    /// The sessions that a visitor may see and end: those of the same credential, and all for who administers everything.
+    private func open(to visitor: ConsoleVisitor, at now: Date) -> [ConsoleSessions.Session] {
+        let all = sessions.list(at: now)
+        if visitor.caller.permits(.admin, app: nil) { return all }
+        let own = all.first { $0.name == visitor.secret.name }?.credential
+        return all.filter { $0.credential == own }
     }
 }
