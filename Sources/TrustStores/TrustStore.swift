@@ -22,7 +22,7 @@ public protocol TrustStore: Sendable {
     func secretsMark() async throws -> [UInt8]
 
     /// Commits a write and reads the store's clock and horizon; throws a ``StoreFault`` if the store cannot do so now, or if its schema
-    /// is not this program's (`store.newer`). Any number of callers may check at once; ``StoreProbe`` makes them share one.
+    /// is not this program's (`store.newer`). Any number of callers may check at once.
     @discardableResult
     func check() async throws -> StoreReading
 

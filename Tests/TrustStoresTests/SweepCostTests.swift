@@ -157,22 +157,24 @@ import TrustStoreContract
         let clock = FixtureClock().storeClock(hasServer: false)
         let time = FixtureClock()
         let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("probe.sqlite"), clock: clock)
-        let probe = StoreProbe(store, clock: time.storeClock(hasServer: false))
+        let probe = SharedAnswer(interval: .seconds(1), uptime: time.storeClock(hasServer: false).uptime) {
+            try await store.check()
+        }
         func checks() async throws -> Int64? {
             try await store.engine.read { try $0.row("SELECT count FROM store_checks")?.integer(0) }
         }
-        _ = try await race(200) { _ in try await probe.check() }
+        _ = try await race(200) { _ in try await probe.value() }
         #expect(try await checks() == 1)
         time.advance(.milliseconds(999))
-        _ = try await race(50) { _ in try await probe.check() }
+        _ = try await race(50) { _ in try await probe.value() }
         #expect(try await checks() == 1)
         time.advance(.milliseconds(1))
-        _ = try await race(50) { _ in try await probe.check() }
+        _ = try await race(50) { _ in try await probe.value() }
         #expect(try await checks() == 2)
         await store.close()
-        _ = try await probe.check()
+        _ = try await probe.value()
         time.advance(.seconds(1))
-        for _ in 0..<3 { await #expect(throws: StoreFault.unavailable("")) { _ = try await probe.check() } }
+        for _ in 0..<3 { await #expect(throws: StoreFault.unavailable("")) { _ = try await probe.value() } }
     }
 
     @Test("a check changes a row", arguments: StoreBackend.persistent)

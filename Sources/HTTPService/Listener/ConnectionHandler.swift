@@ -41,7 +41,9 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package static let failedHandshake = "handshake"
 
     private let limits: ConnectionLimits
-    private let watcher: ConnectionWatcher
+    /// Counts what ends connections, and logs unreadable requests like every other refusal.
+    private let observer: RequestObserver
+    private let sources: SystemSources
     private let admission: Admission
     private var place: Admission.Place?
     private var phase = Phase.first
@@ -58,9 +60,12 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     /// Whether the service stops.
     private var isStopping = false
 
-    init(limits: ConnectionLimits, watcher: ConnectionWatcher, admission: Admission) {
-        (self.limits, self.watcher, self.admission) = (limits, watcher, admission)
+    init(limits: ConnectionLimits, observer: RequestObserver, sources: SystemSources, admission: Admission) {
+        (self.limits, self.observer, self.sources, self.admission) = (limits, observer, sources, admission)
     }
+
+    /// - Parameter state: the phase whose deadline passed, `unreadable` or `handshake`.
+    private func countEnd(_ state: String) { observer.count(.connectionsEnded, [("state", state)]) }
 
     package func handlerAdded(context: ChannelHandlerContext) {
         place = admission.place(of: context.channel)
@@ -129,7 +134,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard error is HTTPParserError else {
-            if ListenerIdentity.isFailedHandshake(error) { watcher.ended(ConnectionHandler.failedHandshake) }
+            if ListenerIdentity.isFailedHandshake(error) { countEnd(ConnectionHandler.failedHandshake) }
             return context.fireErrorCaught(error)
         }
         isLast = true
@@ -138,7 +143,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case .request:
             // A body that cannot be read: the handler that waits for it answers.
             isReading = false
-            watcher.ended("unreadable")
+            countEnd("unreadable")
             enter(.answer, for: limits.answer, context)
             context.fireErrorCaught(UnreadableBody())
         case .answer, .unread, .linger: break
@@ -189,7 +194,11 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     /// Answers what is no request, and ends the connection.
     private func unreadable(_ context: ChannelHandlerContext) {
         isLast = true
-        let body = watcher.unreadable().rendered(pretty: false)
+        let (problem, correlationId) = (Problem.malformed("not a request"), sources.correlationId())
+        observer.finished(
+            operation: "unreadable", answer: .problem(problem, correlationId: correlationId), seconds: 0,
+            at: sources.uptime(), correlationId: correlationId, evidence: problem.evidence)
+        let body = problem.document(correlationId: correlationId).rendered(pretty: false)
         let head = HTTPResponseHead(
             version: .http1_1, status: .badRequest,
             headers: ["content-type": "application/problem+json", "content-length": String(body.utf8.count)])
@@ -219,7 +228,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         timer = context.eventLoop.scheduleTask(deadline: next) {
             let (owner, context) = loopBound.value
             guard owner.deadline <= .now() else { return owner.tick(context) }
-            if owner.phase.isCounted { owner.watcher.ended(owner.phase.rawValue) }
+            if owner.phase.isCounted { owner.countEnd(owner.phase.rawValue) }
             context.close(promise: nil)
         }
     }

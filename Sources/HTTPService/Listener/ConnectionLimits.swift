@@ -28,12 +28,3 @@ package struct ConnectionLimits: Sendable {
 
     package init() {}
 }
-
-/// Receives what happens on connections, for metrics and the log.
-struct ConnectionWatcher: Sendable {
-    /// A connection was closed because a deadline passed, or because its request or its TLS handshake could not be read: the phase, `unreadable` or
-    /// `handshake`.
-    let ended: @Sendable (String) -> Void
-    /// Something that is no request came; returns the document that answers it.
-    let unreadable: @Sendable () -> JSONValue
-}

@@ -52,7 +52,6 @@ package struct Listener: Service {
         answer: @escaping @Sendable (IncomingRequest) async -> Answer
     ) {
         self.place = place
-        let watcher = ConnectionWatcher(observer, sources)
         // The library interpolates what it was sent, so only its errors pass.
         var quiet = log
         quiet.logLevel = .error
@@ -62,7 +61,8 @@ package struct Listener: Service {
                 configuration: .init(
                     additionalChannelHandlers: [
                         ConnectionHandlerInstaller(identity: place.identity) {
-                            ConnectionHandler(limits: limits, watcher: watcher, admission: admission)
+                            ConnectionHandler(
+                                limits: limits, observer: observer, sources: sources, admission: admission)
                         }
                     ],
                     httpDecoderConfiguration: .init(
@@ -124,24 +124,6 @@ package struct Listener: Service {
             coreContext = .init(source: source)
             channel = source.channel
         }
-    }
-}
-
-extension ConnectionWatcher {
-    /// Counts what ends connections, and logs unreadable requests like every other refusal.
-    init(_ observer: RequestObserver, _ sources: SystemSources) {
-        let correlationIds = CorrelationIds(random: sources.random)
-        self.init(
-            ended: { observer.count(.connectionsEnded, [("state", $0)]) },
-            unreadable: {
-                let problem = Problem.malformed("not a request")
-                let correlationId = correlationIds.next()
-                observer.finished(
-                    operation: "unreadable", answer: .problem(problem, correlationId: correlationId), seconds: 0,
-                    at: sources.uptime(), correlationId: correlationId, evidence: problem.evidence)
-                return problem.document(correlationId: correlationId)
-            }
-        )
     }
 }
 

@@ -24,6 +24,10 @@ package struct SystemSources: Sendable {
         self.uptime = uptime
     }
 
+    /// The name of a request: random, so that nobody can count from it the requests of others. Two equal ones among a million are less likely than
+    /// one in a billion.
+    package func correlationId() -> String { Base64.encodeURL(random(9)) }
+
     /// The machine's own.
     package static let live: SystemSources = {
         let (start, begin) = (ContinuousClock.now, Date())

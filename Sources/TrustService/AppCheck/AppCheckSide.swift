@@ -45,13 +45,8 @@ struct AppCheckSide: Sendable {
 
     /// The name of a debug token of an app; nil for one that is unknown, over or another app's. The comparison takes the same time for each.
     func debugName(of token: String, app: String, at now: Date) -> String? {
-        let digest = Array(SHA256.hash(data: Data(token.utf8)))
-        var found: Configuration.AppCheck.DebugToken?
-        for entry in settings.debugTokens {
-            let difference = zip(entry.digest, digest).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
-            if difference == 0, found == nil { found = entry }
-        }
-        return found.flatMap { $0.isGood(for: app, at: now) ? $0.name : nil }
+        Credentials.first(of: settings.debugTokens, with: Credentials.digest(of: token), \.digest)
+            .flatMap { $0.isGood(for: app, at: now) ? $0.name : nil }
     }
 
     /// Whether the debug token of a name is still accepted for an app, and with it the App Check tokens that it got.

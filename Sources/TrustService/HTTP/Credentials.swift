@@ -50,17 +50,22 @@ package struct Credentials: Sendable {
         return caller(digest: Credentials.digest(of: bearer), at: now)
     }
 
+    /// The first entry with a digest, looked for in the same time wherever it is.
+    static func first<Entry>(of entries: [Entry], with digest: [UInt8], _ path: KeyPath<Entry, [UInt8]>) -> Entry? {
+        entries.reduce(nil) { found, entry in
+            let difference = zip(entry[keyPath: path], digest).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
+            return difference == 0 && found == nil ? entry : found
+        }
+    }
+
     /// By what a token is known here: its SHA-256.
     static func digest(of token: String) -> [UInt8] { Array(SHA256.hash(data: Data(token.utf8))) }
 
     /// Who holds the token of a digest.
     func caller(digest: [UInt8], at now: Date) -> Authority {
-        var found: Entry?
-        for entry in entries {
-            let difference = zip(entry.digest, digest).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) }
-            if difference == 0, found == nil { found = entry }
-        }
-        guard let found, found.expires.map({ now < $0 }) ?? true else { return .anyone }
+        guard let found = Credentials.first(of: entries, with: digest, \.digest),
+            found.expires.map({ now < $0 }) ?? true
+        else { return .anyone }
         return found.authority
     }
 }

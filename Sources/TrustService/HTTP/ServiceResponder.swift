@@ -29,7 +29,6 @@ struct ServiceResponder: Sendable {
     let hasInternalListener: Bool
     let sources: SystemSources
     let observer: RequestObserver
-    let correlationIds: CorrelationIds
     /// nil if nothing is traced.
     let spans: RequestSpans?
 
@@ -40,7 +39,7 @@ struct ServiceResponder: Sendable {
 
     private func answer(_ request: IncomingRequest, in span: RecordedSpan?) async -> Answer {
         let start = sources.uptime()
-        let correlationId = correlationIds.next()
+        let correlationId = sources.correlationId()
         let (path, query) = request.target
         var found: Route?
         let answer: Answer

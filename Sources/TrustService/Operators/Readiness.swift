@@ -9,13 +9,17 @@ import Vocabulary
 
 /// Whether this node may be sent requests: the store commits a write, its schema is this program's, and the clock is right.
 final class Readiness: Sendable {
-    private let probe: StoreProbe
+    /// Once a second: a check commits a write, so whoever may ask for readiness could keep the writer busy otherwise.
+    private let checked: SharedAnswer<StoreReading>
     private let sources: SystemSources
     private let observer: RequestObserver
     private let unswept = Mutex<ClockFault?>(nil)
 
-    init(probe: StoreProbe, sources: SystemSources, observer: RequestObserver) {
-        (self.probe, self.sources, self.observer) = (probe, sources, observer)
+    init(store: any TrustStore, sources: SystemSources, observer: RequestObserver) {
+        (self.sources, self.observer) = (sources, observer)
+        checked = SharedAnswer(interval: .seconds(1), uptime: { .seconds(SystemSources.live.uptime()) }) {
+            try await store.check()
+        }
     }
 
     /// Notes why the last sweep swept nothing; nil if it did. The node answers all the same: the store only grows.
@@ -31,7 +35,7 @@ final class Readiness: Sendable {
     @discardableResult
     func check(at now: Date) async throws -> StoreReading {
         do {
-            let reading = try await probe.check()
+            let reading = try await checked.value()
             try watchClock(reading, at: now)
             observer.set(.ready, 1)
             return reading

@@ -55,7 +55,7 @@ package struct ServiceParts: Sendable {
         receiptPlan = ReceiptPlan(settings: configuration.receipts)
         audit = AuditRecord(
             store: store, observer: observer, log: log, refused: RefusedCalls(), users: users)
-        readiness = Readiness(probe: StoreProbe(store), sources: sources, observer: observer)
+        readiness = Readiness(store: store, sources: sources, observer: observer)
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,
             signals: signals,

@@ -181,6 +181,6 @@ public struct TrustServer: Service {
             trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
             addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight, audit: parts.audit,
             hasInternalListener: configuration.internalListen != nil, sources: parts.sources, observer: parts.observer,
-            correlationIds: CorrelationIds(random: parts.sources.random), spans: tracing?.requests)
+            spans: tracing?.requests)
     }
 }

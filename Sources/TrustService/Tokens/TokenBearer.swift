@@ -30,73 +30,51 @@ struct TokenBearer: Sendable, Equatable {
     /// many as it likes and nothing in two of them says that they are of one device.
     let subject: String
     /// The user of the key.
-    let user: String?
+    var user: String?
     /// The tier as the token says it.
     let tier: String
     /// `production` or `development`; `debug` for a debug token.
     let environment: String
     /// Whether a simulated root attested the key.
-    let simulated: Bool
+    var simulated = false
     /// Whether a debug token of App Check is all that was proved.
-    let isDebug: Bool
+    var isDebug = false
     /// The version of the app that attested the key; nil if it is not known.
-    let bundleVersion: String?
+    var bundleVersion: String?
+}
 
+extension TokenBearer {
     /// The holder of a device key.
     init(_ key: StoredKey, tier: String) {
-        app = key.app
-        identity = key.identity
-        self.key = key.id.base64
-        subject = key.id.base64
-        user = key.user
-        self.tier = tier
-        environment = key.environment
-        simulated = key.simulated
-        isDebug = false
-        bundleVersion = key.bundleVersion
+        self.init(
+            app: key.app, identity: key.identity, key: key.id.base64, subject: key.id.base64, user: key.user,
+            tier: tier,
+            environment: key.environment, simulated: key.simulated, bundleVersion: key.bundleVersion)
     }
 
     /// A device that Apple knows by a device token alone.
     init(_ app: ServedApp, deviceTokenTier tier: String) {
-        self.app = app.settings.id
-        identity = app.settings.appIds.first ?? ""
-        key = "none"
-        subject = "device:\(app.settings.id)"
-        user = nil
-        self.tier = tier
-        environment = app.deviceTokenEnvironment
-        simulated = false
-        isDebug = false
-        bundleVersion = nil
+        self.init(
+            app: app.settings.id, identity: app.settings.appIds.first ?? "", key: "none",
+            subject: "device:\(app.settings.id)", tier: tier, environment: app.deviceTokenEnvironment)
     }
 
     /// A caller that cannot attest: nothing is known of it but its address.
     ///
     /// - Parameter address: the caller's; quotas count its /64 of IPv6, or the address itself of IPv4.
     init(untrusted app: ServedApp, identity: String, address: String) {
-        self.app = app.settings.id
-        self.identity = identity
-        key = "none"
-        subject = "address:\(app.settings.id.utf8.count):\(app.settings.id):\(CallerAddress.bucket(of: address))"
-        user = nil
-        tier = TokenTerms.noTier
-        environment = app.deviceTokenEnvironment
-        simulated = false
-        isDebug = false
-        bundleVersion = nil
+        let id = app.settings.id
+        self.init(
+            app: id, identity: identity, key: "none",
+            subject: "address:\(id.utf8.count):\(id):\(CallerAddress.bucket(of: address))", tier: TokenTerms.noTier,
+            environment: app.deviceTokenEnvironment)
     }
 
     /// The holder of a debug token.
     init(_ app: ServedApp, debugName: String, tier: String) {
-        self.app = app.settings.id
-        identity = app.settings.appIds.first ?? ""
-        key = "debug:\(debugName)"
-        subject = "debug:\(app.settings.id.utf8.count):\(app.settings.id):\(debugName)"
-        user = nil
-        self.tier = tier
-        environment = "debug"
-        simulated = false
-        isDebug = true
-        bundleVersion = nil
+        let id = app.settings.id
+        self.init(
+            app: id, identity: app.settings.appIds.first ?? "", key: "debug:\(debugName)",
+            subject: "debug:\(id.utf8.count):\(id):\(debugName)", tier: tier, environment: "debug", isDebug: true)
     }
 }

@@ -165,50 +165,29 @@ extension SQLTrustStore {
             SELECT id FROM attested_keys WHERE NOT EXISTS (SELECT 1 FROM key_receipts WHERE key_id = attested_keys.id)
             LIMIT 20
             """
-        static let sweepSpent: SQLText = """
-            DELETE FROM spent_names WHERE (expires_at, name) IN
-            (SELECT expires_at, name FROM spent_names WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
-            """
-        static let sweepEvents: SQLText = """
-            DELETE FROM key_events WHERE id IN (SELECT id FROM key_events WHERE at < $1 ORDER BY at LIMIT $2)
-            """
-        static let sweepTallies: SQLText = """
-            DELETE FROM hourly_tallies WHERE (app, hour, kind, code) IN
-            (SELECT app, hour, kind, code FROM hourly_tallies WHERE hour < $1 LIMIT $2)
-            """
-        static let sweepReceipts: SQLText = """
-            DELETE FROM key_receipts WHERE (key_id, created_at) IN
-            (SELECT key_id, created_at FROM key_receipts WHERE superseded_at IS NOT NULL AND stored_at < $1
-            ORDER BY stored_at LIMIT $2)
-            """
-        static let sweepPromotions: SQLText = """
-            DELETE FROM promotion_claims WHERE (promotion, app, subject, transaction_id) IN
-            (SELECT promotion, app, subject, transaction_id FROM promotion_claims WHERE answered_at < $1
-            ORDER BY answered_at LIMIT $2)
-            """
-        static let sweepOpenClaims: SQLText = """
-            DELETE FROM promotion_claims WHERE (promotion, app, subject, transaction_id) IN
-            (SELECT promotion, app, subject, transaction_id FROM promotion_claims
-            WHERE answered_at IS NULL AND leased_until < $1 ORDER BY leased_until LIMIT $2)
-            """
-        static let sweepHolders: SQLText = """
-            DELETE FROM promotion_holders WHERE (promotion, app, subject) IN
-            (SELECT promotion, app, subject FROM promotion_holders
-            WHERE granted_at IS NULL AND leased_until < $1 ORDER BY leased_until LIMIT $2)
-            """
-        static let sweepGrants: SQLText = """
-            DELETE FROM promotion_holders WHERE (promotion, app, subject) IN
-            (SELECT promotion, app, subject FROM promotion_holders
-            WHERE granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at LIMIT $3)
-            """
-        static let sweepQuotas: SQLText = """
-            DELETE FROM quota_windows WHERE name IN
-            (SELECT name FROM quota_windows WHERE ends_at < $1 ORDER BY ends_at LIMIT $2)
-            """
-        static let sweepTombstones: SQLText = """
-            DELETE FROM key_tombstones WHERE name IN
-            (SELECT name FROM key_tombstones WHERE revoked_on < $1 ORDER BY revoked_on LIMIT $2)
-            """
+        static let sweepSpent = sweeping("spent_names", "expires_at, name", "expires_at <= $1 ORDER BY expires_at")
+        static let sweepEvents = sweeping("key_events", "id", "at < $1 ORDER BY at")
+        static let sweepTallies = sweeping("hourly_tallies", "app, hour, kind, code", "hour < $1")
+        static let sweepReceipts = sweeping(
+            "key_receipts", "key_id, created_at", "superseded_at IS NOT NULL AND stored_at < $1 ORDER BY stored_at")
+        static let sweepPromotions = sweeping(
+            "promotion_claims", "promotion, app, subject, transaction_id", "answered_at < $1 ORDER BY answered_at")
+        static let sweepOpenClaims = sweeping(
+            "promotion_claims", "promotion, app, subject, transaction_id",
+            "answered_at IS NULL AND leased_until < $1 ORDER BY leased_until")
+        static let sweepHolders = sweeping(
+            "promotion_holders", "promotion, app, subject",
+            "granted_at IS NULL AND leased_until < $1 ORDER BY leased_until")
+        static let sweepGrants = sweeping(
+            "promotion_holders", "promotion, app, subject",
+            "granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at", limit: "$3")
+        static let sweepQuotas = sweeping("quota_windows", "name", "ends_at < $1 ORDER BY ends_at")
+        static let sweepTombstones = sweeping("key_tombstones", "name", "revoked_on < $1 ORDER BY revoked_on")
+
+        /// - Parameter old: which rows may go, and in which order.
+        private static func sweeping(_ table: String, _ key: String, _ old: String, limit: String = "$2") -> SQLText {
+            SQLText("DELETE FROM \(table) WHERE (\(key)) IN (SELECT \(key) FROM \(table) WHERE \(old) LIMIT \(limit))")
+        }
     }
 }
 

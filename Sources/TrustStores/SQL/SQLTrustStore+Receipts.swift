@@ -28,7 +28,7 @@ extension SQLTrustStore {
                 }
                 leases.append(
                     ReceiptLease(
-                        key: key, receipt: try ReceiptRecord(row: newest, offset: 0),
+                        key: key, receipt: try ReceiptRecord(row: newest),
                         failures: Int(try due[index].integer(StoredKey.columnCount)), until: StoreTime.date(until),
                         fence: try due[index].integer(StoredKey.columnCount + 1) + 1))
             }
@@ -53,7 +53,7 @@ extension SQLTrustStore {
             case .receipt(let record, let instantOfNext):
                 next = StoreTime.milliseconds(instantOfNext)
                 failures = 0
-                outcome = record.standing(after: try ReceiptRecord(row: newest, offset: 0))
+                outcome = record.standing(after: try ReceiptRecord(row: newest))
                 if outcome == .stored {
                     statements.append(SQLStatement(Text.supersede, id, .integer(StoreTime.milliseconds(instant))))
                     statements.append(StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting)
@@ -79,7 +79,7 @@ extension SQLTrustStore {
         try await read { session in
             try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
                 StoredReceipt(
-                    keyId: id, receipt: try ReceiptRecord(row: row, offset: 0),
+                    keyId: id, receipt: try ReceiptRecord(row: row),
                     storedAt: StoreTime.date(try row.integer(5)))
             }
         }

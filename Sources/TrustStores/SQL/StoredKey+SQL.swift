@@ -80,13 +80,13 @@ extension StoredReceipt {
 }
 
 extension ReceiptRecord {
-    /// Reads ``StoredReceipt/columns``, of which the first is at `offset`.
-    init(row: SQLRow, offset: Int) throws {
+    /// Reads ``StoredReceipt/columns``.
+    init(row: SQLRow) throws {
         self.init(
-            bytes: try row.bytes(offset), createdAt: StoreTime.date(try row.integer(offset + 1)),
-            notBefore: try row.optionalInteger(offset + 2).map(StoreTime.date),
-            expiresAt: try row.optionalInteger(offset + 3).map(StoreTime.date),
-            riskMetric: try row.optionalInteger(offset + 4).map(Int.init))
+            bytes: try row.bytes(0), createdAt: StoreTime.date(try row.integer(1)),
+            notBefore: try row.optionalInteger(2).map(StoreTime.date),
+            expiresAt: try row.optionalInteger(3).map(StoreTime.date),
+            riskMetric: try row.optionalInteger(4).map(Int.init))
     }
 }
 

@@ -66,8 +66,7 @@ public struct KeyRecord: Sendable, Equatable {
 @dynamicMemberLookup
 public struct StoredKey: Sendable, Equatable {
     /// What the attestation said.
-    @inlinable public var record: KeyRecord { shared.record }
-    @usableFromInline let shared: SharedRecord
+    public let record: KeyRecord
     /// When the key was accepted.
     public let attestedAt: Date
     /// The highest counter that was accepted; 0 before the first assertion.
@@ -88,7 +87,7 @@ public struct StoredKey: Sendable, Equatable {
         _ record: KeyRecord, attestedAt: Date, counter: UInt32, largestGap: UInt32, lastUsedAt: Date?, revokedAt: Date?,
         riskMetric: Int?, restoredAt: Date? = nil
     ) {
-        shared = SharedRecord(record)
+        self.record = record
         self.attestedAt = attestedAt
         self.counter = counter
         self.largestGap = largestGap
@@ -99,16 +98,5 @@ public struct StoredKey: Sendable, Equatable {
     }
 
     /// A member of ``record``.
-    @inlinable public subscript<Value>(dynamicMember path: KeyPath<KeyRecord, Value>) -> Value { record[keyPath: path] }
-}
-
-/// A record that all copies of a key have in common, so that a copy costs one reference instead of nine.
-@usableFromInline final class SharedRecord: Sendable, Equatable {
-    @usableFromInline let record: KeyRecord
-
-    fileprivate init(_ record: KeyRecord) { self.record = record }
-
-    @usableFromInline static func == (left: SharedRecord, right: SharedRecord) -> Bool {
-        left === right || left.record == right.record
-    }
+    public subscript<Value>(dynamicMember path: KeyPath<KeyRecord, Value>) -> Value { record[keyPath: path] }
 }
