@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import NIOCore
 import TLSModel
 
 #if canImport(Glibc)
@@ -14,7 +13,7 @@ import TLSModel
 #endif
 
 extension HandshakeSecrets {
-    /// Secrets from the system's source of randomness. Key shares may be those of the last hellos (``RecentKeyShares``).
+    /// Secrets from the system's source of randomness.
     package static func fresh() -> HandshakeSecrets {
         var bytes = [UInt8](repeating: 0, count: 64)
         // One call for all of it: the generator of the standard library asks the system for each eight bytes.
@@ -23,12 +22,10 @@ extension HandshakeSecrets {
             var generator = SystemRandomNumberGenerator()
             for index in bytes.indices { bytes[index] = generator.next() }
         }
-        return HandshakeSecrets(random: Array(bytes.prefix(32)), sessionIdentifier: Array(bytes.suffix(32))) { group in
-            recentShares.share(group, at: .now(), make: KeyShare.init(fresh:))
-        }
+        return HandshakeSecrets(
+            random: Array(bytes.prefix(32)), sessionIdentifier: Array(bytes.suffix(32)), keyShare: KeyShare.init(fresh:)
+        )
     }
-
-    private static let recentShares = RecentKeyShares()
 }
 
 extension KeyShare {
