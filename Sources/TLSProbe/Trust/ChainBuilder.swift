@@ -47,7 +47,7 @@ public struct ChainBuilder: Sendable {
         presented: [[UInt8]], at instant: Date? = nil, fetchingWithin scope: FetchScope = .publicAddresses
     ) async -> ChainFacts {
         let parsed: [CertificateFacts?] = presented.prefix(limits.presented).enumerated().map { index, der in
-            index == 0 ? try? CertificateFacts(decoding: der) : anchors.issuers[der]
+            index == 0 ? try? CertificateFacts(decoding: der) : anchors.issuer(der)
         }
         let certificates = parsed.compactMap { $0 }
         let unparsed = presented.count - certificates.count

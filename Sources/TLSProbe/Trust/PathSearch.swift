@@ -59,7 +59,7 @@ struct PathSearch {
         leaf: CertificateFacts, others: some Collection<CertificateFacts>, _ anchors: TrustAnchors,
         _ limits: ChainBuilder.Limits, preferringValidAt instant: Date?
     ) {
-        self.leaf = PathNode(leaf, index: 0, anchors.issuerNames, at: instant)
+        self.leaf = PathNode(leaf, index: 0, anchors, at: instant)
         self.anchors = anchors
         self.limits = limits
         self.instant = instant
@@ -69,7 +69,7 @@ struct PathSearch {
             // A presented root is found in its store.
             guard !anchors.contains(certificate.der) else { continue }
             nodes += 1
-            let node = PathNode(certificate, index: nodes, anchors.issuerNames, at: instant)
+            let node = PathNode(certificate, index: nodes, anchors, at: instant)
             pool[node.subject, default: []].append(node)
         }
     }
@@ -144,7 +144,7 @@ struct PathSearch {
         if let known = signatures[question] { return known }
         guard signatures.count < limits.signatureChecks else { return nil }
         let verdict =
-            tip === leaf ? tip.frame.verdict(under: key) : anchors.judged.signature(of: tip.certificate, under: key)
+            tip === leaf ? tip.frame.verdict(under: key) : anchors.signature(of: tip.certificate, under: key)
         signatures[question] = verdict
         return verdict
     }
@@ -154,7 +154,7 @@ struct PathSearch {
         if let known = roots[name] { return known }
         let found = anchors.roots(named: name).map { anchor in
             nodes += 1
-            return PathNode(anchor.certificate, index: nodes, anchors.issuerNames, at: instant, anchor: anchor)
+            return PathNode(anchor.certificate, index: nodes, anchors, at: instant, anchor: anchor)
         }
         roots[name] = found
         return found
@@ -264,14 +264,14 @@ final class PathNode {
     private(set) lazy var names = ConstrainedNames(of: certificate)
 
     init(
-        _ certificate: CertificateFacts, index: Int, _ known: DecodedIssuers<EncodedKey>, at instant: Date?,
+        _ certificate: CertificateFacts, index: Int, _ anchors: TrustAnchors, at instant: Date?,
         anchor: AnchorFacts? = nil
     ) {
         self.certificate = certificate
         self.index = index
         self.anchor = anchor
-        subject = known[certificate.subjectDER] ?? EncodedKey(certificate.subjectDER)
-        issuer = known[certificate.issuerDER] ?? EncodedKey(certificate.issuerDER)
+        subject = anchors.issuerName(certificate.subjectDER)
+        issuer = anchors.issuerName(certificate.issuerDER)
         soundness = PathNode.soundness(certificate, isRoot: anchor != nil, at: instant)
     }
 

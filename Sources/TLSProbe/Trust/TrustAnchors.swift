@@ -23,12 +23,9 @@ public struct TrustAnchors: Sendable {
     package private(set) var anchors: [Anchor] = []
     private var indexByName: [EncodedKey: [Int]] = [:]
     private var indexByBytes: [EncodedKey: Int] = [:]
-    /// Facts of roots and of the intermediates below them.
-    let issuers = DecodedIssuers { try? CertificateFacts(decoding: $0) }
-    /// The comparison keys of issuers' names.
-    let issuerNames = DecodedIssuers { DistinguishedName.comparisonKey($0) }
-    /// Who signed intermediates.
-    let judged = JudgedIssuers()
+    private let knownIssuers = BoundedCache<EncodedKey, CertificateFacts>.issuers()
+    private let knownNames = BoundedCache<EncodedKey, EncodedKey>.issuers()
+    private let knownSignatures = BoundedCache<EncodedKey, SignatureVerdict>.issuers()
 
     /// No root: every chain ends unanchored.
     public init() {}
@@ -106,9 +103,25 @@ public struct TrustAnchors: Sendable {
         (indexByName[key] ?? []).compactMap { facts(at: $0) }
     }
 
+    /// The facts of a root or an intermediate.
+    func issuer(_ der: [UInt8]) -> CertificateFacts? {
+        knownIssuers.value(of: der) { try? CertificateFacts(decoding: der) }
+    }
+
+    /// The comparison key of the name of a root or an intermediate.
+    func issuerName(_ der: [UInt8]) -> EncodedKey {
+        knownNames.value(of: der) { DistinguishedName.comparisonKey(der) } ?? EncodedKey(der)
+    }
+
+    /// Whether the key signed the intermediate: a function of both alone.
+    func signature(of certificate: CertificateFacts, under key: PublicKeyFacts) -> SignatureVerdict {
+        func check() -> SignatureVerdict { certificate.signatureVerdict(under: key) }
+        return knownSignatures.value(of: certificate.der + key.der, make: check) ?? check()
+    }
+
     private func facts(at index: Int) -> AnchorFacts? {
         let anchor = anchors[index]
-        guard let certificate = issuers[anchor.der] else { return nil }
+        guard let certificate = issuer(anchor.der) else { return nil }
         return AnchorFacts(certificate: certificate, kind: anchor.kind, store: anchor.store)
     }
 
