@@ -128,7 +128,7 @@ extension PlistFacts {
     func cancels(_ meant: String, _ member: PlistMember) -> Bool {
         ATSDictionary.overridingKeys.contains(meant) && flag(ATSKey.arbitraryLoads) == true
             && arbitraryLoadsSiblings.isEmpty
-            && (AppleBoolean.read(member.node) != nil || member.node.string != nil)
+            && (member.node.asAppleBoolean != nil || member.node.string != nil)
     }
 
     /// Moves a key of the Info.plist into the dictionary, under its right name; nil for other keys, and in a binary list.

@@ -60,12 +60,12 @@ struct PlistFacts: Sendable {
     func global(_ key: String) -> PlistMember? { members.last { $0.key.hasSameBytes(as: key) } }
 
     /// A global switch as Apple's parser reads it: a wrong type counts as absent.
-    func flag(_ key: String) -> Bool? { global(key).flatMap { AppleBoolean.read($0.node) } }
+    func flag(_ key: String) -> Bool? { global(key).flatMap { $0.node.asAppleBoolean } }
 
     /// The switches whose mere presence makes NSAllowsArbitraryLoads dead since iOS 10.
     var arbitraryLoadsSiblings: [PlistMember] {
         ATSDictionary.overridingKeys.compactMap { key in
-            global(key).flatMap { AppleBoolean.read($0.node) == nil ? nil : $0 }
+            global(key).flatMap { $0.node.asAppleBoolean == nil ? nil : $0 }
         }
     }
 
@@ -117,7 +117,7 @@ final class DomainEntry: Sendable {
 
     func sub(_ key: String) -> PlistMember? { members?.last { $0.key.hasSameBytes(as: key) } }
 
-    func flag(_ key: String) -> Bool? { sub(key).flatMap { AppleBoolean.read($0.node) } }
+    func flag(_ key: String) -> Bool? { sub(key).flatMap { $0.node.asAppleBoolean } }
 
     func path(_ key: String) -> [String] { path + [key] }
 
@@ -131,16 +131,4 @@ final class DomainEntry: Sendable {
 
     var allowsInsecureLoads: Bool { flag(ATSKey.insecureHTTPLoads) == true }
     var includesSubdomains: Bool { flag(ATSKey.includesSubdomains) == true }
-}
-
-/// Booleans as Apple's parser reads them: a number that equals YES is true, every other number false, anything else is ignored.
-enum AppleBoolean {
-    static func read(_ node: PlistNode) -> Bool? {
-        switch node.value {
-        case .boolean(let flag): flag
-        case .integer(let number): number == 1
-        case .real(let number): number == 1
-        default: nil
-        }
-    }
 }

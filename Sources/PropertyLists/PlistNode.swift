@@ -99,6 +99,14 @@ extension PlistNode {
         }
     }
 
+    /// The value as ``PropertyListValue/asAppleBoolean`` reads it.
+    package var asAppleBoolean: Bool? {
+        switch value {
+        case .boolean, .integer, .real: propertyListValue.asAppleBoolean
+        case .string, .date, .data, .array, .dictionary: nil
+        }
+    }
+
     /// The same value without places. Of duplicate keys the last one stays.
     package var propertyListValue: PropertyListValue {
         switch value {

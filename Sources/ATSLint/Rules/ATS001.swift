@@ -40,7 +40,7 @@ extension RuleCatalog {
                         member, key.path,
                         "'\(member.key)' is not a key of App Transport Security\(why) and is never read. '\(meant)' is there already.",
                         fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
-                } else if meant.hasSameBytes(as: ATSKey.arbitraryLoads), AppleBoolean.read(member.node) == true,
+                } else if meant.hasSameBytes(as: ATSKey.arbitraryLoads), member.node.asAppleBoolean == true,
                     let sibling = facts.arbitraryLoadsSiblings.first, facts.systems.allSupported(facts.readsSiblings)
                 {
                     hits.report(

@@ -52,7 +52,7 @@ extension RuleCatalog {
         switch member.node.value {
         case .boolean: return
         case .integer(let number) where !ofPins && (number == 0 || number == 1): return
-        case .integer, .real: reads = ofPins ? nil : AppleBoolean.read(member.node)
+        case .integer, .real: reads = ofPins ? nil : member.node.asAppleBoolean
         default: reads = nil
         }
         var words = "of type \(member.node.typeName)"

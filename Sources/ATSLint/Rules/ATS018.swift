@@ -48,8 +48,8 @@ extension RuleCatalog {
 
     private static func loosens(_ member: PlistMember, _ suffix: String) -> Bool {
         switch suffix {
-        case "AllowsInsecureHTTPLoads": AppleBoolean.read(member.node) == true
-        case "RequiresForwardSecrecy": AppleBoolean.read(member.node) == false
+        case "AllowsInsecureHTTPLoads": member.node.asAppleBoolean == true
+        case "RequiresForwardSecrecy": member.node.asAppleBoolean == false
         default:
             member.node.string.flatMap(TLSVersionName.init(rawValue:)).map { $0 < .tls12 } ?? false
         }

@@ -92,7 +92,7 @@ extension PlistFacts {
     func meansPlainHTTP(_ member: PlistMember) -> Bool {
         let meant = KeyReading(member.key, at: .exception)?.meant ?? member.key
         guard meant.hasSuffix("InsecureHTTPLoads") else { return false }
-        if let flag = AppleBoolean.read(member.node) { return flag }
+        if let flag = member.node.asAppleBoolean { return flag }
         return ["yes", "true", "1"].contains(member.node.string?.lowercased())
     }
 }

@@ -27,7 +27,7 @@ extension RuleCatalog {
                 if let (member, version) = entry.minimumVersion, version == .tls12 {
                     report(member, entry, "the minimum is the same without it", &hits)
                 }
-                if let member = entry.sub(ATSKey.forwardSecrecy), AppleBoolean.read(member.node) == true {
+                if let member = entry.sub(ATSKey.forwardSecrecy), member.node.asAppleBoolean == true {
                     report(member, entry, "nothing changes without it", &hits)
                 }
             }
