@@ -131,10 +131,10 @@ package struct HostEvidence: Sendable {
 
     /// Looks at the staple of a handshake whose chain is there.
     package mutating func readStaple(of observation: HandshakeObservation, at instant: Date) {
-        guard let key = HostEvidence.stapleKey(observation), staples[key] == nil,
-            let chain = chains[PresentedChain(observation.certificates)]
+        guard let response = observation.stapledResponse, let key = HostEvidence.stapleKey(observation),
+            staples[key] == nil, let chain = chains[PresentedChain(observation.certificates)]
         else { return }
-        staples[key] = ConnectionFacts(handshake: observation, chain: chain, at: instant).staple
+        staples[key] = chain.status(in: response, at: instant)
     }
 
     private static func stapleKey(_ observation: HandshakeObservation) -> PresentedChain? {
