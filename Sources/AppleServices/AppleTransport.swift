@@ -61,7 +61,7 @@ public struct AppleAnswer: Sendable, Equatable, CustomStringConvertible {
 /// Sends one request to Apple and returns its answer: the only access of this target to the network.
 ///
 /// A transport never follows a redirect (the authorization must not leave the configured host), and never returns a body beyond
-/// `AppleTransportFault.bodyLimit` bytes.
+/// 65,536 bytes.
 public protocol AppleTransport: Sendable {
     /// Sends the request and reads the whole answer, whatever its status.
     ///
@@ -85,7 +85,4 @@ public struct AppleTransportFault: Error, Sendable, ComparedByCode, CustomString
     }
 
     public var description: String { reason }
-
-    /// The most bytes that the body of an answer may have.
-    package static let bodyLimit = 65_536
 }

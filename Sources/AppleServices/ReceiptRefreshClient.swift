@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import DeviceCheckBits
 public import FoundationEssentials
 public import Vocabulary
 
@@ -93,7 +94,7 @@ public struct ReceiptRefreshClient: Sendable {
         let retryAfter = answer.headers["retry-after"]?.retryAfterSeconds
         switch answer.status {
         case 200:
-            guard answer.body.count <= AppleTransportFault.bodyLimit else {
+            guard answer.body.count <= DeviceCheckAnswer.bodyLimit else {
                 return .unusable(status: 200, reason: "the answer is larger than 64 KiB")
             }
             guard let receipt = decode(answer.body), !receipt.isEmpty else {

@@ -3,6 +3,7 @@
 
 import ATSClient
 import AppTransportSecurity
+import DeviceCheckBits
 import FoundationEssentials
 import HTTPTypes
 import NIOCore
@@ -60,7 +61,7 @@ public struct LiveAppleTransport: AppleTransport {
     public func send(_ request: AppleRequest) async throws -> AppleAnswer {
         do {
             let response = try await client.execute(try LiveAppleTransport.message(request), body: .bytes(request.body))
-            let body = try await response.body.collect(upTo: AppleTransportFault.bodyLimit)
+            let body = try await response.body.collect(upTo: DeviceCheckAnswer.bodyLimit)
             var headers: [String: String] = [:]
             for field in response.head.headerFields.reversed() { headers[field.name.canonicalName] = field.value }
             return AppleAnswer(status: response.status.code, headers: headers, body: Array(body.readableBytesView))

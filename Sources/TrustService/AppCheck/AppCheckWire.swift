@@ -64,7 +64,7 @@ struct AppCheckBody {
     /// No body is an empty one.
     init(_ bytes: [UInt8]) throws(Problem) { body = try RequestBody(bytes.isEmpty ? Array("{}".utf8) : bytes) }
 
-    func text(_ names: Names, limit: Int = 65536) throws(Problem) -> String {
+    func text(_ names: Names, limit: Int = RequestBody.mostBytes) throws(Problem) -> String {
         try body.string(try spelling(of: names), limit: limit)
     }
 

@@ -298,7 +298,7 @@ extension TrustServer.Configuration {
         /// The requests per second for one app; nil for no limit.
         public var requestsPerSecondPerApp: Int?
         /// The largest request body, in bytes: 256 to 65,536.
-        public var bodyBytes = 65536
+        public var bodyBytes = RequestBody.mostBytes
         /// The maximum number of open connections; nil for what the process's file descriptors allow, which is never exceeded.
         public var connections: Int?
         /// The maximum number of open connections from one IPv4 address or IPv6 /64 network; nil for a sixteenth of all, at least 64. Trusted proxies

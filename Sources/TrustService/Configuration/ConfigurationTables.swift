@@ -224,7 +224,7 @@ extension Configuration.Limits: ConfigurationObject {
         keys(
             "requestsPerSecondPerApp", &requestsPerSecondPerApp, .integer(1...1_000_000_000), otherwise: "no limit",
             "The requests per second for one app.")
-        keys("bodyBytes", &bodyBytes, .integer(256...65536), "The largest request body, in bytes.")
+        keys("bodyBytes", &bodyBytes, .integer(256...RequestBody.mostBytes), "The largest request body, in bytes.")
         keys(
             "connections", &connections, .integer(8...1_000_000), otherwise: "what RLIMIT_NOFILE allows",
             "The maximum number of open connections.")

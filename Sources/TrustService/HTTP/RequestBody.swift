@@ -29,8 +29,11 @@ package struct RequestBody: Sendable {
         members = Dictionary(list.map { (UTF8Key($0.name), $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// The most bytes of a body that a configuration may allow.
+    package static let mostBytes = 65_536
+
     /// A text that may be absent; at most `limit` Unicode scalars.
-    package func optionalString(_ name: String, limit: Int = 65536) throws(Problem) -> String? {
+    package func optionalString(_ name: String, limit: Int = mostBytes) throws(Problem) -> String? {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         // No text has more scalars than bytes: the scalars of a short one need not be counted.
         guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
@@ -40,7 +43,7 @@ package struct RequestBody: Sendable {
     }
 
     /// A text that must be there and not empty.
-    package func string(_ name: String, limit: Int = 65536) throws(Problem) -> String {
+    package func string(_ name: String, limit: Int = mostBytes) throws(Problem) -> String {
         guard let text = try optionalString(name, limit: limit), !text.isEmpty else {
             throw Problem(.requestMalformed, evidence: "\(name) is missing or empty")
         }
