@@ -20,6 +20,16 @@ extension UInt8 {
 extension UInt8 {
     /// Whether RFC 3986 section 2.3 lets the byte stand anywhere in a URL: letters, digits, `-`, `.`, `_` and `~`.
     package var isUnreserved: Bool { isASCIIAlphanumeric || "-._~".utf8.contains(self) }
+
+    /// The value of a hexadecimal digit in either case; nil for anything else.
+    package var hexadecimalValue: UInt8? {
+        switch self {
+        case 0x30...0x39: self - 0x30
+        case 0x41...0x46: self - 0x37
+        case 0x61...0x66: self - 0x57
+        default: nil
+        }
+    }
 }
 
 extension Sequence<UInt8> {
@@ -76,12 +86,7 @@ extension String {
         var bytes: [UInt8] = []
         var high: UInt8?
         for character in text where character != 0x20 && character != UInt8(ascii: ":") {
-            let digit: UInt8
-            switch character {
-            case 0x30...0x39: digit = character - 0x30
-            case 0x41...0x46, 0x61...0x66: digit = character.asciiLowercased - 0x57
-            default: return nil
-            }
+            guard let digit = character.hexadecimalValue else { return nil }
             if let first = high {
                 bytes.append(first << 4 | digit)
                 high = nil

@@ -219,22 +219,13 @@ package struct JSONReader {
     private mutating func hexadecimal() throws(MalformedInput) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard let byte = current, let digit = JSONReader.hexadecimalDigit(byte) else {
+            guard let digit = current?.hexadecimalValue else {
                 throw fault("an escape needs four hexadecimal digits")
             }
-            value = value << 4 | digit
+            value = value << 4 | UInt32(digit)
             position += 1
         }
         return value
-    }
-
-    private static func hexadecimalDigit(_ byte: UInt8) -> UInt32? {
-        switch byte {
-        case 0x30...0x39: UInt32(byte - 0x30)
-        case 0x41...0x46: UInt32(byte - 0x41 + 10)
-        case 0x61...0x66: UInt32(byte - 0x61 + 10)
-        default: nil
-        }
     }
 
     private mutating func number() throws(MalformedInput) -> JSONValue {
