@@ -178,7 +178,7 @@ let package = Package(
         library(
             "TLSProbe",
             [
-                "ClientTrait", "TLSModel", "Formats", "Vocabulary", "CZlib", .nioCore, .nioPosix, .crypto,
+                "ClientTrait", "TLSModel", "Formats", "Vocabulary", "CZlib", .nioCore, .nioHTTP1, .nioPosix, .crypto,
                 .cryptoExtras,
             ]
         ),

@@ -53,7 +53,6 @@ let package = Package(
         program("fuzz-plist", ["ATSLint", "SealwardInternals"], isDriven: false),
         program("fuzz-configuration", ["TrustService"], logs: true),
         program("fuzz-request", ["TrustService"], logs: true),
-        program("fuzz-http", ["TLSProbe"]),
         program("fuzz-journal", ["ATSDiagnostics"]),
         program("fuzz-merge", ["ATSDiagnostics", "SealwardInternals"]),
         program("fuzz-target", ["ATSDiagnostics"]),

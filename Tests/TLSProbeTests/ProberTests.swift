@@ -224,6 +224,11 @@ import Testing
             (Array("HTTP/1.1 404 Not Found\r\n\r\n".utf8) + body, false),
             (Array(head.utf8) + body.dropLast(), false), (Array("garbage".utf8), false),
             (Array("HTTP/1.1 200 OK\r\n\r\n".utf8) + body + [UInt8](repeating: 0, count: 70_000), false),
+            (Array("HTTP/1.1 200 OK\r\nx: ".utf8) + [UInt8](repeating: 0x79, count: 70_000), false),
+            (Array("HTTP/1.1 200 OK\r\nContent-Length: -3\r\n\r\n".utf8) + body, false),
+            (Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n".utf8) + body, false),
+            (Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc".utf8), false),
+            (Array("HTTP/2 200\r\n\r\n".utf8) + body, false),
         ]
         let fetcher = HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton, timeout: .seconds(5))
         for (answer, works) in answers {

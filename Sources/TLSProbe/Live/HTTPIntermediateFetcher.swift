@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 public import NIOCore
+import NIOHTTP1
 import NIOPosix
 import TLSModel
 
@@ -45,8 +46,9 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
         var path = url.percentEncodedPath.isEmpty ? "/" : url.percentEncodedPath
         if let query = url.percentEncodedQuery { path += "?" + query }
         let authority = url.port == nil ? host : "\(host):\(port)"
-        let request =
-            "GET \(path) HTTP/1.1\r\nHost: \(authority)\r\nUser-Agent: \(Self.userAgent)\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+        let request = HTTPRequestHead(
+            version: .http1_1, method: .GET, uri: path,
+            headers: ["host": authority, "user-agent": Self.userAgent, "accept": "*/*", "connection": "close"])
         var rest = addresses.filter(scope.allows).prefix(Self.mostAddresses)
         while let address = rest.popFirst() {
             if let body = await exchange(request, with: address, others: rest.count) {
@@ -58,19 +60,28 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
 
     /// A server may have more, but it chooses who gets these requests.
     private static let mostAddresses = 8
+    /// Bytes of the body of an answer.
+    fileprivate static let mostBytes = 64 * 1024
+    /// Bytes of all fields of its head.
+    private static let mostFieldBytes = 16 * 1024
 
     /// - Parameter others: addresses that are asked after this one. It leaves half of the time to them, and may connect for its share of all.
-    private func exchange(_ request: String, with address: SocketAddress, others: Int) async -> [UInt8]? {
+    private func exchange(_ request: HTTPRequestHead, with address: SocketAddress, others: Int) async -> [UInt8]? {
         let all = TargetDeadline.remaining(atMost: timeout)
         let left = others == 0 ? all : all / 2
         guard left > .zero else { return nil }
         let loop = group.any()
         let promise = loop.makePromise(of: [UInt8]?.self)
         let deadline = TimeAmount(left)
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = Self.mostFieldBytes
+        limits.maxHeaderListSize = Self.mostFieldBytes
+        let bounds = limits
         ClientBootstrap(group: loop)
             .connectTimeout(TimeAmount(all / (others + 1)))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHTTPClientHandlers(decoderLimitConfiguration: bounds)
                     try channel.pipeline.syncOperations.addHandler(FetchHandler(request, promise, deadline))
                 }
             }
@@ -80,18 +91,20 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
     }
 }
 
-/// Sends a request and collects the answer until it is complete or the server closes.
+/// Sends a request and collects the body of its answer; nil for any status but 200, and for what is no answer, cut short or too large.
 private final class FetchHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
 
-    private let request: String
+    private let request: HTTPRequestHead
     private let promise: EventLoopPromise<[UInt8]?>
     private let deadline: TimeAmount
-    private var answer = HTTPAnswer()
+    /// Nil once the answer is refused.
+    private var body: [UInt8]? = []
+    private var isComplete = false
     private var timer: Scheduled<Void>?
 
-    init(_ request: String, _ promise: EventLoopPromise<[UInt8]?>, _ deadline: TimeAmount) {
+    init(_ request: HTTPRequestHead, _ promise: EventLoopPromise<[UInt8]?>, _ deadline: TimeAmount) {
         self.request = request
         self.promise = promise
         self.deadline = deadline
@@ -103,18 +116,26 @@ private final class FetchHandler: ChannelInboundHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: request)), promise: nil)
+        context.write(wrapOutboundOut(.head(request)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        answer.append(unwrapInboundIn(data).readableBytesView)
-        if answer.isComplete { context.close(promise: nil) }
+        switch unwrapInboundIn(data) {
+        case .head(let head) where head.status.code == 200: return
+        case .body(let part) where part.readableBytes <= HTTPIntermediateFetcher.mostBytes - (body?.count ?? 0):
+            body?.append(contentsOf: part.readableBytesView)
+            return
+        case .end: isComplete = true
+        case .head, .body: body = nil
+        }
+        context.close(promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         timer?.cancel()
-        promise.succeed(answer.body)
+        promise.succeed(isComplete ? body : nil)
     }
 }
