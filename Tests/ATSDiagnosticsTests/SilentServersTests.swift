@@ -109,7 +109,7 @@ import Vocabulary
         made.configuration.connectTimeout = .seconds(20)
         made.configuration.allowsPrivateRedirects = false
         let lookUps = LookUps()
-        let resolver = NameResolver(threads: LookUpThreads(.init(usual: 64))) { _, _ in
+        let resolver = NameResolver(threads: LookUpThreads(most: 64)) { _, _ in
             lookUps.wait()
             return .failed(.timeout)
         }

@@ -90,7 +90,7 @@ import Vocabulary
     }
 
     @Test func withoutTimeNothingIsLookedUp() async throws {
-        let resolver = NameResolver(threads: LookUpThreads(.init())) { name, _ in
+        let resolver = NameResolver(threads: LookUpThreads()) { name, _ in
             Issue.record("\(name) was looked up")
             return .failed(.closed)
         }
@@ -124,9 +124,9 @@ import Vocabulary
     }
 
     /// Names that begin with `slow` hold their thread until the gate opens; all others are at 192.0.2.1.
-    private static func resolver(_ limits: LookUpThreads.Limits) -> (NameResolver, LookUpThreads, Gate) {
+    private static func resolver(most: Int = 512) -> (NameResolver, LookUpThreads, Gate) {
         let gate = Gate()
-        let threads = LookUpThreads(limits)
+        let threads = LookUpThreads(most: most)
         let resolver = NameResolver(threads: threads) { name, port in
             if name.hasPrefix("slow") { gate.pass() }
             guard let address = try? SocketAddress(ipAddress: "192.0.2.1", port: port) else {
@@ -169,30 +169,29 @@ import Vocabulary
 
     @Test("A hundred names whose servers say nothing delay no other name, and their threads end with them")
     func slowNamesDelayNobody() async throws {
-        let (resolver, threads, gate) = Self.resolver(LookUpThreads.Limits(linger: .seconds(1)))
+        let (resolver, threads, gate) = Self.resolver()
         try await withThrowingTaskGroup(of: NameResolver.Resolution.self) { group in
             for index in 0..<100 {
                 group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(60)) }
             }
-            #expect(await Self.eventually { gate.waiting >= 32 })
+            #expect(await Self.eventually { gate.waiting == 100 })
             for index in 0..<200 {
                 let found = await resolver.resolve(host: "honest-\(index)", port: 443, timeout: .seconds(30))
                 #expect(found == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]), "\(index)")
             }
             // Not one of the slow ones was over meanwhile.
-            #expect(gate.waiting > 32 && threads.count <= 512)
+            #expect(gate.waiting == 100 && threads.count <= 512)
             gate.open()
             for try await answer in group {
                 #expect(answer == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]))
             }
         }
-        #expect(await Self.eventually { threads.count <= 32 })
+        #expect(await Self.eventually { threads.count == 0 })
     }
 
     @Test("Threads are bounded; who finds none waits no longer than its own limit, and is served when there is one")
     func threadsAreBounded() async throws {
-        let (resolver, threads, gate) = Self.resolver(
-            .init(usual: 2, most: 6, patience: .milliseconds(10), linger: .milliseconds(200)))
+        let (resolver, threads, gate) = Self.resolver(most: 6)
         await withTaskGroup(of: NameResolver.Resolution.self) { group in
             for index in 0..<2000 {
                 group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(1)) }
@@ -203,7 +202,7 @@ import Vocabulary
         let late = Task { await resolver.resolve(host: "honest", port: 443, timeout: .seconds(30)) }
         gate.open()
         #expect(await late.value == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]))
-        #expect(await Self.eventually { threads.count == 2 })
+        #expect(await Self.eventually { threads.count == 0 })
         // None of those that were given up is looked up after all.
         #expect(gate.waiting == 0)
     }

@@ -85,7 +85,7 @@ public struct NameResolver: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 answer.wait(continuation)
-                threads.submit(LookUpThreads.Job(isWanted: { !answer.isOver }) { answer.end(lookUp(name, port)) })
+                threads.submit(.init(isWanted: { !answer.isOver }, run: { answer.end(lookUp(name, port)) }))
             }
         } onCancel: {
             answer.end(.failed(.timeout))
