@@ -35,7 +35,7 @@ import Testing
         .map { suite in
             Kind(
                 name: "only \(suite)", identity: { suite.keyExchange == .ecdheECDSA ? $0.p256 : $0.rsa },
-                options: ["-no_tls1_3", "-cipher", (suite.opensslName ?? "") + ":@SECLEVEL=0"])
+                options: ["-no_tls1_3", "-cipher", suite.opensslName + ":@SECLEVEL=0"])
         }
         + ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"].map { suite in
             Kind(name: "only \(suite)", identity: { $0.rsa }, options: ["-tls1_3", "-ciphersuites", suite])
@@ -125,7 +125,7 @@ struct Oracle {
     var applicationProtocol: String?
 
     init(_ offer: HelloOffer, port: Int) throws {
-        let names = offer.suites.filter { $0.keyExchange != .tls13 }.compactMap(\.opensslName)
+        let names = offer.suites.filter { $0.keyExchange != .tls13 }.map(\.opensslName)
         let text = try OpenSSLProgram.run(
             [
                 "s_client", "-connect", "127.0.0.1:\(port)", "-servername", "localhost",
@@ -172,5 +172,18 @@ struct Oracle {
         case .secp521r1: "secp521r1"
         default: group.description
         }
+    }
+}
+
+extension CipherSuite {
+    /// The name that the `openssl` program uses, as `openssl ciphers -stdname` lists them.
+    fileprivate var opensslName: String {
+        let name = description
+        guard name.contains("_WITH_") else { return name }
+        let rewritten = [
+            ("TLS_RSA_WITH_", ""), ("TLS_", ""), ("_WITH_", "_"), ("AES_", "AES"), ("3DES_EDE_CBC", "DES-CBC3"),
+            ("RC4_128", "RC4"), ("_CBC_SHA", "_SHA"), ("POLY1305_SHA256", "POLY1305"),
+        ].reduce(name) { $0.replacing($1.0, with: $1.1) }
+        return rewritten.replacing("_", with: "-")
     }
 }

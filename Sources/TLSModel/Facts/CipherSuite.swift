@@ -39,13 +39,11 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
         CipherSuite.registry[self]?.name ?? "0x" + String(rawValue, radix: 16, uppercase: true)
     }
 
-    /// The name that the `openssl` program uses, where it has one.
-    package var opensslName: String? { CipherSuite.registry[self]?.openssl }
-
     struct Entry: Sendable {
         let name: String
-        let openssl: String?
         let keyExchange: KeyExchange
+
+        init(_ name: String, _ keyExchange: KeyExchange) { (self.name, self.keyExchange) = (name, keyExchange) }
     }
 }
 
@@ -123,81 +121,43 @@ extension CipherSuite {
     /// 0x0033 of the IANA registry.
     package static let dheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0x0033)
 
-    /// Every suite that this package can name. Source: the IANA registry "TLS Cipher Suites", and `openssl ciphers -stdname`.
+    /// Every suite that this package can name. Source: the IANA registry "TLS Cipher Suites".
     static let registry: [CipherSuite: Entry] = [
-        .aes128GCMSHA256: Entry(name: "TLS_AES_128_GCM_SHA256", openssl: "TLS_AES_128_GCM_SHA256", keyExchange: .tls13),
-        .aes256GCMSHA384: Entry(name: "TLS_AES_256_GCM_SHA384", openssl: "TLS_AES_256_GCM_SHA384", keyExchange: .tls13),
-        .chacha20Poly1305SHA256: Entry(
-            name: "TLS_CHACHA20_POLY1305_SHA256", openssl: "TLS_CHACHA20_POLY1305_SHA256", keyExchange: .tls13),
-        .ecdheECDSAWithAES256GCMSHA384: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", openssl: "ECDHE-ECDSA-AES256-GCM-SHA384",
-            keyExchange: .ecdheECDSA),
-        .ecdheECDSAWithAES128GCMSHA256: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", openssl: "ECDHE-ECDSA-AES128-GCM-SHA256",
-            keyExchange: .ecdheECDSA),
-        .ecdheECDSAWithChaCha20Poly1305: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", openssl: "ECDHE-ECDSA-CHACHA20-POLY1305",
-            keyExchange: .ecdheECDSA),
-        .ecdheECDSAWithAES256CBCSHA384: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384", openssl: "ECDHE-ECDSA-AES256-SHA384",
-            keyExchange: .ecdheECDSA),
-        .ecdheECDSAWithAES128CBCSHA256: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", openssl: "ECDHE-ECDSA-AES128-SHA256",
-            keyExchange: .ecdheECDSA),
-        .ecdheECDSAWithAES256CBCSHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", openssl: "ECDHE-ECDSA-AES256-SHA", keyExchange: .ecdheECDSA),
-        .ecdheECDSAWithAES128CBCSHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", openssl: "ECDHE-ECDSA-AES128-SHA", keyExchange: .ecdheECDSA),
-        .ecdheRSAWithAES256GCMSHA384: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", openssl: "ECDHE-RSA-AES256-GCM-SHA384",
-            keyExchange: .ecdheRSA),
-        .ecdheRSAWithAES128GCMSHA256: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", openssl: "ECDHE-RSA-AES128-GCM-SHA256",
-            keyExchange: .ecdheRSA),
-        .ecdheRSAWithChaCha20Poly1305: Entry(
-            name: "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", openssl: "ECDHE-RSA-CHACHA20-POLY1305",
-            keyExchange: .ecdheRSA),
-        .ecdheRSAWithAES256CBCSHA384: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384", openssl: "ECDHE-RSA-AES256-SHA384", keyExchange: .ecdheRSA),
-        .ecdheRSAWithAES128CBCSHA256: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", openssl: "ECDHE-RSA-AES128-SHA256", keyExchange: .ecdheRSA),
-        .ecdheRSAWithAES256CBCSHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", openssl: "ECDHE-RSA-AES256-SHA", keyExchange: .ecdheRSA),
-        .ecdheRSAWithAES128CBCSHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", openssl: "ECDHE-RSA-AES128-SHA", keyExchange: .ecdheRSA),
-        .rsaWithAES256GCMSHA384: Entry(
-            name: "TLS_RSA_WITH_AES_256_GCM_SHA384", openssl: "AES256-GCM-SHA384", keyExchange: .rsa),
-        .rsaWithAES128GCMSHA256: Entry(
-            name: "TLS_RSA_WITH_AES_128_GCM_SHA256", openssl: "AES128-GCM-SHA256", keyExchange: .rsa),
-        .rsaWithAES256CBCSHA256: Entry(
-            name: "TLS_RSA_WITH_AES_256_CBC_SHA256", openssl: "AES256-SHA256", keyExchange: .rsa),
-        .rsaWithAES128CBCSHA256: Entry(
-            name: "TLS_RSA_WITH_AES_128_CBC_SHA256", openssl: "AES128-SHA256", keyExchange: .rsa),
-        .rsaWithAES256CBCSHA: Entry(name: "TLS_RSA_WITH_AES_256_CBC_SHA", openssl: "AES256-SHA", keyExchange: .rsa),
-        .rsaWithAES128CBCSHA: Entry(name: "TLS_RSA_WITH_AES_128_CBC_SHA", openssl: "AES128-SHA", keyExchange: .rsa),
-        .ecdheECDSAWith3DESCBCSHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA", openssl: "ECDHE-ECDSA-DES-CBC3-SHA", keyExchange: .ecdheECDSA
-        ),
-        .ecdheRSAWith3DESCBCSHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", openssl: "ECDHE-RSA-DES-CBC3-SHA", keyExchange: .ecdheRSA),
-        .rsaWith3DESCBCSHA: Entry(name: "TLS_RSA_WITH_3DES_EDE_CBC_SHA", openssl: "DES-CBC3-SHA", keyExchange: .rsa),
-        .ecdheECDSAWithRC4128SHA: Entry(
-            name: "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", openssl: "ECDHE-ECDSA-RC4-SHA", keyExchange: .ecdheECDSA),
-        .ecdheRSAWithRC4128SHA: Entry(
-            name: "TLS_ECDHE_RSA_WITH_RC4_128_SHA", openssl: "ECDHE-RSA-RC4-SHA", keyExchange: .ecdheRSA),
-        .rsaWithRC4128SHA: Entry(name: "TLS_RSA_WITH_RC4_128_SHA", openssl: "RC4-SHA", keyExchange: .rsa),
-        .rsaWithRC4128MD5: Entry(name: "TLS_RSA_WITH_RC4_128_MD5", openssl: "RC4-MD5", keyExchange: .rsa),
-        .dheRSAWithAES256GCMSHA384: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", openssl: "DHE-RSA-AES256-GCM-SHA384", keyExchange: .dheRSA),
-        .dheRSAWithAES128GCMSHA256: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_128_GCM_SHA256", openssl: "DHE-RSA-AES128-GCM-SHA256", keyExchange: .dheRSA),
-        .dheRSAWithAES256CBCSHA256: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA256", openssl: "DHE-RSA-AES256-SHA256", keyExchange: .dheRSA),
-        .dheRSAWithAES128CBCSHA256: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA256", openssl: "DHE-RSA-AES128-SHA256", keyExchange: .dheRSA),
-        .dheRSAWithAES256CBCSHA: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_256_CBC_SHA", openssl: "DHE-RSA-AES256-SHA", keyExchange: .dheRSA),
-        .dheRSAWithAES128CBCSHA: Entry(
-            name: "TLS_DHE_RSA_WITH_AES_128_CBC_SHA", openssl: "DHE-RSA-AES128-SHA", keyExchange: .dheRSA),
+        .aes128GCMSHA256: Entry("TLS_AES_128_GCM_SHA256", .tls13),
+        .aes256GCMSHA384: Entry("TLS_AES_256_GCM_SHA384", .tls13),
+        .chacha20Poly1305SHA256: Entry("TLS_CHACHA20_POLY1305_SHA256", .tls13),
+        .ecdheECDSAWithAES256GCMSHA384: Entry("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", .ecdheECDSA),
+        .ecdheECDSAWithAES128GCMSHA256: Entry("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", .ecdheECDSA),
+        .ecdheECDSAWithChaCha20Poly1305: Entry("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", .ecdheECDSA),
+        .ecdheECDSAWithAES256CBCSHA384: Entry("TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384", .ecdheECDSA),
+        .ecdheECDSAWithAES128CBCSHA256: Entry("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", .ecdheECDSA),
+        .ecdheECDSAWithAES256CBCSHA: Entry("TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", .ecdheECDSA),
+        .ecdheECDSAWithAES128CBCSHA: Entry("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", .ecdheECDSA),
+        .ecdheRSAWithAES256GCMSHA384: Entry("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", .ecdheRSA),
+        .ecdheRSAWithAES128GCMSHA256: Entry("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", .ecdheRSA),
+        .ecdheRSAWithChaCha20Poly1305: Entry("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", .ecdheRSA),
+        .ecdheRSAWithAES256CBCSHA384: Entry("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384", .ecdheRSA),
+        .ecdheRSAWithAES128CBCSHA256: Entry("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", .ecdheRSA),
+        .ecdheRSAWithAES256CBCSHA: Entry("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", .ecdheRSA),
+        .ecdheRSAWithAES128CBCSHA: Entry("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", .ecdheRSA),
+        .rsaWithAES256GCMSHA384: Entry("TLS_RSA_WITH_AES_256_GCM_SHA384", .rsa),
+        .rsaWithAES128GCMSHA256: Entry("TLS_RSA_WITH_AES_128_GCM_SHA256", .rsa),
+        .rsaWithAES256CBCSHA256: Entry("TLS_RSA_WITH_AES_256_CBC_SHA256", .rsa),
+        .rsaWithAES128CBCSHA256: Entry("TLS_RSA_WITH_AES_128_CBC_SHA256", .rsa),
+        .rsaWithAES256CBCSHA: Entry("TLS_RSA_WITH_AES_256_CBC_SHA", .rsa),
+        .rsaWithAES128CBCSHA: Entry("TLS_RSA_WITH_AES_128_CBC_SHA", .rsa),
+        .ecdheECDSAWith3DESCBCSHA: Entry("TLS_ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA", .ecdheECDSA),
+        .ecdheRSAWith3DESCBCSHA: Entry("TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", .ecdheRSA),
+        .rsaWith3DESCBCSHA: Entry("TLS_RSA_WITH_3DES_EDE_CBC_SHA", .rsa),
+        .ecdheECDSAWithRC4128SHA: Entry("TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", .ecdheECDSA),
+        .ecdheRSAWithRC4128SHA: Entry("TLS_ECDHE_RSA_WITH_RC4_128_SHA", .ecdheRSA),
+        .rsaWithRC4128SHA: Entry("TLS_RSA_WITH_RC4_128_SHA", .rsa),
+        .rsaWithRC4128MD5: Entry("TLS_RSA_WITH_RC4_128_MD5", .rsa),
+        .dheRSAWithAES256GCMSHA384: Entry("TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", .dheRSA),
+        .dheRSAWithAES128GCMSHA256: Entry("TLS_DHE_RSA_WITH_AES_128_GCM_SHA256", .dheRSA),
+        .dheRSAWithAES256CBCSHA256: Entry("TLS_DHE_RSA_WITH_AES_256_CBC_SHA256", .dheRSA),
+        .dheRSAWithAES128CBCSHA256: Entry("TLS_DHE_RSA_WITH_AES_128_CBC_SHA256", .dheRSA),
+        .dheRSAWithAES256CBCSHA: Entry("TLS_DHE_RSA_WITH_AES_256_CBC_SHA", .dheRSA),
+        .dheRSAWithAES128CBCSHA: Entry("TLS_DHE_RSA_WITH_AES_128_CBC_SHA", .dheRSA),
     ]
 }
