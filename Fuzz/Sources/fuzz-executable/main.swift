@@ -6,5 +6,7 @@ import FuzzDriver
 
 /// Mach-O executables, thin and fat, with their code signatures and entitlements, the latter also alone. Nothing may crash.
 FuzzDriver.run(corpus: "executable") { input in
-    _ = FuzzEntry.entitlements(input)
+    _ = try? CodeSignature.entitlements(MemoryBytes(input))
+    _ = EncodedEntitlements.read(input)
+    _ = ProvisioningProfile.entitlement(input, source: "fuzz")
 }

@@ -4,7 +4,13 @@
 import ATSLint
 import FuzzDriver
 
-/// Project files of .NET and of Xcode. Nothing may crash.
+/// Project files of every kind that is known. Nothing may crash.
 FuzzDriver.run(corpus: "project") { input in
-    _ = FuzzEntry.project(input)
+    _ = try? DotNetProject.read(input, name: "fuzz.csproj")
+    _ = try? XcodeProject(input)
+    for name in [
+        "config.xml", "ProjectSettings.asset", "app.json", "app.config.js", "fuzz.xcconfig", "fuzz.json", "-",
+    ] {
+        _ = try? InfoPlistSearch.document(input, name: name)
+    }
 }

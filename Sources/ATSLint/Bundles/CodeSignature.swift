@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-import PropertyLists
-import Vocabulary
+package import PropertyLists
+package import Vocabulary
 
 /// Reads the entitlements that a Mach-O executable carries in its code signature. The signature itself is not verified:
 /// these are claims of the file.
 ///
 /// Layout: `LC_CODE_SIGNATURE` names a range of the file, there lies a SuperBlob (big-endian), and in it the entitlements
 /// as a property list and, in newer signatures, once more in DER. Source: Security's `cs_blobs.h`. Each count and size is bounded before it is used.
-enum CodeSignature {
+package enum CodeSignature {
     /// The most bytes of an executable that is unpacked from an archive.
     static let unpackedBytes = 128 << 20
     /// The most bytes of all executables of one archive.
@@ -38,7 +38,7 @@ enum CodeSignature {
     /// The entitlements as a dictionary, those of the first architecture that has some.
     ///
     /// - Throws: `MalformedInput` if the file is cut off.
-    static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
+    package static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
         var attempts = attempts
         for start in try MachOImage.starts(in: source) {
             guard let image = try MachOImage(source, start: start), let (_, word) = image.first([signatureCommand])
@@ -80,10 +80,10 @@ enum CodeSignature {
 }
 
 /// Reads entitlements in DER: `[APPLICATION 16] { INTEGER 1, [16] { SEQUENCE { UTF8String key, value } ... } }`.
-enum EncodedEntitlements {
+package enum EncodedEntitlements {
     private static let depth = 16
 
-    static func read(_ bytes: [UInt8]) -> PlistNode? {
+    package static func read(_ bytes: [UInt8]) -> PlistNode? {
         var values = CodeSignature.entitlementValues
         do throws(ASN1Fault) {
             var outer = try ASN1Members(try ASN1Element(bytes[...], .der), "entitlements", tag: application16)

@@ -33,12 +33,12 @@ package struct AttestEntitlement: Sendable, Equatable {
 }
 
 /// Reads what a provisioning profile grants. The signature around it is not verified: these are claims of the file.
-enum ProvisioningProfile {
+package enum ProvisioningProfile {
     static let name = "embedded.mobileprovision"
     static let limit = 4 << 20
 
     /// Finds the property list inside the signed message and reads the entitlements.
-    static func entitlement(_ bytes: [UInt8], source: String) -> AttestEntitlement? {
+    package static func entitlement(_ bytes: [UInt8], source: String) -> AttestEntitlement? {
         guard let start = bytes.firstRange(of: Array("<?xml".utf8))?.lowerBound,
             let end = bytes[start...].firstRange(of: Array("</plist>".utf8))?.upperBound,
             let document = try? PlistReader.read(Array(bytes[start..<end]), values: ReadingLimits.claimValues),

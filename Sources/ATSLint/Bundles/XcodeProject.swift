@@ -3,10 +3,10 @@
 
 import AppTransportSecurity
 import PropertyLists
-import Vocabulary
+package import Vocabulary
 
 /// What an Xcode project file says about the Info.plists of its targets.
-struct XcodeProject {
+package struct XcodeProject {
     /// An Info.plist that a target names.
     struct NamedList {
         /// As the setting has it.
@@ -24,7 +24,7 @@ struct XcodeProject {
     private(set) var generated: PlistDocument?
 
     /// - Throws: `malformed.plist` for a file that cannot be read. Nil for one that is no project.
-    init?(_ bytes: [UInt8]) throws(MalformedInput) {
+    package init?(_ bytes: [UInt8]) throws(MalformedInput) {
         let document = try PlistReader.read(bytes)
         guard let objects = document.root["objects"]?.members else { return nil }
         let byID = Dictionary(objects.map { (UTF8Key($0.key), $0.node) }, uniquingKeysWith: { $1 })

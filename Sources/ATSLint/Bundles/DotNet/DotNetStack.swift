@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Vocabulary
+package import Vocabulary
 
 /// Which HttpClient handler a .NET project for Apple systems uses, and the line that says so.
 package struct DotNetStack: Sendable, Equatable {
@@ -55,7 +55,7 @@ package struct DotNetProject: Sendable {
     ///   - budget: what the projects of a run may still read.
     /// - Returns: nil if it is no project for Apple systems.
     /// - Throws: `MalformedInput` if it is not well-formed.
-    static func read(
+    package static func read(
         _ bytes: [UInt8], name: String, configuration: String = "Release", shared: [String] = [],
         budget: ReadingBudget = ReadingBudget()
     ) throws(MalformedInput) -> DotNetProject? {
