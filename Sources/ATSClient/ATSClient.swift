@@ -40,7 +40,7 @@ public final class ATSClient: Sendable {
     }
 
     package convenience init(
-        policy: ATSPolicy, chains: any ChainBuilding, configuration: Configuration = Configuration()
+        policy: ATSPolicy, chains: ChainBuilder, configuration: Configuration = Configuration()
     ) {
         let material = ConnectionMaterial(
             chains: RememberingChains(chains), resolver: NameResolver(overrides: configuration.addressOverrides))

@@ -6,29 +6,16 @@ package import TLSModel
 package import TLSProbe
 import Vocabulary
 
-/// Whoever can turn the certificates that a server presented into the facts of a chain.
-package protocol ChainBuilding: Sendable {
-    /// Searches a path to an anchor. Judges neither dates nor names.
-    ///
-    /// - Parameters:
-    ///   - presented: DER, leaf first, as it came.
-    ///   - instant: decides only between several complete paths.
-    ///   - scope: the addresses that intermediates may be fetched from.
-    func build(presented: [[UInt8]], at instant: Date?, fetchingWithin scope: FetchScope) async -> ChainFacts
-}
-
-extension ChainBuilder: ChainBuilding {}
-
 /// Remembers the facts of chains that were seen, because one server shows the same chain on every connection.
 ///
 /// Only chains that reached an anchor are kept, and only used while every certificate on them is valid: dates are still judged at every use. At
 /// most `capacity` chains.
 package final class RememberingChains: Sendable {
-    private let builder: any ChainBuilding
+    private let builder: ChainBuilder
     private let kept = BoundedCache<PresentedChain, ChainFacts>(capacity: RememberingChains.capacity)
     static let capacity = 256
 
-    package init(_ builder: any ChainBuilding) { self.builder = builder }
+    package init(_ builder: ChainBuilder) { self.builder = builder }
 
     func known(_ presented: [[UInt8]], at instant: Date) -> ChainFacts? {
         let chain = PresentedChain(presented)

@@ -7,14 +7,6 @@ import NIOSSL
 import TLSModel
 import Vocabulary
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
-
 /// How an attempt to reach a server ended before any HTTP: the facts, not judged yet.
 struct ConnectFailure: Error, Sendable {
     let outcome: HandshakeOutcome
@@ -28,24 +20,6 @@ struct ConnectFailure: Error, Sendable {
     init(outcome: HandshakeOutcome, askedForClientCertificate: Bool = false) {
         self.outcome = outcome
         self.askedForClientCertificate = askedForClientCertificate
-    }
-}
-
-extension ConnectionFailure {
-    /// What an error of a socket says.
-    init(_ error: any Error) {
-        if let error = error as? IOError {
-            switch error.errnoCode {
-            case ECONNREFUSED: self = .refused
-            case ECONNRESET, EPIPE, ECONNABORTED: self = .reset
-            case ETIMEDOUT: self = .timeout
-            default: self = .unreachable(SystemFile.message(error.errnoCode))
-            }
-        } else if let error = error as? ChannelError {
-            if case .connectTimeout = error { self = .timeout } else { self = .closed }
-        } else {
-            self = .closed
-        }
     }
 }
 

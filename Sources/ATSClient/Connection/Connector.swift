@@ -146,7 +146,7 @@ struct Connector: Sendable {
             return Opening(channel: channel, handshake: promise.futureResult)
         } catch {
             promise.fail(error)
-            throw ConnectFailure(ConnectionFailure(error))
+            throw ConnectFailure(ConnectionFailure(reading: error) ?? .closed)
         }
     }
 

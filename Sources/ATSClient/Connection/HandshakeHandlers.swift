@@ -109,7 +109,7 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
         if let violation = state.flight.violation { return ConnectFailure(outcome: .protocolError(violation)) }
         switch error {
         case is IOError, is ChannelError:
-            return ConnectFailure(ConnectionFailure(error))
+            return ConnectFailure(ConnectionFailure(reading: error) ?? .closed)
         default:
             if BoringSSLReason.isEndOfFile(error) {
                 return ConnectFailure(outcome: .connection(.closed), askedForClientCertificate: asked)

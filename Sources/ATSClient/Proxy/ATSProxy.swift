@@ -74,7 +74,7 @@ public final class ATSProxy: Service {
     private let record: ProxyRecord
     private let onEvent: @Sendable (Event) -> Void
     private let onListening: @Sendable (_ address: String, _ port: Int) -> Void
-    let admission: Admission
+    private let admission: Admission
     /// Nil if no password is asked for.
     let passwords: ProxyPasswords?
 
@@ -184,6 +184,20 @@ public final class ATSProxy: Service {
         let front = ProxyFrontHandler(self, decoder: decoder, encoder: encoder)
         try channel.pipeline.syncOperations.addHandlers([encoder, FirstByteHandler(front), decoder, front])
         try configuration.identity?.secure(channel.pipeline.syncOperations)
+    }
+
+    /// Takes a place for a connection to a server among those that are counted, for the client that causes it. A probe goes on when its
+    /// client leaves, so a client that comes and goes would otherwise have any number of them.
+    ///
+    /// - Returns: gives the place back, to be called once; nil if there is none, which is counted and reported.
+    func takePlace(for client: any Channel) -> (@Sendable () -> Void)? {
+        let address = client.remoteAddress.flatMap { IPAddress($0) }
+        let verdict = admission.admit(address)
+        guard verdict == .admitted else {
+            admission.refuse(verdict, on: client.eventLoop)
+            return nil
+        }
+        return { self.admission.release(address) }
     }
 
     func note(_ event: Event, host: String, port: Int, isSecure: Bool) {

@@ -331,7 +331,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         _ head: HTTPRequestHead, _ method: HTTPRequest.Method, _ incoming: ProxyForward.Body, _ url: LoadURL
     ) {
         guard let context else { return }
-        guard let slot = ProxySlot(proxy.admission, for: context.channel) else {
+        guard let leavePlace = proxy.takePlace(for: context.channel) else {
             keepsAlive = false
             return answer(ProxyFrontHandler.noRoom, lingers: incoming != .none)
         }
@@ -355,7 +355,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 },
                 write: { part in try await loop.flatSubmit { handler.value.write(part) }.get() }
             )
-            slot.release()
+            leavePlace()
             loop.execute { handler.value.forwarded(end) }
         }
     }
@@ -399,7 +399,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard let context else { return }
         // What the client sends ahead stays with the system until there is a tunnel.
         holdsRead = true
-        guard let slot = ProxySlot(proxy.admission, for: context.channel) else {
+        guard let leavePlace = proxy.takePlace(for: context.channel) else {
             return answer(ProxyFrontHandler.noRoom)
         }
         state = .deciding
@@ -412,9 +412,9 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         work = Task {
             let opened = await ProxyTunnel.open(head.uri, proxy: proxy, loop: loop)
             if case .open(let back, _) = opened {
-                back.closeFuture.whenComplete { _ in slot.release() }
+                back.closeFuture.whenComplete { _ in leavePlace() }
             } else {
-                slot.release()
+                leavePlace()
             }
             loop.execute { handler.value.tunnelOpened(opened, decision) }
         }

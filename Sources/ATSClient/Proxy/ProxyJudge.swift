@@ -19,8 +19,7 @@ struct ProxyJudge: Sendable {
     private let prober: Prober
     private let verdicts: ProbeCache
 
-    init(policy: ATSPolicy, chains: any ChainBuilding, configuration: ATSProxy.Configuration, guardian: AddressGuardian)
-    {
+    init(policy: ATSPolicy, chains: ChainBuilder, configuration: ATSProxy.Configuration, guardian: AddressGuardian) {
         self.policy = policy
         self.configuration = configuration
         self.guardian = guardian

@@ -31,7 +31,7 @@ final class ProxyPasswords: Sendable {
         var nextReport: ContinuousClock.Instant?
     }
 
-    private let digests: [[UInt8]]
+    private let digests: [SHA256Digest]
     private let onWrong: @Sendable (_ count: Int, _ address: String) -> Void
     private let state = Mutex(State())
 
@@ -39,7 +39,7 @@ final class ProxyPasswords: Sendable {
     ///   - credentials: each `user:password`.
     ///   - onWrong: called at most once a second with how many passwords were wrong since the last call.
     init(_ credentials: Set<String>, onWrong: @escaping @Sendable (_ count: Int, _ address: String) -> Void) {
-        digests = credentials.map { ProxyPasswords.digest(Array($0.utf8)) }
+        digests = credentials.map { SHA256.hash(data: Array($0.utf8)) }
         self.onWrong = onWrong
     }
 
@@ -72,12 +72,12 @@ final class ProxyPasswords: Sendable {
     /// Compares digests, each with all, so that the time says nothing about a password, not even its length.
     private func isRight(_ field: String) -> Bool {
         let scheme = "basic "
-        guard field.hasPrefixIgnoringCase(scheme),
-            let given = BasicCredentials.decode(field.utf8.dropFirst(scheme.utf8.count))
+        let value = field.utf8.dropFirst(scheme.utf8.count)
+        guard field.hasPrefixIgnoringCase(scheme), value.count <= 1024,
+            let given = Base64.decode(Array(value.trimmingBlanks))
         else { return false }
-        let digest = ProxyPasswords.digest(given)
-        return digests.reduce(false) { BasicCredentials.equal($1, digest) || $0 }
+        let digest = SHA256.hash(data: given)
+        // Digests are compared in constant time.
+        return digests.reduce(false) { $1 == digest || $0 }
     }
-
-    private static func digest(_ bytes: [UInt8]) -> [UInt8] { Array(SHA256.hash(data: bytes)) }
 }

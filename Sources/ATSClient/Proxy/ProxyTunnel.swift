@@ -6,6 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import TLSModel
+import TLSProbe
 import Vocabulary
 
 /// Opens the server's side of a tunnel, after policy and probe agreed.
@@ -96,7 +97,7 @@ enum ProxyTunnel {
                 onViolation: onViolation)
             return .open(channel, proxy.configuration.isMonitoring ? nil : watch)
         } catch {
-            let outcome = HandshakeOutcome.connection(ConnectionFailure(error))
+            let outcome = HandshakeOutcome.connection(ConnectionFailure(reading: error) ?? .closed)
             let failed = evaluate(
                 destination.decision.requirements, failed: outcome, host: destination.decision.url.host)
             return .refused(Refusal(target: target, unreachable: failed.causes, error: failed.error))

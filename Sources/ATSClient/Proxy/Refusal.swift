@@ -64,18 +64,3 @@ struct Refusal: Sendable {
         return .custom(code: status.code, reasonPhrase: "\(status.reasonPhrase) (\(code))")
     }
 }
-
-/// The value of a Basic authorization.
-enum BasicCredentials {
-    /// The bytes of `user:password`, nil if it is no base64.
-    static func decode(_ text: some BidirectionalCollection<UInt8>) -> [UInt8]? {
-        guard text.count <= 1024 else { return nil }
-        return Base64.decode(Array(text.trimmingBlanks))
-    }
-
-    /// Whether both are equal; the time depends on their lengths only.
-    static func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-        guard left.count == right.count else { return false }
-        return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
-    }
-}

@@ -130,8 +130,8 @@ extension ConnectionFailure {
         }
     }
 
-    /// What an error on an open connection means; nil if it is not about the connection.
-    init?(reading error: any Error) {
+    /// What an error of a socket means; nil if it is not about the connection.
+    package init?(reading error: any Error) {
         if case ChannelError.connectTimeout = error {
             self = .timeout
             return
@@ -139,12 +139,12 @@ extension ConnectionFailure {
         guard let error = error as? IOError else { return nil }
         switch error.errnoCode {
         case ECONNREFUSED: self = .refused
-        case ECONNRESET, EPIPE: self = .reset
+        case ECONNRESET, EPIPE, ECONNABORTED: self = .reset
         case ETIMEDOUT: self = .timeout
         case ENETUNREACH: self = .unreachable("the network is unreachable")
         case EHOSTUNREACH: self = .unreachable("the host is unreachable")
         case EMFILE, ENFILE: self = .unreachable("this machine allows no more connections; see 'ulimit -n'")
-        default: self = .unreachable("system error \(error.errnoCode)")
+        default: self = .unreachable(SystemFile.message(error.errnoCode))
         }
     }
 }
