@@ -126,10 +126,7 @@ extension LoadReport {
         case let error as ATSLoadError: self.init(error, after: response)
         case let malformed as MalformedInput: self.init(LoadFaults.badURL(malformed, url: text), after: response)
         default:
-            let cancelled = ATSLoadError(
-                .noAnswer, error: URLLoadError(-999),
-                causes: [Cause(.httpNoAnswer, "The load was cancelled.")], url: text)
-            self.init(cancelled, after: response)
+            self.init(LoadFaults.noAnswer(text, -999, .httpNoAnswer, "The load was cancelled."), after: response)
         }
     }
 

@@ -35,16 +35,12 @@ enum LoadFaults {
     }
 
     static func badURL(_ malformed: MalformedInput, url: String) -> ATSLoadError {
-        ATSLoadError(
-            .refused, error: URLLoadError(-1000),
-            causes: [Cause(malformed.code, malformed.reason)], url: url)
+        refusal(url, -1000, malformed.code, malformed.reason)
     }
 
     /// The request has no form in HTTP.
     static func unframed(_ impossible: RequestFraming.Impossible, url: LoadURL) -> ATSLoadError {
-        ATSLoadError(
-            .refused, error: URLLoadError(-1002),
-            causes: [Cause(.httpRequestBody, "The request cannot be sent: \(impossible.reason).")], url: url.text)
+        refusal(url.text, -1002, .httpRequestBody, "The request cannot be sent: \(impossible.reason).")
     }
 
     /// The policy's versions and the suites that this TLS library has leave nothing.
@@ -73,7 +69,9 @@ enum LoadFaults {
         switch error {
         case let error as ATSLoadError: error
         case let refused as RefusedHandshake: translate(refused.judgement, url: url, decision, instant, logs)
-        case let forbidden as ForbiddenAddress: translate(forbidden, url: url)
+        // Not for the policy's sake, so no key would change it.
+        case let forbidden as ForbiddenAddress:
+            refusal(url.text, -1004, .proxyForbiddenAddress, forbidden.reason)
         case let failure as ConnectFailure:
             translate(
                 failure, url: url, decision: decision, widest: widest,
@@ -82,14 +80,7 @@ enum LoadFaults {
                 }, smaller: smaller, instant, logs)
         case let failure as ExchangeFailure: translate(failure, url: url, decision: decision)
         default:
-            ATSLoadError(
-                .noAnswer,
-                error: URLLoadError(-1),
-                causes: [
-                    Cause(.httpNoAnswer, "The load failed: \(error.nameWithoutPlace).")
-                ],
-                url: url.text
-            )
+            noAnswer(url.text, -1, .httpNoAnswer, "The load failed: \(error.nameWithoutPlace).")
         }
     }
 
@@ -98,22 +89,13 @@ enum LoadFaults {
         _ logs: CTLogList?
     ) -> ATSLoadError {
         if let reason = judgement.refusedByDelegate {
-            return ATSLoadError(
-                .refused, error: URLLoadError(-999),
-                causes: [Cause(.trustRefusedByDelegate, reason)], url: url.text)
+            return refusal(url.text, -999, .trustRefusedByDelegate, reason)
         }
         let causes = (dispute(decision).map { [$0] } ?? []) + judgement.verdict.causes
         return ATSLoadError(
             causes.first?.isDisputed == true ? .noAnswer : .refused,
             error: judgement.verdict.error ?? .secureConnectionFailed(-9802), causes: causes,
             remedies: Remedy.forRefused(decision, judgement.facts, at: instant, logs: logs), url: url.text)
-    }
-
-    /// Not for the policy's sake, so no key would change it.
-    private static func translate(_ forbidden: ForbiddenAddress, url: LoadURL) -> ATSLoadError {
-        ATSLoadError(
-            .refused, error: URLLoadError(-1004),
-            causes: [Cause(Code.proxyForbiddenAddress, forbidden.reason)], url: url.text)
     }
 
     private static func translate(
@@ -153,48 +135,33 @@ enum LoadFaults {
     private static func translate(
         _ failure: ExchangeFailure, url: LoadURL, decision: URLDecision
     ) -> ATSLoadError {
-        let lost = URLLoadError(-1005)
-        let late = URLLoadError(-1001)
-        let tooLarge = URLLoadError(-1103)
-        func noAnswer(_ code: Code, _ error: URLLoadError, _ sentence: String) -> ATSLoadError {
-            ATSLoadError(.noAnswer, error: error, causes: [Cause(code, sentence)], url: url.text)
+        func ended(_ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
+            noAnswer(url.text, number, code, sentence)
         }
         let host = url.host
         switch failure.reason {
         case .closedBeforeAnswer:
-            return noAnswer(.httpNoAnswer, lost, "\(host) closed the connection without an HTTP answer.")
-        case .reset: return noAnswer(.httpNoAnswer, lost, "\(host) reset the connection.")
-        case .timeout: return noAnswer(.httpNoAnswer, late, "\(host) did not answer the request in time.")
+            return ended(-1005, .httpNoAnswer, "\(host) closed the connection without an HTTP answer.")
+        case .reset: return ended(-1005, .httpNoAnswer, "\(host) reset the connection.")
+        case .timeout: return ended(-1001, .httpNoAnswer, "\(host) did not answer the request in time.")
         case .stalled:
-            return noAnswer(.httpIncompleteAnswer, late, "\(host) stopped sending in the middle of its answer.")
+            return ended(-1001, .httpIncompleteAnswer, "\(host) stopped sending in the middle of its answer.")
         case .incompleteBody:
-            return noAnswer(
-                .httpIncompleteAnswer, lost, "\(host) closed the connection before its answer was complete.")
+            return ended(-1005, .httpIncompleteAnswer, "\(host) closed the connection before its answer was complete.")
         case .malformed(let what):
-            let unparsable = URLLoadError(-1017)
-            return noAnswer(.httpNoAnswer, unparsable, "\(host) answers with something that is not HTTP (\(what)).")
+            return ended(-1017, .httpNoAnswer, "\(host) answers with something that is not HTTP (\(what)).")
         case .headerTooLarge:
-            return noAnswer(.httpAnswerTooLarge, tooLarge, "\(host) sends more header fields than the limit allows.")
+            return ended(-1103, .httpAnswerTooLarge, "\(host) sends more header fields than the limit allows.")
         case .bodyTooLarge(let limit):
-            return bodyTooLarge(limit, url: url)
+            return ended(-1103, .httpAnswerTooLarge, "\(host) sends a body of more than \(limit) bytes.")
         case .alert(116): return clientCertificate(url)
         case .alert(let description):
             let outcome = HandshakeOutcome.alert(level: 2, description: description)
             return translate(ConnectFailure(outcome: outcome), url: url, decision: decision)
         case .requestBody(let what):
-            let sentence = "The body of the request could not be sent: \(what)."
-            return noAnswer(
-                .httpRequestBody, URLLoadError(-1021), sentence)
-        case .shutDown:
-            return noAnswer(.httpNoAnswer, URLLoadError(-999), "The client is shut down.")
+            return ended(-1021, .httpRequestBody, "The body of the request could not be sent: \(what).")
+        case .shutDown: return ended(-999, .httpNoAnswer, "The client is shut down.")
         }
-    }
-
-    static func bodyTooLarge(_ limit: Int, url: LoadURL) -> ATSLoadError {
-        ATSLoadError(
-            .noAnswer, error: URLLoadError(-1103),
-            causes: [Cause(.httpAnswerTooLarge, "\(url.host) sends a body of more than \(limit) bytes.")], url: url.text
-        )
     }
 
     // MARK: Redirects
@@ -217,16 +184,13 @@ enum LoadFaults {
                 url, -1011, .httpRedirectBlocked, "The Location '\(shown)' is not a URL.")
         case .scheme:
             return refusal(
-                url, -1002, .httpRedirectBlocked,
-                "The redirect leads to '\(shown)', which is neither http nor https.")
+                url, -1002, .httpRedirectBlocked, "The redirect leads to '\(shown)', which is neither http nor https.")
         case .malformed(let reason):
             return refusal(
-                url, -1000, .httpRedirectBlocked,
-                "The redirect leads to '\(shown)', which is not a URL: \(reason).")
+                url, -1000, .httpRedirectBlocked, "The redirect leads to '\(shown)', which is not a URL: \(reason).")
         case .body:
             return refusal(
-                url, -1021, .httpRedirectBlocked,
-                "The redirect requires sending the body again, but it was streamed.")
+                url, -1021, .httpRedirectBlocked, "The redirect requires sending the body again, but it was streamed.")
         case .loop(let afterCookie): return endless(url, "The redirects loop back to \(shown)", afterCookie)
         case .limit(let limit, let afterCookie):
             return endless(url, "There are more than \(limit) redirects", afterCookie)
@@ -236,25 +200,19 @@ enum LoadFaults {
     /// Redirects without an end. A load keeps no cookies, and URLSession does: if one was set on the way, nobody knows how the redirects end with it.
     private static func endless(_ url: String, _ sentence: String, _ afterCookie: Bool) -> ATSLoadError {
         guard afterCookie else { return refusal(url, -1007, .httpRedirectLoop, sentence + ".") }
-        return ATSLoadError(
-            .noAnswer,
-            error: URLLoadError(-1007),
-            causes: [
-                Cause(
-                    .httpRedirectNeedsCookie,
-                    sentence + ", but a cookie was set on the way: URLSession sends it back, this load sends none.")
-            ],
-            url: url
-        )
+        return noAnswer(
+            url, -1007, .httpRedirectNeedsCookie,
+            sentence + ", but a cookie was set on the way: URLSession sends it back, this load sends none.")
     }
 
-    private static func refusal(
-        _ url: String, _ number: Int, _ code: Code, _ sentence: String
-    )
-        -> ATSLoadError
-    {
-        ATSLoadError(
-            .refused, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
+    /// - Parameter number: that of the NSURLError.
+    private static func refusal(_ url: String, _ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
+        ATSLoadError(.refused, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
+    }
+
+    /// The same where nothing refused the load.
+    static func noAnswer(_ url: String, _ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
+        ATSLoadError(.noAnswer, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
     }
 }
 
