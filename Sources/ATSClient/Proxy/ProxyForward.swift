@@ -59,26 +59,23 @@ struct ProxyForward: Sendable {
         body: (BodyBuffer, Body)?, goOn: @escaping @Sendable () async throws -> Void,
         write: @Sendable (HTTPServerResponsePart) async throws -> Void
     ) async -> End {
+        let target = "\(url.scheme)://\(url.bracketedHost)\(url.port.map { ":\($0)" } ?? "")\(url.pathAndQuery)"
+        let proxied = ProxiedRequest(proxy: proxy, method: head.method.rawValue, target: target, url: url)
         let response: ATSResponse
         do {
             response = try await proxy.client.execute(request, body: body.map { requestBody($0, goOn) } ?? .empty)
         } catch let error as ATSLoadError {
             if error.code == Code.proxyForbiddenAddress {
-                note(.failed, error.causes, nil)
-                return .refused(Refusal(target: target, forbidden: error.causes.first?.message ?? ""))
+                return .refused(proxied.forbidden(error.causes.first?.message ?? ""))
             }
-            note(error.outcome == .refused ? .refused : .failed, error.causes, error.error)
-            if error.outcome == .refused {
-                return .refused(
-                    Refusal(
-                        target: target, causes: error.causes, error: error.error,
-                        console: console(error.error, error.causes), remedies: error.remedies))
-            }
-            return .refused(Refusal(target: target, unreachable: error.causes, error: error.error))
+            return .refused(
+                error.outcome == .refused
+                    ? proxied.refused(error.causes, error.error, error.remedies)
+                    : proxied.unreachable(error.causes, error.error))
         } catch {
             return .broken
         }
-        note(
+        proxied.note(
             response.wouldRefuse.isEmpty ? .allowed : .wouldRefuse, response.wouldRefuse.flatMap(\.causes),
             response.wouldRefuse.first?.error)
         do {
@@ -89,23 +86,6 @@ struct ProxyForward: Sendable {
         } catch {
             return .broken
         }
-    }
-
-    /// The URL without a user and password, which are for nobody's log.
-    private var target: String {
-        "\(url.scheme)://\(url.bracketedHost)\(url.port.map { ":\($0)" } ?? "")\(url.pathAndQuery)"
-    }
-
-    private func console(_ error: URLLoadError?, _ causes: [Cause]) -> [ConsoleLine] {
-        guard let error else { return [] }
-        return ConsoleLine.lines(for: error, causes: causes, host: url.host, on: proxy.judge.policy.profile)
-    }
-
-    private func note(_ result: ATSProxy.Event.Result, _ causes: [Cause], _ error: URLLoadError?) {
-        let event = ATSProxy.Event(
-            result: result, method: head.method.rawValue, target: target, causes: causes, error: error,
-            console: console(error, causes))
-        proxy.note(event, host: url.host, port: url.effectivePort, isSecure: false)
     }
 
     private func requestBody(

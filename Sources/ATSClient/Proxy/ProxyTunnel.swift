@@ -25,58 +25,37 @@ enum ProxyTunnel {
         else {
             return .refused(Refusal(status: .badRequest, text: "CONNECT requires a host and a port."))
         }
-        let target = "\(url.bracketedHost):\(url.effectivePort)"
-        let profile = proxy.judge.policy.profile
-        @Sendable func note(_ result: ATSProxy.Event.Result, _ causes: [Cause], _ error: URLLoadError?) {
-            let event = ATSProxy.Event(
-                result: result, method: "CONNECT", target: target, causes: causes, error: error,
-                console: error.map { ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile) } ?? [])
-            proxy.note(event, host: url.host, port: url.effectivePort, isSecure: true)
-        }
+        let request = ProxiedRequest(
+            proxy: proxy, method: "CONNECT", target: "\(url.bracketedHost):\(url.effectivePort)", url: url)
         let isMonitoring = proxy.configuration.isMonitoring
         let decision = proxy.judge.policy.decide(url)
         let blocked =
             decision.verdict == .blocked
             ? decision.error.map { LoadFaults.blocked(decision, error: $0, isRedirect: false) } : nil
         if let blocked, !isMonitoring {
-            note(.refused, blocked.causes, blocked.error)
-            let console = ConsoleLine.lines(for: blocked.error, causes: blocked.causes, host: url.host, on: profile)
-            return .refused(
-                Refusal(
-                    target: target, causes: blocked.causes, error: blocked.error, console: console,
-                    remedies: blocked.remedies))
+            return .refused(request.refused(blocked.causes, blocked.error, blocked.remedies))
         }
         let destination: ProxyJudge.Destination
         do {
             destination = try await proxy.judge.destination(url)
         } catch let forbidden as ForbiddenAddress {
-            note(.failed, [Cause(Code.proxyForbiddenAddress, forbidden.reason)], nil)
-            return .refused(Refusal(target: target, forbidden: forbidden.reason))
+            return .refused(request.forbidden(forbidden.reason))
         } catch {
             let failure = (error as? ConnectFailure) ?? ConnectFailure(.unreachable(error.nameWithoutPlace))
             let failed = evaluate(decision.requirements, failed: failure.outcome, host: url.host)
-            note(.failed, failed.causes, failed.error)
-            return .refused(Refusal(target: target, unreachable: failed.causes, error: failed.error))
+            return .refused(request.unreachable(failed.causes, failed.error))
         }
         switch destination.verdict {
         case .complies:
-            note(blocked == nil ? .allowed : .wouldRefuse, blocked?.causes ?? [], blocked?.error)
-        case .unknown(let causes, let error):
-            note(.failed, causes, error)
-            return .refused(Refusal(target: target, unreachable: causes, error: error))
+            request.note(blocked == nil ? .allowed : .wouldRefuse, blocked?.causes ?? [], blocked?.error)
+        case .unknown(let causes, let error): return .refused(request.unreachable(causes, error))
         case .refused(let causes, let error, let remedies):
-            note(isMonitoring ? .wouldRefuse : .refused, causes, error)
-            if !isMonitoring {
-                let console = error.map {
-                    ConsoleLine.lines(for: $0, causes: causes, host: url.host, on: profile)
-                }
-                return .refused(
-                    Refusal(target: target, causes: causes, error: error, console: console ?? [], remedies: remedies))
-            }
+            guard isMonitoring else { return .refused(request.refused(causes, error, remedies)) }
+            request.note(.wouldRefuse, causes, error)
         }
-        return await connect(destination, target, proxy, loop) { causes in
+        return await connect(destination, request.target, proxy, loop) { causes in
             // The probe's connection complied and this one does not: TLS is broken off.
-            note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9802))
+            request.note(isMonitoring ? .wouldRefuse : .refused, causes, .secureConnectionFailed(-9802))
         }
     }
 

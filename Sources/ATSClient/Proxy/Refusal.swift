@@ -64,3 +64,43 @@ struct Refusal: Sendable {
         return .custom(code: status.code, reasonPhrase: "\(status.reasonPhrase) (\(code))")
     }
 }
+
+/// A request on its way through the proxy: notes what became of it, and makes the answers that end it.
+struct ProxiedRequest: Sendable {
+    let proxy: ATSProxy
+    let method: String
+    /// Without a user and password, which are for nobody's log.
+    let target: String
+    let url: LoadURL
+
+    func note(_ result: ATSProxy.Event.Result, _ causes: [Cause], _ error: URLLoadError?) {
+        let event = ATSProxy.Event(
+            result: result, method: method, target: target, causes: causes, error: error,
+            console: console(error, causes))
+        proxy.note(event, host: url.host, port: url.effectivePort, isSecure: url.isSecure)
+    }
+
+    /// The policy refuses it.
+    func refused(_ causes: [Cause], _ error: URLLoadError?, _ remedies: [Remedy]) -> Refusal {
+        note(.refused, causes, error)
+        return Refusal(
+            target: target, causes: causes, error: error, console: console(error, causes), remedies: remedies)
+    }
+
+    /// The proxy leads nobody there.
+    func forbidden(_ reason: String) -> Refusal {
+        note(.failed, [Cause(.proxyForbiddenAddress, reason)], nil)
+        return Refusal(target: target, forbidden: reason)
+    }
+
+    /// The server cannot be reached.
+    func unreachable(_ causes: [Cause], _ error: URLLoadError?) -> Refusal {
+        note(.failed, causes, error)
+        return Refusal(target: target, unreachable: causes, error: error)
+    }
+
+    private func console(_ error: URLLoadError?, _ causes: [Cause]) -> [ConsoleLine] {
+        guard let error else { return [] }
+        return ConsoleLine.lines(for: error, causes: causes, host: url.host, on: proxy.judge.policy.profile)
+    }
+}
