@@ -157,15 +157,17 @@ import Testing
             ["-tls1", "-cipher", ProbeFixtures.everything], ["-tls1_3"],
             ["-no_tls1_3", "-cipher", "AES128-SHA:@SECLEVEL=0"],
         ]
-        let template = HelloOffer(suites: Self.system, serverName: "localhost")
         for options in servers {
             let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa) + options)
             let address = [try SocketAddress(ipAddress: "127.0.0.1", port: server.port)]
             func run(_ plan: AdaptivePlan) async -> AdaptivePlan {
                 var plan = plan
                 while let index = plan.next {
-                    let hello = plan.questions[index].offer(template)
-                    plan.record(await ProbeFixtures.prober.probe(hello, addresses: address).0, for: index)
+                    let question = plan.questions[index]
+                    let hello = HelloOffer(
+                        minimumVersion: question.minimumVersion,
+                        suites: Self.system.filter(question.suites.contains), serverName: "localhost")
+                    plan.record(await ProbeFixtures.prober.attempt(hello, addresses: address).outcome, for: index)
                 }
                 return plan
             }

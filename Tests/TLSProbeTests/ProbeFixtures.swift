@@ -66,9 +66,10 @@ enum ProbeFixtures {
     static let prober = Prober(group: MultiThreadedEventLoopGroup.singleton)
 
     static func probe(_ offer: HelloOffer, port: Int, name: String? = "localhost") async throws -> HandshakeOutcome {
-        await prober.probe(
-            offer, address: try SocketAddress(ipAddress: "127.0.0.1", port: port), serverName: name,
-            timeout: .seconds(20))
+        var offer = offer
+        if let name { offer.serverName = name }
+        let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
+        return await prober.attempt(offer, addresses: [address], timeout: .seconds(20)).outcome
     }
 }
 

@@ -31,9 +31,10 @@ import Testing
         ]
         for (behaviour, expected) in cases {
             let server = try await OddServer(behaviour)
-            let outcome = await ProbeFixtures.prober.probe(
-                Self.offer, address: try SocketAddress(ipAddress: "127.0.0.1", port: server.port),
-                timeout: .milliseconds(400))
+            let address = try SocketAddress(ipAddress: "127.0.0.1", port: server.port)
+            let outcome = await ProbeFixtures.prober.attempt(
+                Self.offer, addresses: [address], timeout: .milliseconds(400)
+            ).outcome
             guard case .connection(let failure) = outcome else {
                 Issue.record("\(behaviour): \(outcome)")
                 continue
@@ -57,8 +58,8 @@ import Testing
     @Test func whatTheSystemCannotReachIsUnreachableAtOnce() async throws {
         let broadcast = try SocketAddress(ipAddress: "255.255.255.255", port: 443)
         for _ in 0..<3 {
-            guard case .connection(.unreachable) = await ProbeFixtures.prober.probe(Self.offer, address: broadcast)
-            else {
+            let end = await ProbeFixtures.prober.attempt(Self.offer, addresses: [broadcast])
+            guard case .connection(.unreachable) = end.outcome else {
                 Issue.record("a broadcast address was reached")
                 continue
             }
@@ -75,8 +76,9 @@ import Testing
                 group.addTask {
                     let clock = ContinuousClock()
                     let start = clock.now
-                    let outcome = await ProbeFixtures.prober.probe(
-                        Self.offer, address: address, connectTimeout: short, timeout: long)
+                    let outcome = await ProbeFixtures.prober.attempt(
+                        Self.offer, addresses: [address], connectTimeout: short, timeout: long
+                    ).outcome
                     return (outcome, clock.now - start)
                 }
             }
@@ -95,8 +97,9 @@ import Testing
         let outcomes = try await withThrowingTaskGroup(of: HandshakeOutcome.self) { group in
             for _ in 0..<4 {
                 group.addTask {
-                    await ProbeFixtures.prober.probe(
-                        Self.offer, address: address, connectTimeout: .seconds(300), timeout: .seconds(300))
+                    await ProbeFixtures.prober.attempt(
+                        Self.offer, addresses: [address], connectTimeout: .seconds(300), timeout: .seconds(300)
+                    ).outcome
                 }
             }
             let deadline = ContinuousClock.now + .seconds(20)
@@ -135,8 +138,8 @@ import Testing
             try SocketAddress(ipAddress: "127.0.0.1", port: server.port),
             try SocketAddress(ipAddress: "127.0.0.1", port: port),
         ]
-        let (outcome, address) = await ProbeFixtures.prober.probe(Self.offer, addresses: addresses)
-        #expect(outcome.observation != nil && address == addresses[2])
+        let end = await ProbeFixtures.prober.attempt(Self.offer, addresses: addresses)
+        #expect(end.outcome.observation != nil && end.address == addresses[2])
     }
 
     @Test func theNameIsSentAndAddressesAreNot() async throws {

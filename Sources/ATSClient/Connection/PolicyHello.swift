@@ -45,7 +45,7 @@ struct PolicyHello: Sendable {
         func send(_ offer: HelloOffer) async -> HandshakeOutcome? {
             let left = TargetDeadline.remaining(atMost: timeout)
             guard left > .zero, !Task.isCancelled else { return nil }
-            return await prober.probe(offer, addresses: addresses, connectTimeout: left, timeout: left).outcome
+            return await prober.attempt(offer, addresses: addresses, connectTimeout: left, timeout: left).outcome
         }
         return await SmallerHello.outcome(of: { await send(smaller) }, again: { await send(offer) })
     }

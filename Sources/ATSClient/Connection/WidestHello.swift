@@ -51,8 +51,8 @@ package enum WidestHello {
                 serverName: IPAddress(serverName) == nil ? serverName : nil)
             // The post-quantum groups have no share in this hello, which stays small: a server that insists on one asks for it.
             offer.learnsForeignGroups = true
-            let (outcome, _) = await prober.probe(offer, addresses: addresses, connectTimeout: left, timeout: left)
-            switch outcome {
+            let end = await prober.attempt(offer, addresses: addresses, connectTimeout: left, timeout: left)
+            switch end.outcome {
             case .negotiated(let observation): return observation
             case .alert, .protocolError: continue
             case .connection: return nil

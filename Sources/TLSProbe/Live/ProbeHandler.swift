@@ -11,61 +11,34 @@ final class ProbeHandler: ChannelInboundHandler {
 
     private var handshake: ClientHandshake
     private let promise: EventLoopPromise<ProbeEnd>
-    private let connectTimeout: TimeAmount
     private let timeout: TimeAmount
     private var timer: Scheduled<Void>?
     private var isDone = false
-    private var wasActive = false
     private var isConnected = false
-    /// Whether the timer runs for the rest of the probe, not for the connection.
-    private var isExtended = false
 
-    /// - Parameters:
-    ///   - connectTimeout: until the hello is written; at most `timeout`.
-    ///   - timeout: for the whole probe.
-    init(
-        _ handshake: ClientHandshake, promise: EventLoopPromise<ProbeEnd>, connectTimeout: TimeAmount,
-        timeout: TimeAmount
-    ) {
+    /// - Parameter timeout: for the whole probe.
+    init(_ handshake: ClientHandshake, promise: EventLoopPromise<ProbeEnd>, timeout: TimeAmount) {
         self.handshake = handshake
         self.promise = promise
-        self.connectTimeout = connectTimeout
         self.timeout = timeout
     }
 
-    func handlerAdded(context: ChannelHandlerContext) { startTimer(connectTimeout, context) }
-
-    private func startTimer(_ amount: TimeAmount, _ context: ChannelHandlerContext) {
+    func handlerAdded(context: ChannelHandlerContext) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(in: amount) {
+        timer = context.eventLoop.scheduleTask(in: timeout) {
             let (handler, context) = bound.value
-            handler.timerFired(context)
+            handler.end(.timeout, context)
         }
     }
 
-    private func timerFired(_ context: ChannelHandlerContext) {
-        if isConnected, !isExtended, connectTimeout < timeout {
-            isExtended = true
-            return startTimer(timeout - connectTimeout, context)
-        }
-        handshake.end(.timeout)
-        conclude(context)
-    }
-
-    /// The connection may not stand yet (`connectEarly`): the hello is written when it does.
     func channelActive(context: ChannelHandlerContext) {
-        wasActive = true
-        let written = context.eventLoop.makePromise(of: Void.self)
-        written.futureResult.assumeIsolated().whenComplete { result in
-            switch result {
-            case .success: self.isConnected = true
-            case .failure(let error):
-                self.handshake.end(ConnectionFailure(reading: error) ?? .closed)
-                self.conclude(context)
-            }
-        }
+        isConnected = true
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let hello = context.channel.allocator.buffer(bytes: handshake.start())
-        context.writeAndFlush(wrapOutboundOut(hello), promise: written)
+        context.writeAndFlush(wrapOutboundOut(hello)).whenFailure { error in
+            let (handler, context) = bound.value
+            handler.errorCaught(context: context, error: error)
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -74,23 +47,20 @@ final class ProbeHandler: ChannelInboundHandler {
         if handshake.outcome != nil { conclude(context) }
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
-        handshake.end(.closed)
-        conclude(context)
-    }
+    func channelInactive(context: ChannelHandlerContext) { end(.closed, context) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        handshake.end(ConnectionFailure(reading: error) ?? .closed)
-        conclude(context)
+        end(ConnectionFailure(reading: error) ?? .closed, context)
     }
 
     /// A connection that never came about is the connect attempt's to explain, not ours: refused and closed are two facts.
     func handlerRemoved(context: ChannelHandlerContext) {
-        guard wasActive else {
-            timer?.cancel()
-            return
-        }
-        handshake.end(.closed)
+        timer?.cancel()
+        if isConnected { end(.closed, context) }
+    }
+
+    private func end(_ failure: ConnectionFailure, _ context: ChannelHandlerContext) {
+        handshake.end(failure)
         conclude(context)
     }
 

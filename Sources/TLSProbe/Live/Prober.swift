@@ -23,66 +23,16 @@ public struct Prober: Sendable {
         self.resolver = resolver
     }
 
-    /// Probes one address.
-    ///
-    /// - Parameters:
-    ///   - serverName: replaces the name of the offer where it is not nil.
-    ///   - timeout: for the whole probe, connecting included.
-    package func probe(
-        _ offer: HelloOffer, address: SocketAddress, serverName: String? = nil, connectTimeout: Duration = .seconds(5),
-        timeout: Duration = .seconds(10)
-    ) async -> HandshakeOutcome {
-        var offer = offer
-        if let serverName { offer.serverName = serverName }
-        return await attempt(offer, address: address, connectTimeout: connectTimeout, timeout: timeout).outcome
-    }
-
-    private func attempt(
-        _ offer: HelloOffer, address: SocketAddress, connectTimeout: Duration, timeout: Duration
-    ) async -> ProbeEnd {
-        let handshake = ClientHandshake(offer: offer, secrets: .fresh())
-        let loop = group.any()
-        let promise = loop.makePromise(of: ProbeEnd.self)
-        let connected = ClientBootstrap(group: loop)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        ProbeHandler(
-                            handshake, promise: promise, connectTimeout: TimeAmount(min(connectTimeout, timeout)),
-                            timeout: TimeAmount(timeout)))
-                }
-            }
-            .connectEarly(to: address, on: loop)
-        connected.whenFailure {
-            promise.succeed(ProbeEnd(outcome: .connection(ConnectionFailure(connecting: $0)), wasConnected: false))
-        }
-        let end = try? await withTaskCancellationHandler {
-            try await promise.futureResult.get()
-        } onCancel: {
-            connected.whenSuccess { $0.close(promise: nil) }
-        }
-        return end ?? ProbeEnd(outcome: .connection(.closed), wasConnected: false)
-    }
-
     /// Probes the addresses in order; the first one that can be connected to decides.
     ///
     /// - Parameters:
     ///   - connectTimeout: for each address.
     ///   - timeout: for each address. All of them together never take longer than the target of the current task has left.
-    /// - Returns: the outcome, and the address that it is from.
-    package func probe(
-        _ offer: HelloOffer, addresses: [SocketAddress], serverName: String? = nil,
-        connectTimeout: Duration = .seconds(5), timeout: Duration = .seconds(10)
-    ) async -> (outcome: HandshakeOutcome, address: SocketAddress?) {
-        var offer = offer
-        if let serverName { offer.serverName = serverName }
-        let end = await attempt(offer, addresses: addresses, connectTimeout: connectTimeout, timeout: timeout)
-        return (end.outcome, end.address)
-    }
-
-    /// The same, and whether the hello was written at all: silence after a hello is another thing than no connection.
+    /// - Returns: the outcome, the address that it is from, and whether the hello was written at all: silence after a hello is another
+    ///   thing than no connection.
     package func attempt(
-        _ offer: HelloOffer, addresses: [SocketAddress], connectTimeout: Duration, timeout: Duration
+        _ offer: HelloOffer, addresses: [SocketAddress], connectTimeout: Duration = .seconds(5),
+        timeout: Duration = .seconds(10)
     ) async -> (outcome: HandshakeOutcome, address: SocketAddress?, wasConnected: Bool) {
         var last: (HandshakeOutcome, SocketAddress?, Bool) = (
             .connection(.nameNotFound("the name has no address")), nil, false
@@ -92,7 +42,7 @@ public struct Prober: Sendable {
             guard left > .zero else {
                 return last.1 == nil ? (.connection(.timeout), nil, false) : last
             }
-            let end = await attempt(offer, address: address, connectTimeout: min(connectTimeout, left), timeout: left)
+            let end = await attempt(offer, address, connectTimeout: min(connectTimeout, left), timeout: left)
             last = (end.outcome, address, end.wasConnected)
             switch end.outcome {
             case .connection(.refused), .connection(.timeout), .connection(.unreachable): continue
@@ -102,6 +52,37 @@ public struct Prober: Sendable {
         return last
     }
 
+    private func attempt(
+        _ offer: HelloOffer, _ address: SocketAddress, connectTimeout: Duration, timeout: Duration
+    ) async -> ProbeEnd {
+        let handshake = ClientHandshake(offer: offer, secrets: .fresh())
+        let loop = group.any()
+        let promise = loop.makePromise(of: ProbeEnd.self)
+        // There before the connection is: a connect that is under way can be ended.
+        let opened = loop.makePromise(of: (any Channel).self)
+        ClientBootstrap(group: loop)
+            .connectTimeout(TimeAmount(connectTimeout))
+            .channelInitializer { channel in
+                opened.succeed(channel)
+                return channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(
+                        ProbeHandler(handshake, promise: promise, timeout: TimeAmount(timeout)))
+                }
+            }
+            .connect(to: address)
+            .whenFailure { error in
+                opened.fail(error)
+                let failure = ConnectionFailure(reading: error) ?? .closed
+                promise.succeed(ProbeEnd(outcome: .connection(failure), wasConnected: false))
+            }
+        let end = try? await withTaskCancellationHandler {
+            try await promise.futureResult.get()
+        } onCancel: {
+            opened.futureResult.whenSuccess { $0.close(promise: nil) }
+        }
+        return end ?? ProbeEnd(outcome: .connection(.closed), wasConnected: false)
+    }
+
     /// Resolves the host and probes its addresses in order.
     ///
     /// - Parameter serverName: the name to ask for; nil takes the host, where that is a name.
@@ -109,27 +90,19 @@ public struct Prober: Sendable {
         _ offer: HelloOffer, host: String, port: Int, serverName: String? = nil, connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)
     ) async -> HandshakeOutcome {
-        switch await resolver.resolve(host: host, port: port, timeout: timeout) {
+        var named = offer
+        named.serverName = serverName ?? host
+        return switch await resolver.resolve(host: host, port: port, timeout: timeout) {
         case .failed(let failure): .connection(failure)
         case .addresses(let addresses):
-            await probe(
-                offer, addresses: addresses, serverName: serverName ?? host, connectTimeout: connectTimeout,
-                timeout: timeout
+            await attempt(
+                named, addresses: addresses, connectTimeout: connectTimeout, timeout: timeout
             ).outcome
         }
     }
 }
 
 extension ConnectionFailure {
-    /// What a failed attempt to connect means.
-    init(connecting error: any Error) {
-        if let failure = ConnectionFailure(reading: error) {
-            self = failure
-        } else {
-            self = .unreachable(error.nameWithoutPlace)
-        }
-    }
-
     /// What an error of a socket means; nil if it is not about the connection.
     package init?(reading error: any Error) {
         if case ChannelError.connectTimeout = error {

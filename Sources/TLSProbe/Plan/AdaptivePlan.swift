@@ -20,26 +20,8 @@ package struct AdaptivePlan: Sendable {
     package struct Answer: Sendable, Equatable {
         /// What the server did, or would do.
         package let outcome: HandshakeOutcome
-        /// The question whose hello this answer is from; the question's own where it was asked.
-        package let source: Int
-        /// How it follows from the hello that was sent.
-        package let reason: Reason
         /// Whether the hello itself would end in the same way, and not only with the same success.
         package let isExact: Bool
-    }
-
-    /// How an answer is known.
-    package enum Reason: Sendable, Equatable {
-        /// This very hello was sent.
-        case asked
-        /// A hello that accepts more was refused.
-        case widerFailed
-        /// Another hello gave a version and a suite that this question accepts.
-        case sameHandshake
-        /// The server's highest version is below the floor of the question.
-        case versionCeiling(TLSVersion)
-        /// The server cannot be reached, or does not speak TLS.
-        case unreachable
     }
 
     /// The questions, the one to begin with first.
@@ -93,7 +75,7 @@ package struct AdaptivePlan: Sendable {
     /// The answer to question `index`, an exact one where there is any; nil if nothing decides it yet.
     package func answer(_ index: Int) -> Answer? {
         guard questions.indices.contains(index) else { return nil }
-        if let outcome = asked[index] { return Answer(outcome: outcome, source: index, reason: .asked, isExact: true) }
+        if let outcome = asked[index] { return Answer(outcome: outcome, isExact: true) }
         var likely: Answer?
         for source in order {
             guard let outcome = asked[source] else { continue }
@@ -108,29 +90,25 @@ package struct AdaptivePlan: Sendable {
     /// What the outcome of one question says about another.
     private func implied(by outcome: HandshakeOutcome, of source: Int, for index: Int) -> Answer? {
         let (known, wanted) = (questions[source], questions[index])
-        func answer(_ outcome: HandshakeOutcome, _ reason: Reason, isExact: Bool = true) -> Answer {
-            Answer(outcome: outcome, source: source, reason: reason, isExact: isExact)
-        }
         // A hello up to TLS 1.2 does not show its floor to the server (RFC 5246 section 7.4.1.2).
         let showsFloor = maximumVersion >= .tls13
         switch outcome {
         case .negotiated(let observation):
-            if wanted.accepts(observation.version, observation.suite) { return answer(outcome, .sameHandshake) }
+            if wanted.accepts(observation.version, observation.suite) { return Answer(outcome: outcome, isExact: true) }
             guard wanted.minimumVersion > observation.version else { return nil }
-            let reason = Reason.versionCeiling(observation.version)
             if !showsFloor, wanted.suites.contains(observation.suite) {
-                return answer(.unofferedVersion(observation.version), reason)
+                return Answer(outcome: .unofferedVersion(observation.version), isExact: true)
             }
             // 70 is protocol_version: what a server says, or a client, when the versions do not meet.
-            return answer(.alert(level: 2, description: 70), reason, isExact: false)
+            return Answer(outcome: .alert(level: 2, description: 70), isExact: false)
         case .alert, .protocolError, .connection(.closed), .connection(.reset):
             guard known.includes(wanted) else { return nil }
             // A server without a version in common has none either for fewer versions.
             let isExact =
                 !showsFloor || known.minimumVersion == wanted.minimumVersion || outcome.isSilence
                 || outcome == .alert(level: 2, description: 70)
-            return answer(outcome, .widerFailed, isExact: isExact)
-        case .connection: return answer(outcome, .unreachable)
+            return Answer(outcome: outcome, isExact: isExact)
+        case .connection: return Answer(outcome: outcome, isExact: true)
         }
     }
 }

@@ -10,13 +10,9 @@ package struct HelloQuestion: Sendable, Hashable {
     /// The suites that the hello offers.
     package let suites: Set<CipherSuite>
 
-    package init(minimumVersion: TLSVersion, suites: Set<CipherSuite>) {
-        self.minimumVersion = minimumVersion
-        self.suites = suites
-    }
-
     package init(minimumVersion: TLSVersion, suites: [CipherSuite]) {
-        self.init(minimumVersion: minimumVersion, suites: Set(suites))
+        self.minimumVersion = minimumVersion
+        self.suites = Set(suites)
     }
 
     /// Whether every handshake that `other` accepts is accepted here too.
@@ -27,13 +23,5 @@ package struct HelloQuestion: Sendable, Hashable {
     /// Whether a handshake that ended with this version and suite is accepted.
     package func accepts(_ version: TLSVersion, _ suite: CipherSuite) -> Bool {
         minimumVersion <= version && suites.contains(suite)
-    }
-
-    /// The hello that asks the question: the template with this floor, and of its suites those that are accepted.
-    package func offer(_ template: HelloOffer) -> HelloOffer {
-        var offer = template
-        offer.minimumVersion = minimumVersion
-        offer.suites = template.suites.filter(suites.contains)
-        return offer
     }
 }
