@@ -17,19 +17,13 @@ package final class RememberingChains: Sendable {
 
     package init(_ builder: ChainBuilder) { self.builder = builder }
 
-    func known(_ presented: [[UInt8]], at instant: Date) -> ChainFacts? {
-        let chain = PresentedChain(presented)
-        guard let facts = kept[chain] else { return nil }
-        let isCurrent = facts.judged.allSatisfy { $0.isValid(at: instant) }
-        return isCurrent ? facts : nil
-    }
-
     /// The facts of a chain: remembered, or built.
     package func facts(of presented: [[UInt8]], at instant: Date, fetchingWithin scope: FetchScope) async -> ChainFacts
     {
-        if let facts = known(presented, at: instant) { return facts }
+        let chain = PresentedChain(presented)
+        if let facts = kept[chain], facts.judged.allSatisfy({ $0.isValid(at: instant) }) { return facts }
         let facts = await builder.build(presented: presented, at: instant, fetchingWithin: scope)
-        if case .anchored = facts.path { kept.keep(facts, for: PresentedChain(presented)) }
+        if case .anchored = facts.path { kept.keep(facts, for: chain) }
         return facts
     }
 }

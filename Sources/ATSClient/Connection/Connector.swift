@@ -176,7 +176,7 @@ struct Connector: Sendable {
     /// SNI has no trailing dot (RFC 6066 section 3).
     private static func serverName(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
-    /// The verification callback: asks the judge, at once where it can tell at once. On the event loop.
+    /// The verification callback: asks the judge. On the event loop.
     private static func verify(
         _ certificates: [NIOSSLCertificate], _ state: NIOLoopBound<HandshakeState>, _ judge: HandshakeJudge,
         peer: AddressKind, _ timeLimit: TimeAmount, _ promise: EventLoopPromise<NIOSSLVerificationResult>
@@ -185,10 +185,6 @@ struct Connector: Sendable {
         // The library checks the signature over the handshake itself and never completes one without it.
         guard let handshake = state.value.flight.observation(certificates: presented, possession: .proven) else {
             return promise.succeed(.failed)
-        }
-        if let judgement = judge.judgeAtOnce(handshake) {
-            state.value.judgement = judgement
-            return promise.succeed(judgement.passes ? .certificateVerified : .failed)
         }
         promise.completeWithTask {
             // The handshake is given up after that time; so is a fetch of an intermediate.

@@ -33,16 +33,6 @@ struct HandshakeJudge: Sendable {
         var lacksTimestamps: Bool { verdict.causes.contains { $0.code == .ctMissing } }
     }
 
-    /// Judges without waiting where the chain is known and no code of the app has a say.
-    func judgeAtOnce(_ handshake: HandshakeObservation) -> Judgement? {
-        let instant = configuration.now()
-        guard configuration.refuses == nil, let chain = chains.known(handshake.certificates, at: instant) else {
-            return nil
-        }
-        let judgement = evaluate(handshake, chain, at: instant)
-        return judgement.passes || !mayAccept(judgement.verdict) ? judgement : nil
-    }
-
     /// - Parameter peer: what kind of address the server has; intermediates are fetched from public ones and from its own kind.
     func judge(_ handshake: HandshakeObservation, peer: AddressKind) async -> Judgement {
         let instant = configuration.now()
@@ -50,7 +40,9 @@ struct HandshakeJudge: Sendable {
         var judgement = evaluate(handshake, chain, at: instant)
         let challenge = ServerChallenge(
             host: host, port: port, facts: judgement.facts, causes: judgement.verdict.causes)
-        if !judgement.passes, mayAccept(judgement.verdict), await configuration.acceptsUntrusted?(challenge) == true {
+        if !judgement.passes, requirements.delegateMayAccept, judgement.verdict.onlyTrustFailed,
+            await configuration.acceptsUntrusted?(challenge) == true
+        {
             judgement.acceptedByDelegate = true
             judgement.passes = true
         }
@@ -59,10 +51,6 @@ struct HandshakeJudge: Sendable {
             judgement.passes = false
         }
         return judgement
-    }
-
-    private func mayAccept(_ verdict: TransportVerdict) -> Bool {
-        configuration.acceptsUntrusted != nil && requirements.delegateMayAccept && verdict.onlyTrustFailed
     }
 
     private func evaluate(_ handshake: HandshakeObservation, _ chain: ChainFacts, at instant: Date) -> Judgement {
