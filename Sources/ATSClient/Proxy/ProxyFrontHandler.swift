@@ -18,15 +18,15 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundOut = HTTPServerResponsePart
 
     private enum State {
-        /// Between requests, or in the header fields of one. Limit: `keepAlive`, from the first byte `requestTimeout`.
-        case idle
+        /// Between requests, or in the header fields of one. Limit: `keepAlive`, from the first byte and for the first request `requestTimeout`.
+        case idle(isInHead: Bool)
         /// The request is refused already; its end is waited for. Limit: `requestTimeout`.
         case discarding(Refusal)
         /// A CONNECT whose end has not come. Limit: `requestTimeout`.
         case connecting(HTTPRequestHead)
         /// A request that is being forwarded; the buffer takes its body until its end. Limits: `requestTimeout` between two pieces of the
         /// body while the server takes them, `exchangeTimeout` and `idleTimeout` by the client that forwards, `answerTimeout`.
-        case forwarding(BodyBuffer?)
+        case forwarding(BodyBuffer?, hasAnswerBegun: Bool)
         /// A CONNECT is being decided. Limit: `decisionTimeout`.
         case deciding
         /// An answer is on its way. Limit: `answerTimeout`.
@@ -40,13 +40,9 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let proxy: ATSProxy
     private let decoder: ByteToMessageHandler<HTTPRequestDecoder>
     private let encoder: HTTPResponseEncoder
-    private var state: State = .idle
+    private var state = State.idle(isInHead: true)
     private var context: ChannelHandlerContext?
     private var waiting: CircularBuffer<HTTPServerRequestPart> = []
-    private var isAnswered = true
-    private var hasAnswerBegun = false
-    /// The first byte of a request has come, and its head has not.
-    private var isInHead = true
     /// What came after the requests that wait is not HTTP, or the body of the request that is being forwarded is malformed.
     private var isBroken = false
     /// The answer has no body, because the request is a HEAD.
@@ -56,7 +52,6 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var holdsRead = false
     private var missedRead = false
     private var work: Task<Void, Never>?
-    private var decision = 0
     private var timer: Scheduled<Void>?
     private var answerTimer: Scheduled<Void>?
 
@@ -79,26 +74,25 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         work?.cancel()
-        if case .forwarding(let body) = state { body?.finish(.failure(ExchangeFailure(reason: .closedBeforeAnswer))) }
+        if case .forwarding(let body, _) = state {
+            body?.finish(.failure(ExchangeFailure(reason: .closedBeforeAnswer)))
+        }
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The rest of a request that was refused is forgotten, whatever it is.
-        if case .lingering = state, error is HTTPParserError || error is NIOHTTPDecoderError { return }
-        // What comes before it has its answer: what follows the last request of a connection is forgotten (RFC 9112 section 9.6), and
-        // any other nonsense is refused in its turn.
-        if isPastRequest, error is HTTPParserError || error is NIOHTTPDecoderError {
-            isBroken = true
-            return
-        }
         guard error is HTTPParserError || error is NIOHTTPDecoderError else { return context.close(promise: nil) }
         switch state {
+        // The rest of a request that was refused is forgotten, whatever it is.
+        case .lingering: break
+        // What comes before it has its answer: what follows the last request of a connection is forgotten (RFC 9112 section 9.6), and
+        // any other nonsense is refused in its turn.
+        case .answering, .deciding, .forwarding(nil, _): isBroken = true
         case .idle, .connecting: refuseNonsense()
         case .discarding(let refusal):
             keepsAlive = false
             answer(refusal)
-        case .forwarding(let body?) where !hasAnswerBegun:
+        case .forwarding(let body?, hasAnswerBegun: false):
             // The request that went out cannot be completed; its end brings the answer.
             isBroken = true
             body.finish(.failure(ExchangeFailure(reason: .closedBeforeAnswer)))
@@ -138,8 +132,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Called by ``FirstByteHandler`` before the bytes are decoded.
     func bytesArrived() {
-        guard case .idle = state, !isInHead else { return }
-        isInHead = true
+        guard case .idle(isInHead: false) = state else { return }
+        state = .idle(isInHead: true)
         startTimer(proxy.configuration.requestTimeout)
     }
 
@@ -148,7 +142,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let part = unwrapInboundIn(data)
         // A pipelined request waits for the answer to the one before it.
-        if !isAnswered, isPastRequest {
+        if isPastRequest {
             waiting.append(part)
             holdsRead = true
             if waiting.count > 64 { context.close(promise: nil) }
@@ -159,18 +153,15 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private var isPastRequest: Bool {
         switch state {
-        case .answering, .deciding, .forwarding(nil): true
+        case .answering, .deciding, .forwarding(nil, _): true
         default: false
         }
     }
 
     private func handle(_ part: HTTPServerRequestPart) {
         switch (part, state) {
-        case (.head(let head), .idle):
-            isAnswered = false
-            isInHead = false
-            begin(head)
-        case (.body(let bytes), .forwarding(let body)):
+        case (.head(let head), .idle): begin(head)
+        case (.body(let bytes), .forwarding(let body, _)):
             if body?.push(bytes) == false {
                 holdsRead = true
                 // It is the server's turn.
@@ -178,10 +169,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             } else {
                 startTimer(proxy.configuration.requestTimeout)
             }
-        case (.end, .forwarding(let body)):
+        case (.end, .forwarding(let body, let hasAnswerBegun)):
             timer?.cancel()
             body?.finish(.success(()))
-            state = .forwarding(nil)
+            state = .forwarding(nil, hasAnswerBegun: hasAnswerBegun)
             if !keepsAlive { holdsRead = true }
         case (.end, .connecting(let head)): openTunnel(head)
         case (.end, .discarding(let refusal)): answer(refusal)
@@ -314,12 +305,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             context?.close(promise: nil)
             return
         }
-        state = .idle
-        isAnswered = true
+        state = .idle(isInHead: false)
         startTimer(proxy.configuration.keepAlive)
-        while isAnswered, let part = waiting.popFirst() { handle(part) }
         while !isPastRequest, let part = waiting.popFirst() { handle(part) }
-        if isBroken, isAnswered { return refuseNonsense() }
+        if isBroken, case .idle = state { return refuseNonsense() }
         readOn()
     }
 
@@ -343,8 +332,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             // The server answered without reading all of it: what still comes is forgotten.
             giveUp: { loop.execute { handler.value.readOn() } }
         )
-        state = .forwarding(body)
-        hasAnswerBegun = false
+        state = .forwarding(body, hasAnswerBegun: false)
         let expectsContinue = head.headers.tokens("expect").contains("100-continue")
         let forward = ProxyForward(proxy: proxy, head: head, method: method, url: url, keepsAlive: keepsAlive)
         work = Task {
@@ -364,7 +352,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard let context else {
             return proxy.configuration.eventLoopGroup.next().makeFailedFuture(ChannelError.ioOnClosedChannel)
         }
-        hasAnswerBegun = true
+        if case .forwarding(let body, _) = state { state = .forwarding(body, hasAnswerBegun: true) }
         startAnswerTimer()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let taken = context.writeAndFlush(wrapOutboundOut(part))
@@ -374,7 +362,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// 100 Continue, unless the answer itself came first.
     private func writeContinue() -> EventLoopFuture<Void> {
-        guard let context, !hasAnswerBegun else {
+        guard let context, case .forwarding(_, hasAnswerBegun: false) = state else {
             return proxy.configuration.eventLoopGroup.next().makeSucceededVoidFuture()
         }
         return context.writeAndFlush(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))))
@@ -382,8 +370,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func forwarded(_ end: ProxyForward.End) {
         work = nil
-        let sentBody = if case .forwarding(nil) = state { true } else { false }
-        if isBroken, !sentBody, !hasAnswerBegun { return refuseNonsense() }
+        let sentBody = if case .forwarding(nil, _) = state { true } else { false }
+        if isBroken, case .forwarding(_?, hasAnswerBegun: false) = state { return refuseNonsense() }
         switch end {
         case .complete(let closes):
             if closes || !sentBody { keepsAlive = false }
@@ -403,8 +391,6 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return answer(ProxyFrontHandler.noRoom)
         }
         state = .deciding
-        decision += 1
-        let decision = decision
         let loop = context.eventLoop
         let handler = NIOLoopBound(self, eventLoop: loop)
         let proxy = proxy
@@ -416,19 +402,18 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             } else {
                 leavePlace()
             }
-            loop.execute { handler.value.tunnelOpened(opened, decision) }
+            loop.execute { handler.value.tunnelOpened(opened) }
         }
     }
 
     private func decisionIsLate() {
-        decision += 1
         work?.cancel()
         work = nil
         answer(Refusal(status: .gatewayTimeout, text: "The server could not be judged in time."))
     }
 
-    private func tunnelOpened(_ opened: ProxyTunnel.Opened, _ decision: Int) {
-        guard let context, context.channel.isActive, decision == self.decision else {
+    private func tunnelOpened(_ opened: ProxyTunnel.Opened) {
+        guard let context, context.channel.isActive, case .deciding = state else {
             if case .open(let back, _) = opened { back.close(promise: nil) }
             return
         }
@@ -478,7 +463,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func readOn() {
         guard waiting.isEmpty else { return }
-        if case .forwarding(_?) = state { startTimer(proxy.configuration.requestTimeout) }
+        if case .forwarding(_?, _) = state { startTimer(proxy.configuration.requestTimeout) }
         holdsRead = false
         if missedRead {
             missedRead = false
