@@ -34,9 +34,8 @@ struct SmallestDictionaryTests {
 
     /// What the proxy finds for one server, or nil if no exception lets it load.
     private static func ofProxy(_ judge: ProxyJudge, _ url: LoadURL) async -> ATSDictionary? {
-        let place = ProxyRecord.Place(host: url.host, port: url.effectivePort, isSecure: url.isSecure)
-        let entry = ProxyRecord.Entry(requests: 1)
-        let summary = await ProxySummary.make(of: [(place, entry)], judge: judge, within: .seconds(60))
+        let host = ProxySummary.Host(host: url.host, port: url.effectivePort, isSecure: url.isSecure, requests: 1)
+        let summary = await ProxySummary.make(of: [host], judge: judge, within: .seconds(60))
         return summary.impossible.isEmpty ? summary.dictionary : nil
     }
 

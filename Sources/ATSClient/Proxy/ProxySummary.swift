@@ -17,17 +17,17 @@ package struct ProxySummary: Sendable {
         /// Whether it was asked by CONNECT and not in cleartext.
         package let isSecure: Bool
         /// All requests to it.
-        package let requests: Int
+        package internal(set) var requests = 0
         /// Requests that the policy refused.
-        package let refused: Int
+        package internal(set) var refused = 0
         /// Requests that failed for other reasons than the policy.
-        package let failed: Int
+        package internal(set) var failed = 0
         /// Why, first cause first.
-        package let causes: [Cause]
+        package internal(set) var causes: [Cause] = []
         /// What an app would get; nil if everything was passed on.
-        package let error: URLLoadError?
+        package internal(set) var error: URLLoadError?
         /// What the console of the system would show for it, as far as a source has it.
-        package let console: [ConsoleLine]
+        package internal(set) var console: [ConsoleLine] = []
     }
 
     /// Every host that was asked for.
@@ -39,10 +39,10 @@ package struct ProxySummary: Sendable {
 
     /// Finds the smallest exception for each host by asking it with narrower hellos first.
     static func make(
-        of hosts: [(place: ProxyRecord.Place, entry: ProxyRecord.Entry)], judge: ProxyJudge, within limit: Duration
+        of hosts: [Host], judge: ProxyJudge, within limit: Duration
     ) async -> ProxySummary {
         let deadline = NIODeadline.now() + TimeAmount(limit)
-        let places = hosts.filter { $0.entry.failed < $0.entry.requests }.map(\.place)
+        let places = hosts.filter { $0.failed < $0.requests }
         var needs: [String: ExceptionEntry] = [:]
         var needsArbitraryLoads = false
         var impossible: Set<String> = []
@@ -60,12 +60,7 @@ package struct ProxySummary: Sendable {
         var dictionary = ExceptionLadder.dictionary(needs)
         if needsArbitraryLoads { dictionary.arbitraryLoads = true }
         return ProxySummary(
-            hosts: hosts.map { place, entry in
-                Host(
-                    host: place.host, port: place.port, isSecure: place.isSecure, requests: entry.requests,
-                    refused: entry.refused, failed: entry.failed, causes: entry.causes, error: entry.error,
-                    console: entry.console)
-            },
+            hosts: hosts,
             dictionary: dictionary,
             impossible: impossible.sorted()
         )
@@ -79,7 +74,7 @@ enum Need: Equatable {
     case arbitraryLoads
 
     /// The first entry of ``ExceptionLadder`` under which the place complies; nil if none does.
-    static func smallest(for place: ProxyRecord.Place, _ judge: ProxyJudge) async -> Need? {
+    static func smallest(for place: ProxySummary.Host, _ judge: ProxyJudge) async -> Need? {
         let host = place.host.contains(":") ? "[\(place.host)]" : place.host
         guard let url = try? LoadURL("\(place.isSecure ? "https" : "http")://\(host):\(place.port)/") else {
             return nil

@@ -27,15 +27,13 @@ package final class PoliteGate: Sendable {
 
     private struct Waiter {
         let number: UInt64
-        let continuation: CheckedContinuation<Bool, Never>
+        let continuation: CheckedContinuation<Void, any Error>
     }
 
     private struct State {
         var counts: [Place: Int] = [:]
         var waiting: [Place: [Waiter]] = [:]
         var nextNumber: UInt64 = 0
-        /// Waiters that were cancelled before they waited.
-        var cancelled: Set<UInt64> = []
     }
 
     private let limits: Limits
@@ -54,7 +52,7 @@ package final class PoliteGate: Sendable {
     }
 
     /// How many checks are under way or wait, for tests.
-    package var isIdle: Bool { state.withLock { $0.counts.isEmpty && $0.waiting.isEmpty && $0.cancelled.isEmpty } }
+    package var isIdle: Bool { state.withLock { $0.counts.isEmpty && $0.waiting.isEmpty } }
 
     /// - Throws: `CancellationError` if the task is cancelled while it waits.
     private func enter(_ place: Place, _ limit: Int) async throws {
@@ -62,33 +60,28 @@ package final class PoliteGate: Sendable {
             state.nextNumber &+= 1
             return state.nextNumber
         }
-        let mayEnter = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let answer: Bool? = state.withLock { state in
-                    if state.cancelled.remove(number) != nil { return false }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let answer: Result<Void, any Error>? = state.withLock { state in
+                    if Task.isCancelled { return .failure(CancellationError()) }
                     let count = state.counts[place, default: 0]
-                    if count < limit {
+                    guard count >= limit else {
                         state.counts[place] = count + 1
-                        return true
+                        return .success(())
                     }
                     state.waiting[place, default: []].append(Waiter(number: number, continuation: continuation))
                     return nil
                 }
-                if let answer { continuation.resume(returning: answer) }
+                if let answer { continuation.resume(with: answer) }
             }
         } onCancel: {
             let waiter = state.withLock { state -> Waiter? in
-                guard let index = state.waiting[place]?.firstIndex(where: { $0.number == number }) else {
-                    state.cancelled.insert(number)
-                    return nil
-                }
+                guard let index = state.waiting[place]?.firstIndex(where: { $0.number == number }) else { return nil }
                 defer { if state.waiting[place]?.isEmpty == true { state.waiting[place] = nil } }
                 return state.waiting[place]?.remove(at: index)
             }
-            waiter?.continuation.resume(returning: false)
+            waiter?.continuation.resume(throwing: CancellationError())
         }
-        state.withLock { _ = $0.cancelled.remove(number) }
-        guard mayEnter else { throw CancellationError() }
     }
 
     /// Gives the place to who waits longest, or frees it.
@@ -103,6 +96,6 @@ package final class PoliteGate: Sendable {
             state.counts[place] = count > 0 ? count : nil
             return nil
         }
-        next?.continuation.resume(returning: true)
+        next?.continuation.resume()
     }
 }
