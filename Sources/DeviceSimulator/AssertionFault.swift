@@ -36,48 +36,50 @@ public enum AssertionFault: String, Sendable, CaseIterable {
     case trailingByte = "trailing-byte"
 
     /// The code with which a correct verifier refuses; nil if the assertion is accepted.
-    public var expectedCode: String? {
-        switch self {
-        case .counterGoesBack, .counterIsZero: "assert.counter.replayed"
-        case .singleHashing, .otherKey, .otherClientData, .corruptedSignature, .rawSignature: "assert.signature.invalid"
-        case .otherApp: "assert.app-id.mismatch"
-        case .truncatedData, .junkAfterData: "malformed.authenticator-data"
-        case .extensionsAreText: "assert.extensions.unknown-shape"
-        case .trailingByte: "malformed.cbor"
-        case .highSignature, .mapWithoutExtensionFlag: nil
-        }
-    }
+    public var expectedCode: String? { row.code }
+}
 
-    func apply(to assertion: inout SimulatedAssertion) {
+extension AssertionFault: CataloguedFault {
+    /// The row of the catalogue: group, code and change.
+    package var row: NegativeCase<SimulatedAssertion> {
         switch self {
-        case .counterGoesBack: assertion.counter = assertion.counter > 0 ? assertion.counter - 1 : 0
-        case .counterIsZero: assertion.counter = 0
-        case .singleHashing: assertion.hashesOnce = true
-        case .otherApp:
-            assertion.relyingPartyIdHash = Array(SHA256.hash(data: Array("OTHER12345.com.example.other".utf8)))
-        case .otherKey: break
-        case .otherClientData: assertion.clientDataHash = Array(SHA256.hash(data: assertion.clientDataHash))
-        case .corruptedSignature: assertion.adjustSignature = { $0.dropLast() + [($0.last ?? 0) ^ 1] }
+        case .counterGoesBack:
+            row(58, "assert.counter.replayed") { $0.counter = $0.counter > 0 ? $0.counter - 1 : 0 }
+        case .counterIsZero: row(58, "assert.counter.replayed") { $0.counter = 0 }
+        case .singleHashing: row(56, "assert.signature.invalid") { $0.hashesOnce = true }
+        case .otherApp: row(60, "assert.app-id.mismatch") { $0.relyingPartyIdHash = sha256(SimulatedApp.other) }
+        case .otherKey: row(61, "assert.signature.invalid") { $0.isByOtherKey = true }
+        case .otherClientData:
+            row(62, "assert.signature.invalid") { $0.clientDataHash = sha256($0.clientDataHash) }
+        case .corruptedSignature: row(55, "assert.signature.invalid") { $0.adjustSignature = lastBitFlipped }
         case .rawSignature:
-            assertion.adjustSignature = { der in
-                guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: der) else { return der }
-                return Array(signature.rawRepresentation)
+            row(57, "assert.signature.invalid") {
+                $0.adjustSignature = { der in
+                    let signature = try? P256.Signing.ECDSASignature(derRepresentation: der)
+                    return signature.map { Array($0.rawRepresentation) } ?? der
+                }
             }
-        case .highSignature: assertion.adjustSignature = AssertionFault.highForm
-        case .truncatedData: assertion.adjustAuthenticatorData = { $0.prefix(36).map { $0 } }
+        case .highSignature: row(57, nil) { $0.adjustSignature = AssertionFault.highForm }
+        case .truncatedData:
+            row(65, "malformed.authenticator-data") { $0.adjustAuthenticatorData = { Array($0.prefix(36)) } }
         case .junkAfterData:
-            assertion.trailer = []
-            assertion.adjustAuthenticatorData = { $0 + [0xFF] }
-        case .extensionsAreText: assertion.trailer = CBOR.text("extensions")
+            row(65, "malformed.authenticator-data") {
+                $0.trailer = []
+                $0.adjustAuthenticatorData = { $0 + [0xFF] }
+            }
+        case .extensionsAreText:
+            row(nil, "assert.extensions.unknown-shape") { $0.trailer = CBOR.text("extensions") }
         case .mapWithoutExtensionFlag:
-            assertion.flags = 0x40
-            assertion.trailer = AttestationRecipe.extensionMap(SimulatedApp("ABCDE12345.com.example.app"))
-        case .trailingByte: assertion.adjustObject = { $0 + [0x00] }
+            row(nil, nil) {
+                $0.flags = 0x40
+                $0.trailer = AttestationRecipe.extensionMap(SimulatedApp("ABCDE12345.com.example.app"))
+            }
+        case .trailingByte: row(nil, "malformed.cbor") { $0.adjustObject = { $0 + [0x00] } }
         }
     }
 
     /// The other one of the two signatures that mean the same: n - s in place of s, the greater of the two.
-    private static func highForm(_ der: [UInt8]) -> [UInt8] {
+    @Sendable private static func highForm(_ der: [UInt8]) -> [UInt8] {
         guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: der) else { return der }
         let raw = Array(signature.rawRepresentation)
         let order: [UInt8] =

@@ -38,6 +38,10 @@ public struct SimulatedAttestation: Sendable {
 
 /// Every part of an attestation on its way to becoming one, so that faults and tests can change any of them.
 package struct AttestationRecipe: Sendable {
+    package let authority: SimulatedAuthority
+    package let request: SimulatedAttestationRequest
+    package var instant: Date
+
     package var format = CBOR.text("apple-appattest")
     package var relyingPartyIdHash: [UInt8]
     package var flags: UInt8
@@ -67,18 +71,16 @@ package struct AttestationRecipe: Sendable {
     /// Changes the finished object.
     package var adjustObject: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
-    package static func cose(x: [UInt8], y: [UInt8]) -> [UInt8] {
-        CBOR.map([
+    /// The entries of the COSE key of an uncompressed point.
+    static func coseEntries(point: [UInt8]) -> [([UInt8], [UInt8])] {
+        [
             (CBOR.unsigned(1), CBOR.unsigned(2)), (CBOR.unsigned(3), CBOR.negative(6)),
-            (CBOR.negative(0), CBOR.unsigned(1)), (CBOR.negative(1), CBOR.bytes(x)),
-            (CBOR.negative(2), CBOR.bytes(y)),
-        ])
+            (CBOR.negative(0), CBOR.unsigned(1)), (CBOR.negative(1), CBOR.bytes(Array(point.dropFirst().prefix(32)))),
+            (CBOR.negative(2), CBOR.bytes(Array(point.suffix(32)))),
+        ]
     }
 
-    /// The key of an uncompressed point.
-    package static func cose(point: [UInt8]) -> [UInt8] {
-        cose(x: Array(point.dropFirst().prefix(32)), y: Array(point.suffix(32)))
-    }
+    package static func cose(point: [UInt8]) -> [UInt8] { CBOR.map(coseEntries(point: point)) }
 
     /// The 16 bytes that name an environment.
     static func aaguid(isProduction: Bool) -> [UInt8] {
@@ -110,11 +112,7 @@ extension SimulatedAuthority {
     public func attest(
         _ request: SimulatedAttestationRequest, at instant: Date, fault: AttestationFault? = nil
     ) throws -> SimulatedAttestation {
-        try attest(request, at: instant) { recipe in
-            guard let fault else { return }
-            var random = random(for: fault.rawValue, of: request.publicKey)
-            try fault.apply(to: &recipe, self, request, instant, &random)
-        }
+        try attest(request, at: instant) { try fault?.row.change(&$0) }
     }
 
     /// Certifies a key after anything in the recipe was changed.
@@ -126,7 +124,7 @@ extension SimulatedAuthority {
         try adjust(&recipe)
         let authenticatorData = recipe.authenticatorData
         var leaf = recipe.leaf
-        let nonce = recipe.adjustNonce(Array(SHA256.hash(data: authenticatorData + recipe.clientDataHash)))
+        let nonce = recipe.adjustNonce(sha256(authenticatorData + recipe.clientDataHash))
         let position = leaf.extensions.firstIndex { $0.id == ASN1.apple(8, 6) } ?? leaf.extensions.endIndex
         leaf.extensions.insert(CertificateExtension(ASN1.apple(8, 2), recipe.encodeNonce(nonce)), at: position)
         recipe.adjustLeaf(&leaf)
@@ -148,10 +146,10 @@ extension SimulatedAuthority {
     }
 
     private func recipe(for request: SimulatedAttestationRequest, at instant: Date) -> AttestationRecipe {
-        let keyId = Array(SHA256.hash(data: request.publicKey))
+        let keyId = sha256(request.publicKey)
         let system = request.system
         return AttestationRecipe(
-            relyingPartyIdHash: Array(SHA256.hash(data: Array(request.app.applicationId.utf8))),
+            authority: self, request: request, instant: instant, relyingPartyIdHash: sha256(request.app.applicationId),
             flags: system.sendsExtensions ? 0xC0 : 0x40,
             aaguid: AttestationRecipe.aaguid(isProduction: request.app.isProduction), credentialId: keyId,
             coseKey: AttestationRecipe.cose(point: request.publicKey),
@@ -171,14 +169,12 @@ extension SimulatedAuthority {
     ) -> CertificateRecipe {
         let start = Date(timeIntervalSince1970: instant.timeIntervalSince1970.rounded(.down) - 86_400)
         let milliseconds = UInt64(min(max(0, instant.timeIntervalSince1970 * 1000), 1e18))
-        let curve = ASN1.object(1, 2, 840, 10045, 3, 1, 7)
         return CertificateRecipe(
             serialNumber: (0..<6).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) },
             issuer: attestationCA.subject,
-            subject: SimulatedAuthority.name(hexadecimal(keyId), unit: "AAA Certification SIMULATED"), notBefore: start,
+            subject: SimulatedAuthority.leafName(of: request.publicKey), notBefore: start,
             notAfter: start.addingTimeInterval(3 * 86_400),
-            keyInfo: ASN1.sequence(
-                ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), curve), ASN1.bits(request.publicKey)),
+            keyInfo: SimulatorKey.keyInfo(request.publicKey),
             extensions: leafExtensions(request, at: instant))
     }
 
@@ -236,8 +232,4 @@ extension SimulatedAuthority {
                 + ASN1.sequence(
                     ASN1.text("osgn"), ASN1.tagged(0, ASN1.text("rsec")), ASN1.sequence(ASN1.tagged(6, ASN1.integer(1)))
                 )))
-}
-
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }

@@ -11,15 +11,13 @@ package enum SimulatorKey: Sendable {
 
     /// The signature over the message with SHA-256 or SHA-384, as DER.
     package func sign(_ message: [UInt8], sha384: Bool = false) throws -> [UInt8] {
+        try sha384 ? signature(of: SHA384.hash(data: message)) : signature(of: SHA256.hash(data: message))
+    }
+
+    private func signature(of digest: some Digest) throws -> [UInt8] {
         switch self {
-        case .p256(let key):
-            sha384
-                ? Array(try key.signature(for: SHA384.hash(data: message)).derRepresentation)
-                : Array(try key.signature(for: SHA256.hash(data: message)).derRepresentation)
-        case .p384(let key):
-            sha384
-                ? Array(try key.signature(for: SHA384.hash(data: message)).derRepresentation)
-                : Array(try key.signature(for: SHA256.hash(data: message)).derRepresentation)
+        case .p256(let key): Array(try key.signature(for: digest).derRepresentation)
+        case .p384(let key): Array(try key.signature(for: digest).derRepresentation)
         }
     }
 
@@ -33,12 +31,15 @@ package enum SimulatorKey: Sendable {
 
     /// The SubjectPublicKeyInfo as DER.
     package var keyInfo: [UInt8] {
-        let curve =
-            switch self {
-            case .p256: ASN1.object(1, 2, 840, 10045, 3, 1, 7)
-            case .p384: ASN1.object(1, 3, 132, 0, 34)
-            }
-        return ASN1.sequence(ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), curve), ASN1.bits(point))
+        switch self {
+        case .p256: SimulatorKey.keyInfo(point)
+        case .p384: SimulatorKey.keyInfo(point, curve: ASN1.object(1, 3, 132, 0, 34))
+        }
+    }
+
+    /// The SubjectPublicKeyInfo of a point, on P-256 unless said otherwise.
+    static func keyInfo(_ point: [UInt8], curve: [UInt8] = ASN1.object(1, 2, 840, 10045, 3, 1, 7)) -> [UInt8] {
+        ASN1.sequence(ASN1.sequence(ASN1.object(1, 2, 840, 10045, 2, 1), curve), ASN1.bits(point))
     }
 }
 

@@ -53,68 +53,69 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
     case unknownField = "unknown-field"
 
     /// The code with which a correct verifier refuses; nil if the receipt is accepted.
-    package var expectedCode: String? {
-        switch self {
-        case .corruptedSignature, .changedField, .sha1Signer, .otherDigestInAttributes: "receipt.signature.invalid"
-        case .unmarkedSigner: "receipt.chain.marker-missing"
-        case .foreignRoot: "receipt.chain.untrusted"
-        case .noSigner, .twoSigners, .thousandCertificates, .truncated, .nestingBomb: "malformed.receipt"
-        case .otherApp: "receipt.app-id.mismatch"
-        case .otherKey: "receipt.public-key.mismatch"
-        case .duplicateField: "receipt.field.duplicate"
-        case .missingType: "receipt.field.missing"
-        case .metricIsText, .metricIsNegative, .metricIsHuge: "receipt.field.invalid"
-        case .expired: "receipt.expired"
-        case .fromTheFuture: "receipt.from-the-future"
-        case .distinguishedEncoding, .signedAttributes, .unknownField: nil
-        }
-    }
+    package var expectedCode: String? { row.code }
+}
 
-    func apply(to recipe: inout ReceiptRecipe, _ authority: SimulatedAuthority) throws {
+extension ReceiptFault: CataloguedFault {
+    /// The row of the catalogue: group, code and change.
+    package var row: NegativeCase<ReceiptRecipe> {
         switch self {
-        case .corruptedSignature: recipe.adjustSignature = { $0.dropLast() + [($0.last ?? 0) ^ 1] }
+        case .corruptedSignature: row(68, "receipt.signature.invalid") { $0.adjustSignature = lastBitFlipped }
         case .changedField:
-            recipe.adjustPayload = { payload in
-                var payload = payload
-                payload[payload.count - 2] ^= 1
-                return payload
+            row(69, "receipt.signature.invalid") {
+                $0.adjustPayload = { $0.dropLast(2) + [$0[$0.count - 2] ^ 1] + $0.suffix(1) }
             }
-        case .unmarkedSigner: recipe.signer = authority.unmarkedSigner
+        case .unmarkedSigner:
+            row(70, "receipt.chain.marker-missing") { $0.signer = $0.authority.unmarkedSigner }
         case .foreignRoot:
-            var random = authority.random(for: rawValue, of: recipe.content.certificate)
-            let foreign = try SimulatedAuthority(random: &random, validity: authority.validity)
-            (recipe.signer, recipe.authority, recipe.root) =
-                (foreign.receiptSigner, foreign.receiptCA, foreign.receiptRoot)
-        case .noSigner: recipe.adjustSigners = { _ in [] }
-        case .twoSigners: recipe.adjustSigners = { $0 + $0 }
-        case .sha1Signer: recipe.digestAlgorithm = ASN1.object(1, 3, 14, 3, 2, 26)
+            row(71, "receipt.chain.untrusted") { recipe in
+                var random = recipe.authority.random(for: rawValue, of: recipe.content.certificate)
+                let foreign = try SimulatedAuthority(random: &random, validity: recipe.authority.validity)
+                recipe = ReceiptRecipe(content: recipe.content, authority: foreign)
+            }
+        case .noSigner: row(72, "malformed.receipt") { $0.adjustSigners = { _ in [] } }
+        case .twoSigners: row(72, "malformed.receipt") { $0.adjustSigners = { $0 + $0 } }
+        case .sha1Signer:
+            row(73, "receipt.signature.invalid") { $0.digestAlgorithm = ASN1.object(1, 3, 14, 3, 2, 26) }
         case .otherDigestInAttributes:
-            recipe.content.signsAttributes = true
-            recipe.adjustDigest = { [($0.first ?? 0) ^ 1] + $0.dropFirst() }
+            row(73, "receipt.signature.invalid") {
+                $0.content.signsAttributes = true
+                $0.adjustDigest = { [($0.first ?? 0) ^ 1] + $0.dropFirst() }
+            }
         case .thousandCertificates:
-            // Small ones, so that the receipt stays under the limit of its size.
-            recipe.adjustCertificates = { $0 + [[UInt8]](repeating: ASN1.sequence(ASN1.null), count: 1000) }
-        case .otherApp: recipe.content.applicationId = "OTHER12345.com.example.other"
-        case .otherKey: recipe.content.certificate = authority.receiptSigner.certificate
-        case .duplicateField: recipe.adjustFields = { $0 + $0.filter { $0.number == 2 } }
-        case .missingType: recipe.content.omittedFields.insert(6)
-        case .metricIsText: setMetric(&recipe, "abc")
-        case .metricIsNegative: setMetric(&recipe, "-1")
-        case .metricIsHuge: setMetric(&recipe, "100000000000000000000")
-        case .expired: recipe.content.expiration = recipe.content.creation.addingTimeInterval(-1)
-        case .fromTheFuture: recipe.content.creation.addTimeInterval(3600)
-        case .truncated: recipe.adjustMessage = { $0.dropLast() }
+            row(74, "malformed.receipt") {
+                // Small ones, so that the receipt stays under the limit of its size.
+                $0.adjustCertificates = { $0 + [[UInt8]](repeating: ASN1.sequence(ASN1.null), count: 1000) }
+            }
+        case .otherApp:
+            row(75, "receipt.app-id.mismatch") { $0.content.applicationId = SimulatedApp.other }
+        case .otherKey:
+            row(76, "receipt.public-key.mismatch") { $0.content.certificate = $0.authority.receiptSigner.certificate }
+        case .duplicateField:
+            row(79, "receipt.field.duplicate") { $0.adjustFields = { $0 + $0.filter { $0.number == 2 } } }
+        case .missingType: row(79, "receipt.field.missing") { $0.content.omittedFields.insert(6) }
+        case .metricIsText: row(79, "receipt.field.invalid") { $0.setMetric("abc") }
+        case .metricIsNegative: row(79, "receipt.field.invalid") { $0.setMetric("-1") }
+        case .metricIsHuge: row(79, "receipt.field.invalid") { $0.setMetric("100000000000000000000") }
+        case .expired:
+            row(78, "receipt.expired") { $0.content.expiration = $0.content.creation.addingTimeInterval(-1) }
+        case .fromTheFuture: row(77, "receipt.from-the-future") { $0.content.creation.addTimeInterval(3600) }
+        case .truncated: row(82, "malformed.receipt") { $0.adjustMessage = { $0.dropLast() } }
         case .nestingBomb:
-            recipe.adjustMessage = { _ in (0..<4000).flatMap { _ in [0x30, 0x80] as [UInt8] } }
-        case .distinguishedEncoding: recipe.content.encoding = .der
-        case .signedAttributes: recipe.content.signsAttributes = true
-        case .unknownField: recipe.content.otherFields[14] = Array("something new".utf8)
+            row(82, "malformed.receipt") {
+                $0.adjustMessage = { _ in (0..<4000).flatMap { _ in [0x30, 0x80] as [UInt8] } }
+            }
+        case .distinguishedEncoding: row(84, nil) { $0.content.encoding = .der }
+        case .signedAttributes: row(nil, nil) { $0.content.signsAttributes = true }
+        case .unknownField: row(nil, nil) { $0.content.otherFields[14] = Array("something new".utf8) }
         }
     }
+}
 
-    private func setMetric(_ recipe: inout ReceiptRecipe, _ text: String) {
-        recipe.content.type = .receipt
-        recipe.content.riskMetric = 1
-        recipe.content.otherFields[17] = Array(text.utf8)
+extension ReceiptRecipe {
+    fileprivate mutating func setMetric(_ text: String) {
+        content.type = .receipt
+        content.riskMetric = 1
+        content.otherFields[17] = Array(text.utf8)
     }
 }

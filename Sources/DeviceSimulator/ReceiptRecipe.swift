@@ -7,9 +7,8 @@ import FoundationEssentials
 /// Every part of a receipt's message, so that faults and tests can change any of them.
 package struct ReceiptRecipe: Sendable {
     package var content: SimulatedReceipt
+    package let authority: SimulatedAuthority
     package var signer: SimulatedAuthority.Certified
-    package var authority: SimulatedAuthority.Certified
-    package var root: SimulatedAuthority.Certified
     /// Changes the list of fields before it is encoded.
     package var adjustFields: @Sendable ([(number: Int, value: [UInt8])]) -> [(number: Int, value: [UInt8])] = { $0 }
     /// Changes the content after it was signed.
@@ -24,6 +23,12 @@ package struct ReceiptRecipe: Sendable {
     /// Changes the finished message.
     package var adjustMessage: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
+    package init(content: SimulatedReceipt, authority: SimulatedAuthority) {
+        self.content = content
+        self.authority = authority
+        signer = authority.receiptSigner
+    }
+
     /// CMS SignedData (RFC 5652) in the form that Apple's receipts have.
     package func message() throws -> [UInt8] {
         let fields = adjustFields(content.fields).map { field in
@@ -36,10 +41,10 @@ package struct ReceiptRecipe: Sendable {
         let signature = adjustSignature(try signer.key.sign(signed))
         let algorithm = ASN1.sequence(digestAlgorithm, ASN1.null)
         let info = ASN1.sequence(
-            ASN1.integer(1), ASN1.sequence(authority.subject, serialNumber(of: signer)), algorithm,
+            ASN1.integer(1), ASN1.sequence(authority.receiptCA.subject, serialNumber(of: signer)), algorithm,
             content.signsAttributes ? ASN1.node(0xA0, attributes) : [],
             ASN1.sequence(ASN1.object(1, 2, 840, 10045, 4, 3, 2)), ASN1.octets(signature))
-        let bag = adjustCertificates([signer.certificate, authority.certificate, root.certificate])
+        let bag = adjustCertificates([signer, authority.receiptCA, authority.receiptRoot].map(\.certificate))
         return adjustMessage(
             assemble(adjustPayload(payload), algorithm, bag.flatMap { $0 }, adjustSigners([info]).flatMap { $0 }))
     }

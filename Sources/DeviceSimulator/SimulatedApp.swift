@@ -42,6 +42,9 @@ public struct SimulatedApp: Hashable, Sendable {
     /// Whether the keys are of the production environment: for everything but development builds.
     package var isProduction: Bool { distribution != .development }
 
+    /// An app of another team, for objects that must be refused.
+    static let other = "OTHER12345.com.example.other"
+
     /// The App Clip of this app.
     public var clip: SimulatedApp {
         var clip = self

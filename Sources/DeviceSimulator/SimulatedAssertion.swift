@@ -13,12 +13,14 @@ package struct SimulatedAssertion: Sendable {
     package var clientDataHash: [UInt8]
     /// Signs the nonce as if it were the digest: the classic mistake.
     package var hashesOnce = false
+    /// Another key signs: always the same one for a key.
+    package var isByOtherKey = false
     package var adjustSignature: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     package var adjustAuthenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     package var adjustObject: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     package init(app: SimulatedApp, system: SimulatedSystem, counter: UInt32, clientDataHash: [UInt8]) {
-        relyingPartyIdHash = Array(SHA256.hash(data: Array(app.applicationId.utf8)))
+        relyingPartyIdHash = sha256(app.applicationId)
         flags = system.sendsExtensions ? 0xC0 : 0x40
         self.counter = counter
         trailer = system.sendsExtensions ? AttestationRecipe.extensionMap(app) : []
@@ -35,8 +37,8 @@ package struct SimulatedAssertion: Sendable {
         clientDataHash: [UInt8], fault: AssertionFault? = nil
     ) throws -> [UInt8] {
         var assertion = SimulatedAssertion(app: app, system: system, counter: counter, clientDataHash: clientDataHash)
-        fault?.apply(to: &assertion)
-        return try assertion.object(signedBy: fault == .otherKey ? SimulatedAssertion.otherKey(than: key) : key)
+        try fault?.row.change(&assertion)
+        return try assertion.object(signedBy: key)
     }
 
     /// Another key, always the same one for a key.
@@ -46,6 +48,7 @@ package struct SimulatedAssertion: Sendable {
     }
 
     package func object(signedBy key: P256.Signing.PrivateKey) throws -> [UInt8] {
+        let key = isByOtherKey ? SimulatedAssertion.otherKey(than: key) : key
         let data = adjustAuthenticatorData(relyingPartyIdHash + [flags] + counter.bigEndianBytes + trailer)
         let nonce = SHA256.hash(data: data + clientDataHash)
         let signature = hashesOnce ? try key.signature(for: nonce) : try key.signature(for: Data(nonce))

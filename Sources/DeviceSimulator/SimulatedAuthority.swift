@@ -88,6 +88,12 @@ extension SimulatedAuthority {
                 + [(organization, "SIMULATED by Sealward"), (state, "California")])
     }
 
+    /// The subject of the leaf of a key.
+    static func leafName(of point: [UInt8]) -> [UInt8] {
+        let keyId = SHA256.hash(data: point).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return name(keyId, unit: "AAA Certification SIMULATED")
+    }
+
     /// Makes the certificates of the authorities themselves.
     private struct Builder {
         let validity: ClosedRange<Date>

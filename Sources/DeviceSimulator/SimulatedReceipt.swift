@@ -113,16 +113,14 @@ extension SimulatedAuthority {
 
     /// Signs a receipt, with a fault if one is named.
     package func receipt(_ content: SimulatedReceipt, fault: ReceiptFault? = nil) throws -> [UInt8] {
-        var recipe = ReceiptRecipe(content: content, signer: receiptSigner, authority: receiptCA, root: receiptRoot)
-        try fault?.apply(to: &recipe, self)
-        return try recipe.message()
+        try receipt(content) { try fault?.row.change(&$0) }
     }
 
     /// Signs a receipt after anything in the recipe was changed.
     package func receipt(
         _ content: SimulatedReceipt, changing adjust: (inout ReceiptRecipe) throws -> Void
     ) throws -> [UInt8] {
-        var recipe = ReceiptRecipe(content: content, signer: receiptSigner, authority: receiptCA, root: receiptRoot)
+        var recipe = ReceiptRecipe(content: content, authority: self)
         try adjust(&recipe)
         return try recipe.message()
     }

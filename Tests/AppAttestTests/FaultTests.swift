@@ -36,7 +36,7 @@ import Vocabulary
         let attestation = try stage.authority.attest(stage.request, at: stage.instant, fault: fault)
         let verdict = try await stage.verdict(attestation.object)
         #expect(verdict.code == fault.expectedCode, "\(verdict)")
-        #expect(verdict.accepted?.receiptVerdict?.code == fault.expectedReceiptCode)
+        #expect(verdict.accepted?.receiptVerdict?.code == fault.row.receiptCode)
     }
 
     /// A remembered intermediate changes no verdict.

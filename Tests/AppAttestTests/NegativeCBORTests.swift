@@ -13,7 +13,7 @@ import Vocabulary
     func isRefused(_ item: NegativeCase<[UInt8]>) async throws {
         let stage = try Stage()
         var object = try stage.authority.attest(stage.request, at: stage.instant).object
-        try item.change(&object, stage.authority)
+        try item.change(&object)
         let verdict = try await stage.verdict(object)
         #expect(verdict.code == item.code, "\(verdict)")
     }

@@ -26,7 +26,7 @@ import Testing
     @Test(arguments: NegativeCases.chains + times + NegativeCases.data)
     func hasItsVerdict(_ item: NegativeCase<AttestationRecipe>) async throws {
         let stage = try Stage()
-        let verdict = try await stage.verdict { try item.change(&$0, stage.authority) }
+        let verdict = try await stage.verdict { try item.change(&$0) }
         #expect(verdict.code == item.code, "\(verdict)")
     }
 

@@ -62,9 +62,9 @@ import Testing
         for group in NegativeGroup.all {
             for witness in group.witnesses {
                 switch witness {
-                case .attestation(let fault): #expect(fault.group == group.number, "\(fault)")
-                case .assertion(let fault): #expect(fault.group == group.number, "\(fault)")
-                case .receipt(let fault): #expect(fault.group == group.number, "\(fault)")
+                case .attestation(let fault): #expect(fault.row.group == group.number, "\(fault)")
+                case .assertion(let fault): #expect(fault.row.group == group.number, "\(fault)")
+                case .receipt(let fault): #expect(fault.row.group == group.number, "\(fault)")
                 case .table, .test: break
                 }
             }
@@ -79,7 +79,7 @@ import Testing
         #expect(try String(contentsOf: NegativeGroupTests.page, encoding: .utf8) == expected)
     }
 
-    private static let tableCases: [(group: Int, suite: String, what: String, code: String?)] =
+    private static let tableCases: [(group: Int?, suite: String, what: String, code: String?)] =
         NegativeCases.objects.map { ($0.group, "NegativeCBORTests", $0.what, $0.code) }
         + (NegativeCases.chains + NegativeChainTests.times + NegativeCases.data).map {
             ($0.group, "NegativeChainTests", $0.what, $0.code)
@@ -107,7 +107,7 @@ import Testing
             case .attestation(let fault):
                 [
                     "FaultTests, attestation `\(fault.rawValue)`: \(code(fault.expectedCode))"
-                        + (fault.expectedReceiptCode.map { ", its receipt `\($0)`" } ?? "")
+                        + (fault.row.receiptCode.map { ", its receipt `\($0)`" } ?? "")
                 ]
             case .assertion(let fault):
                 ["FaultTests, assertion `\(fault.rawValue)`: \(code(fault.expectedCode))"]

@@ -59,7 +59,7 @@ import Testing
             type: .receipt, applicationId: stage.app.applicationId, certificate: leaf, clientHash: stage.hash.bytes,
             token: "token", isProduction: true, creation: stage.instant, riskMetric: 3, refreshNotBefore: stage.instant,
             expiration: stage.instant.addingTimeInterval(86_400))
-        let receipt = try stage.authority.receipt(content) { try item.change(&$0, stage.authority) }
+        let receipt = try stage.authority.receipt(content) { try item.change(&$0) }
         let verdict = try await stage.receiptVerdict(receipt)
         #expect(verdict.code == item.code, "\(verdict)")
     }

@@ -40,7 +40,7 @@ import Testing
 
             """
         for fault in AttestationFault.allCases {
-            let receipt = fault.expectedCode == nil ? code(fault.expectedReceiptCode) : "-"
+            let receipt = fault.expectedCode == nil ? code(fault.row.receiptCode) : "-"
             text += "| `\(fault.rawValue)` | \(code(fault.expectedCode)) | \(receipt) |\n"
         }
         text += "\n## Assertions\n\n| fault | verdict |\n|---|---|\n"

@@ -26,8 +26,7 @@ import Testing
         let authority = try authority(seed: seed)
         var seen: [[UInt8]] = []
         _ = try authority.attest(request, at: now) { recipe in
-            var random = authority.random(for: fault.rawValue, of: request.publicKey)
-            try fault.apply(to: &recipe, authority, request, now, &random)
+            try fault.row.change(&recipe)
             seen = [recipe.leaf.keyInfo, recipe.leafSigner.point, recipe.coseKey, recipe.leaf.issuer]
         }
         return seen
@@ -50,11 +49,10 @@ import Testing
             var recipe = ReceiptRecipe(
                 content: SimulatedReceipt(
                     type: .attest, applicationId: app.applicationId, certificate: [1], clientHash: [2], token: "token",
-                    isProduction: true, creation: now, expiration: now), signer: authority.receiptSigner,
-                authority: authority.receiptCA, root: authority.receiptRoot)
-            try ReceiptFault.foreignRoot.apply(to: &recipe, authority)
-            #expect(recipe.root.key.point != authority.receiptRoot.key.point)
-            return [recipe.root.key.point, recipe.authority.key.point, recipe.signer.key.point]
+                    isProduction: true, creation: now, expiration: now), authority: authority)
+            try ReceiptFault.foreignRoot.row.change(&recipe)
+            #expect(recipe.authority.receiptRoot.key.point != authority.receiptRoot.key.point)
+            return [recipe.authority.receiptRoot, recipe.authority.receiptCA, recipe.signer].map(\.key.point)
         }
         #expect(points[0] == points[1])
     }

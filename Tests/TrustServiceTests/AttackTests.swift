@@ -24,7 +24,7 @@ import Vocabulary
                 // Both environments are accepted here, so the other one is no fault.
                 let wanted =
                     fault == .otherEnvironment
-                    ? "receipt.environment.mismatch" : fault.expectedCode ?? fault.expectedReceiptCode
+                    ? "receipt.environment.mismatch" : fault.expectedCode ?? fault.row.receiptCode
                 if let wanted {
                     #expect(reply.code == wanted, "\(fault)")
                     #expect(reply.status == (wanted.hasPrefix("malformed") ? 400 : 403), "\(fault)")

@@ -24,6 +24,27 @@ extension NegativeCases {
         }
     }
 
+    /// Another value of a field.
+    private static func field(_ number: Int, _ what: String, _ value: [UInt8]) -> NegativeCase<ReceiptRecipe> {
+        NegativeCase(79, what, "receipt.field.invalid") { $0.content.otherFields[number] = value }
+    }
+
+    /// The finished message, changed.
+    private static func message(
+        _ what: String, _ change: @escaping @Sendable (inout [UInt8]) -> Void
+    ) -> NegativeCase<ReceiptRecipe> {
+        NegativeCase(82, what, "malformed.receipt") {
+            $0.adjustMessage = { message in
+                var message = message
+                change(&message)
+                return message
+            }
+        }
+    }
+
+    /// Where the content of a message in chunks begins.
+    private static func chunk(in message: [UInt8]) -> Int { message.firstRange(of: [0x24, 0x80])?.lowerBound ?? 0 }
+
     package static let receipts: [NegativeCase<ReceiptRecipe>] = [
         NegativeCase(68, "an empty signature", "receipt.signature.invalid") { $0.adjustSignature = { _ in [] } },
         NegativeCase(70, "an authority without its marker", "receipt.chain.untrusted") {
@@ -32,15 +53,10 @@ extension NegativeCases {
         NegativeCase(71, "no certificates", "receipt.signature.invalid") { $0.adjustCertificates = { _ in [] } },
         NegativeCase(71, "no root", nil) { $0.adjustCertificates = { Array($0.prefix(2)) } },
         NegativeCase(74, "the signer's certificate twice", nil) { $0.adjustCertificates = { [$0[0]] + $0 } },
-        NegativeCase(
-            74,
-            "authorities that certify each other",
-            "receipt.chain.untrusted",
-            taking: { recipe, authority in
-                let circle = try circle(authority)
-                recipe.adjustCertificates = { [$0[0]] + circle }
-            }
-        ),
+        NegativeCase(74, "authorities that certify each other", "receipt.chain.untrusted") { recipe in
+            let circle = try circle(recipe.authority)
+            recipe.adjustCertificates = { [$0[0]] + circle }
+        },
         NegativeCase(74, "the signer certifies itself", "receipt.chain.untrusted") { recipe in
             recipe.adjustCertificates = { [$0[0], $0[0]] }
         },
@@ -52,64 +68,27 @@ extension NegativeCases {
         NegativeCase(79, "no key", "receipt.field.missing") { $0.content.omittedFields = [3] },
         NegativeCase(79, "no creation", "receipt.field.missing") { $0.content.omittedFields = [12] },
         NegativeCase(79, "no environment", nil) { $0.content.omittedFields = [7] },
-        NegativeCase(79, "a key that is not a certificate", "receipt.field.invalid") {
-            $0.content.otherFields[3] = [1, 2, 3]
-        },
-        NegativeCase(79, "an unknown type", "receipt.field.invalid") {
-            $0.content.otherFields[6] = Array("OTHER".utf8)
-        },
-        NegativeCase(79, "an unknown environment", "receipt.field.invalid") {
-            $0.content.otherFields[7] = Array("test".utf8)
-        },
-        NegativeCase(79, "an app that is not UTF-8", "receipt.field.invalid") { $0.content.otherFields[2] = [0xFF] },
-        NegativeCase(79, "a creation that is not a time", "receipt.field.invalid") {
-            $0.content.otherFields[12] = Array("2026-13-01T00:00:00Z".utf8)
-        },
-        NegativeCase(79, "an expiration that is not a time", "receipt.field.invalid") {
-            $0.content.otherFields[21] = Array("tomorrow".utf8)
-        },
-        NegativeCase(79, "an empty metric", "receipt.field.invalid") { $0.content.otherFields[17] = [] },
-        NegativeCase(79, "a metric with a sign", "receipt.field.invalid") {
-            $0.content.otherFields[17] = Array("+1".utf8)
-        },
+        field(3, "a key that is not a certificate", [1, 2, 3]),
+        field(6, "an unknown type", Array("OTHER".utf8)),
+        field(7, "an unknown environment", Array("test".utf8)),
+        field(2, "an app that is not UTF-8", [0xFF]),
+        field(12, "a creation that is not a time", Array("2026-13-01T00:00:00Z".utf8)),
+        field(21, "an expiration that is not a time", Array("tomorrow".utf8)),
+        field(17, "an empty metric", []),
+        field(17, "a metric with a sign", Array("+1".utf8)),
         NegativeCase(79, "a metric of zeros", nil) { $0.content.otherFields[17] = Array("000000000".utf8) },
         NegativeCase(80, "a first receipt with a metric", "receipt.type.mismatch") {
             $0.content.type = .attest
             $0.content.riskMetric = 3
         },
         NegativeCase(81, "the other environment", "receipt.environment.mismatch") { $0.content.isProduction = false },
-        NegativeCase(82, "a chunk that claims more", "malformed.receipt") {
-            $0.adjustMessage = { message in
-                var message = message
-                if let start = message.indices.first(where: { message[$0...].starts(with: [0x24, 0x80, 0x04, 0x82]) }) {
-                    message[start + 4] = 0xFF
-                }
-                return message
-            }
-        },
-        NegativeCase(82, "a chunk that claims less", "malformed.receipt") {
-            $0.adjustMessage = { message in
-                var message = message
-                if let start = message.indices.first(where: { message[$0...].starts(with: [0x24, 0x80, 0x04, 0x82]) }) {
-                    message[start + 5] -= 1
-                }
-                return message
-            }
-        },
-        NegativeCase(82, "no end of the contents", "malformed.receipt") { $0.adjustMessage = { $0.dropLast(2) } },
-        NegativeCase(82, "one end of the contents too many", "malformed.receipt") {
-            $0.adjustMessage = { $0 + [0, 0] }
-        },
-        NegativeCase(82, "a byte after the end", "malformed.receipt") { $0.adjustMessage = { $0 + [0] } },
-        NegativeCase(82, "the content is nested deeper", "malformed.receipt") {
-            $0.adjustMessage = { message in
-                guard let start = message.indices.first(where: { message[$0...].starts(with: [0x24, 0x80]) }) else {
-                    return []
-                }
-                return message[..<start] + [UInt8](repeating: 0x24, count: 1) + [0x80] + message[start...]
-            }
-        },
-        NegativeCase(82, "empty", "malformed.receipt") { $0.adjustMessage = { _ in [] } },
+        message("a chunk that claims more") { $0[chunk(in: $0) + 4] = 0xFF },
+        message("a chunk that claims less") { $0[chunk(in: $0) + 5] -= 1 },
+        message("no end of the contents") { $0.removeLast(2) },
+        message("one end of the contents too many") { $0 += [0, 0] },
+        message("a byte after the end") { $0.append(0) },
+        message("the content is nested deeper") { $0.insert(contentsOf: [0x24, 0x80], at: chunk(in: $0)) },
+        message("empty") { $0 = [] },
         NegativeCase(82, "more than 64 KiB", "malformed.too-large") {
             $0.adjustMessage = { _ in [UInt8](repeating: 0x30, count: 65537) }
         },

@@ -25,7 +25,7 @@ package struct VerifierCase: Sendable {
         package var attestationRootPEM: String
         package var receiptRootPEM: String
 
-        package var clientDataHash: [UInt8] { Array(SHA256.hash(data: clientData)) }
+        package var clientDataHash: [UInt8] { sha256(clientData) }
     }
 
     /// Unique, in lower-case letters, digits and hyphens: the name of a file too.
@@ -98,7 +98,7 @@ private struct Stage {
 
     func told(_ app: SimulatedApp) -> VerifierCase.Told {
         VerifierCase.Told(
-            applicationId: app.applicationId, isProduction: app.isProduction, keyId: Array(SHA256.hash(data: point)),
+            applicationId: app.applicationId, isProduction: app.isProduction, keyId: sha256(point),
             clientData: clientData, publicKey: point, attestationRootPEM: authority.attestationRootPEM,
             receiptRootPEM: authority.receiptRootPEM)
     }
@@ -118,7 +118,7 @@ private struct Stage {
 
     func request(_ system: SimulatedSystem, _ app: SimulatedApp) -> SimulatedAttestationRequest {
         SimulatedAttestationRequest(
-            publicKey: point, app: app, system: system, clientDataHash: Array(SHA256.hash(data: clientData)))
+            publicKey: point, app: app, system: system, clientDataHash: sha256(clientData))
     }
 
     func attestation(
@@ -132,15 +132,6 @@ private struct Stage {
         }
     }
 
-    func attestation(with fault: AttestationFault) throws -> [UInt8] {
-        try attestation { recipe in
-            var random = authority.random(for: fault.rawValue, of: point)
-            let instant = fault == .leafNotYetValid ? later : made
-            try fault.apply(to: &recipe, authority, request(system, app), instant, &random)
-        }
-        .object
-    }
-
     func assertion(
         _ system: SimulatedSystem? = nil, _ app: SimulatedApp? = nil, counter: UInt32 = 7
     )
@@ -148,7 +139,7 @@ private struct Stage {
     {
         SimulatedAssertion(
             app: app ?? self.app, system: system ?? self.system, counter: counter,
-            clientDataHash: Array(SHA256.hash(data: clientData)))
+            clientDataHash: sha256(clientData))
     }
 
     func receipt(
@@ -160,7 +151,7 @@ private struct Stage {
         return SimulatedReceipt(
             type: type, applicationId: app.applicationId,
             certificate: try leaf ?? attestation(nil, app).leafCertificate,
-            clientHash: Array(SHA256.hash(data: clientData)), token: authority.token(for: point),
+            clientHash: sha256(clientData), token: authority.token(for: point),
             isProduction: app.isProduction, creation: made, riskMetric: type == .receipt ? 3 : nil,
             refreshNotBefore: type == .receipt ? made.addingTimeInterval(86_400) : nil,
             expiration: authority.validity.upperBound)
@@ -208,20 +199,20 @@ private struct Stage {
     func attestations() throws -> [VerifierCase] {
         let right = try attestation().object
         var cases: [VerifierCase] = []
-        for change in NegativeCases.objects {
+        for row in NegativeCases.objects {
             var object = right
-            try change.change(&object, authority)
-            cases.append(item(.attestation, change.group, change.what, change.code, object))
+            try row.change(&object)
+            cases.append(item(.attestation, row.group, row.what, row.code, object))
         }
         cases += truncated(.attestation, right, "malformed.cbor")
-        for change in NegativeCases.chains + NegativeCases.data {
-            let object = try attestation { try change.change(&$0, authority) }.object
-            cases.append(item(.attestation, change.group, change.what, change.code, object))
-        }
         // Whether a verifier of attestations judges the receipt inside is its own affair.
-        for fault in AttestationFault.allCases where fault.expectedReceiptCode == nil {
-            let what = fault.rawValue
-            cases.append(item(.attestation, fault.group, what, fault.expectedCode, try attestation(with: fault)))
+        let faults = AttestationFault.allCases.map(\.row).filter { $0.receiptCode == nil }
+        for row in NegativeCases.chains + NegativeCases.data + faults {
+            let object = try attestation {
+                if row.what == AttestationFault.leafNotYetValid.rawValue { $0.instant = later }
+                try row.change(&$0)
+            }.object
+            cases.append(item(.attestation, row.group, row.what, row.code, object))
         }
         cases += try otherAuthorities()
         var development = app
@@ -233,13 +224,13 @@ private struct Stage {
             },
             item(.attestation, 42, "a development key at the production app", "attest.environment.mismatch", made),
             item(.attestation, 45, "another key identifier is expected", "attest.key-id.mismatch", right) {
-                $0.keyId = Array(SHA256.hash(data: otherPoint))
+                $0.keyId = sha256(otherPoint)
             },
             item(.attestation, 49, "another challenge is expected", "attest.nonce.mismatch", right) {
                 $0.clientData = Array("another challenge".utf8)
             },
             item(.attestation, 49, "the challenge was hashed twice", "attest.nonce.mismatch", right) {
-                $0.clientData = Array(SHA256.hash(data: clientData))
+                $0.clientData = sha256(clientData)
             },
         ]
         return cases
@@ -283,13 +274,11 @@ private struct Stage {
         let right = try assertion().object(signedBy: key)
         var cases: [VerifierCase] = []
         cases += truncated(.assertion, right, "malformed.cbor")
-        for fault in AssertionFault.allCases {
+        for row in AssertionFault.allCases.map(\.row) {
             var changed = assertion()
-            fault.apply(to: &changed)
-            let signer = fault == .otherKey ? other : key
-            let object = try changed.object(signedBy: signer)
-            cases.append(
-                item(.assertion, fault.group, fault.rawValue, fault.expectedCode, object) { $0.previousCounter = 6 })
+            try row.change(&changed)
+            let object = try changed.object(signedBy: key)
+            cases.append(item(.assertion, row.group, row.what, row.code, object) { $0.previousCounter = 6 })
         }
         for previous in [7, 8, UInt32.max] as [UInt32] {
             let what = "the counter 7 after \(previous)"
@@ -306,7 +295,7 @@ private struct Stage {
         cases += [
             item(.assertion, 61, "another key is expected", "assert.signature.invalid", right) {
                 $0.publicKey = otherPoint
-                $0.keyId = Array(SHA256.hash(data: otherPoint))
+                $0.keyId = sha256(otherPoint)
             },
             item(.assertion, 62, "other client data is expected", "assert.signature.invalid", right) {
                 $0.clientData = Array("a challenge from the server ".utf8)
@@ -327,15 +316,11 @@ private struct Stage {
         var cases: [VerifierCase] = []
         cases += truncated(.receipt, right, "malformed.receipt")
         // Groups 80 and 81 ask what a receipt is for.
-        for change in NegativeCases.receipts where change.group != 80 {
-            let object = try authority.receipt(content) { try change.change(&$0, authority) }
-            cases.append(item(.receipt, change.group, change.what, change.code, object))
-        }
-        for fault in ReceiptFault.allCases {
+        for row in NegativeCases.receipts.filter({ $0.group != 80 }) + ReceiptFault.allCases.map(\.row) {
             var content = content
-            if fault == .fromTheFuture { content.creation = later }
-            let object = try authority.receipt(content, fault: fault)
-            cases.append(item(.receipt, fault.group, fault.rawValue, fault.expectedCode, object))
+            if row.what == ReceiptFault.fromTheFuture.rawValue { content.creation = later }
+            let object = try authority.receipt(content) { try row.change(&$0) }
+            cases.append(item(.receipt, row.group, row.what, row.code, object))
         }
         cases += [
             item(.receipt, 75, "another app is expected", "receipt.app-id.mismatch", right) {
@@ -343,7 +328,7 @@ private struct Stage {
             },
             item(.receipt, 76, "another key is expected", "receipt.public-key.mismatch", right) {
                 $0.publicKey = otherPoint
-                $0.keyId = Array(SHA256.hash(data: otherPoint))
+                $0.keyId = sha256(otherPoint)
             },
             item(.receipt, 77, "made longer ago than five minutes", "receipt.too-old", right) { $0.maximumAge = 300 },
             item(.receipt, 81, "the other environment is expected", "receipt.environment.mismatch", right) {

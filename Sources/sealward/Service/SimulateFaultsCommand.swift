@@ -23,51 +23,30 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandIO.run {
-            try format.write(SimulateFaultsCommand.json, text: SimulateFaultsCommand.text, to: shared)
+            let lists = [
+                ("attestations", SimulateFaultsCommand.list(AttestationFault.allCases)),
+                ("assertions", SimulateFaultsCommand.list(AssertionFault.allCases)),
+                ("receipts", SimulateFaultsCommand.list(ReceiptFault.allCases)),
+            ]
+            try format.write(
+                .object(
+                    [.init("schema", "sealward.simulator-faults/1")] + lists.map { .init($0.0, $0.1.json) }),
+                text: lists.map { "\($0.0)\n\($0.1.text)" }.joined(), to: shared)
             return .clean
         }
     }
 
-    private struct Row {
-        let name: String
-        let code: String?
-        let receiptCode: String?
-    }
-
-    private static let attestations = AttestationFault.allCases.map {
-        Row(name: $0.rawValue, code: $0.expectedCode, receiptCode: $0.expectedReceiptCode)
-    }
-    private static let assertions = AssertionFault.allCases.map {
-        Row(name: $0.rawValue, code: $0.expectedCode, receiptCode: nil)
-    }
-    private static let receipts = ReceiptFault.allCases.map {
-        Row(name: $0.rawValue, code: $0.expectedCode, receiptCode: nil)
-    }
-
-    private static var json: JSONValue {
-        func list(_ rows: [Row]) -> JSONValue {
-            .array(
-                rows.map { row in
-                    .object([
-                        .init("name", .string(row.name)), .init("code", .optional(row.code)),
-                        .init("receiptCode", .optional(row.receiptCode)),
-                    ])
-                }
-            )
+    private static func list(_ faults: [some CataloguedFault]) -> (json: JSONValue, text: String) {
+        let json = faults.map { fault -> JSONValue in
+            [
+                "name": .string(fault.rawValue), "code": .optional(fault.row.code),
+                "receiptCode": .optional(fault.row.receiptCode),
+            ]
         }
-        return .object([
-            .init("schema", "sealward.simulator-faults/1"), .init("attestations", list(attestations)),
-            .init("assertions", list(assertions)), .init("receipts", list(receipts)),
-        ])
-    }
-
-    private static var text: String {
-        func list(_ title: String, _ rows: [Row]) -> String {
-            rows.reduce(title + "\n") { text, row in
-                let receipt = row.receiptCode.map { ", its receipt \($0)" } ?? ""
-                return text + "  \(row.name.padded(to: 30))  \(row.code ?? "accepted")\(receipt)\n"
-            }
+        let text = faults.map { fault in
+            let receipt = fault.row.receiptCode.map { ", its receipt \($0)" } ?? ""
+            return "  \(fault.rawValue.padded(to: 30))  \(fault.row.code ?? "accepted")\(receipt)\n"
         }
-        return list("attestations", attestations) + list("assertions", assertions) + list("receipts", receipts)
+        return (.array(json), text.joined())
     }
 }
