@@ -27,8 +27,6 @@ extension AppleSimulator {
         case ("POST", "teams"): return read({ try TeamBody.read($0) }, request, addTeam)
         case ("DELETE", "teams"):
             return read({ try TeamBody.read($0, members: [.teamId, .keyId]) }, request, removeTeam)
-        case (_, "state"), (_, "clock"), (_, "faults"), (_, "limits"), (_, "device-tokens"), (_, "teams"):
-            return SimulatorAnswer(405, json: Problem(error: "method"))
         default: return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
         }
     }

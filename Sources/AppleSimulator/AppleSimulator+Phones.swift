@@ -6,21 +6,14 @@ import FoundationEssentials
 
 /// The phone's side: what an app asks of its device, over HTTP, so that a client in any language can be an app.
 extension AppleSimulator {
+    /// - Parameter path: one of ``SimulatorRoutes``, without its first part.
     func deviceAnswer(_ request: SimulatorRequest, _ path: [String], wall: Date) -> SimulatorAnswer {
-        guard path.first == "v1", path.count >= 2, path[1] == "devices", path.count <= 4 else {
-            return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
-        }
         do {
-            if path.count == 2 {
-                guard request.method == "POST" else { return SimulatorAnswer(405, json: Problem(error: "method")) }
-                return try makeDevice(request)
+            switch path.count {
+            case 2: return try makeDevice(request)
+            case 3: return SimulatorAnswer(200, json: DeviceBody(try phones.phone(path[2])))
+            default: return try act(request, on: path[2], verb: path[3], wall: wall)
             }
-            if path.count == 3 {
-                guard request.method == "GET" else { return SimulatorAnswer(405, json: Problem(error: "method")) }
-                return SimulatorAnswer(200, json: DeviceBody(try phones.phone(path[2])))
-            }
-            guard request.method == "POST" else { return SimulatorAnswer(405, json: Problem(error: "method")) }
-            return try act(request, on: path[2], verb: path[3], wall: wall)
         } catch let error as PhoneError {
             return answer(to: error)
         } catch let error as UnknownMember {

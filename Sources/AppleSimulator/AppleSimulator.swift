@@ -70,41 +70,27 @@ public actor AppleSimulator {
         // No path that there is is longer, and one that is may take long to compare.
         guard request.path.utf8.count <= 1024 else { return SimulatorAnswer(404, "Not Found") }
         var path = request.path.split(separator: "/").map(String.init)
-        if let methods = SimulatorRoutes.methods(of: path), !methods.contains(request.method) {
+        let isJSON = ["control", "device"].contains(path.first)
+        guard let methods = SimulatorRoutes.methods(of: path) else {
+            return isJSON
+                ? SimulatorAnswer(404, json: Problem(error: "unknownPath")) : SimulatorAnswer(404, "Not Found")
+        }
+        guard methods.contains(request.method) else {
             // RFC 9110 section 15.5.6: a 405 names what is allowed.
-            var answer = SimulatorAnswer.apple(405)
-            if ["control", "device"].contains(path.first) {
-                answer = SimulatorAnswer(405, json: Problem(error: "method"))
-            }
+            var answer: SimulatorAnswer = isJSON ? SimulatorAnswer(405, json: Problem(error: "method")) : .apple(405)
             answer.headers["Allow"] = methods.joined(separator: ", ")
             return answer
         }
-        switch path.first {
-        case "openapi.yaml" where path.count == 1:
-            return SimulatorAnswer(200, SimulatorRoutes.document, contentType: "application/yaml")
-        case "roots": return rootsAnswer(request, path)
-        case "control": return controlAnswer(request, Array(path.dropFirst()), wall: wall)
-        case "device": return deviceAnswer(request, Array(path.dropFirst()), wall: wall)
-        default: break
-        }
-        var environment = SimulatedEnvironment.production
-        if path.first == "development" {
-            environment = .development
-            path.removeFirst()
-        }
-        guard path.count == 2, path[0] == "v1", let call = Call(rawValue: path[1]), call != .attest else {
-            return SimulatorAnswer(404, "Not Found")
-        }
-        guard request.method == "POST" else { return .apple(405) }
-        return appleAnswer(request, call, environment, wall: wall)
-    }
-
-    private func rootsAnswer(_ request: SimulatorRequest, _ path: [String]) -> SimulatorAnswer {
-        guard request.method == "GET" else { return .apple(405) }
-        switch path.dropFirst().joined(separator: "/") {
-        case "attestation.pem": return SimulatorAnswer(200, attestationRootPEM, contentType: "application/x-pem-file")
-        case "receipt.pem": return SimulatorAnswer(200, receiptRootPEM, contentType: "application/x-pem-file")
-        default: return SimulatorAnswer(404, "Not Found")
+        switch path.removeFirst() {
+        case "openapi.yaml": return SimulatorAnswer(200, SimulatorRoutes.document, contentType: "application/yaml")
+        case "roots":
+            let root = path == ["receipt.pem"] ? receiptRootPEM : attestationRootPEM
+            return SimulatorAnswer(200, root, contentType: "application/x-pem-file")
+        case "control": return controlAnswer(request, path, wall: wall)
+        case "device": return deviceAnswer(request, path, wall: wall)
+        case let first:
+            guard let call = path.last.flatMap(Call.init(rawValue:)) else { return SimulatorAnswer(404, "Not Found") }
+            return appleAnswer(request, call, first == "development" ? .development : .production, wall: wall)
         }
     }
 }
