@@ -147,7 +147,7 @@ package struct DeviceScript: Sendable {
             if let tier, DeviceScript.isWorse(tier, than: firstTier) {
                 return await calls.tally.noticed(after: seconds, by: "tier \(tier) instead of \(firstTier ?? "none")")
             }
-            if calls.adminToken != nil, let alerts = try await calls.risk().body.alerts, !alerts.isEmpty {
+            if calls.adminToken != nil, try await !calls.risk().list("alerts").isEmpty {
                 return await calls.tally.noticed(after: seconds, by: "an alert about the app's risk")
             }
         }
@@ -171,7 +171,7 @@ extension DeviceScript {
 
     private func attestation(appId: String, user: String? = nil) async throws -> AttestationRequest? {
         let made = try await calls.phone("/\(device)/keys", ["app": appId, "environment": plan.environment])
-        guard let keyId = made.body.keyId else {
+        guard let keyId = made.text("keyId") else {
             throw FleetFault(description: "Apple's side made no key: \(made.code)")
         }
         // A user is bound to a challenge only by the app's server.
@@ -180,7 +180,7 @@ extension DeviceScript {
         let hash = DeviceScript.hash(Base64.decode(challenge) ?? [])
         for attempt in 0..<10 {
             let reply = try await calls.phone("/\(device)/attest", ["keyId": keyId, "clientDataHash": hash])
-            if let attestation = reply.body.attestation {
+            if let attestation = reply.text("attestation") {
                 return AttestationRequest(
                     keyId: keyId,
                     body: ["keyId": keyId, "attestation": attestation, "challenge": challenge, "user": user])
@@ -197,7 +197,7 @@ extension DeviceScript {
     private func assert(_ key: String) async throws -> String? {
         let reply = try await calls.app("assertions", try await signed(key))
         await expectAccepted("assertion", reply)
-        return reply.body.tier
+        return reply.text("tier")
     }
 
     /// An assertion about a small order, with its challenge inside the signed data.
@@ -211,7 +211,7 @@ extension DeviceScript {
         let clientData = Array(#"{"challenge":"\#(challenge)",\#(members)}"#.utf8)
         let reply = try await calls.phone(
             "/\(device)/assert", ["keyId": key, "clientDataHash": DeviceScript.hash(clientData)])
-        guard let assertion = reply.body.assertion else {
+        guard let assertion = reply.text("assertion") else {
             throw FleetFault(description: "the phone signed nothing: \(reply.code)")
         }
         return ["keyId": key, "assertion": assertion, "clientData": Base64.encode(clientData)]
@@ -220,7 +220,7 @@ extension DeviceScript {
     private func challenge(_ purpose: String, key: String? = nil, user: String? = nil) async throws -> String {
         let body = ["purpose": purpose, "keyId": key, "user": user]
         let reply = try await calls.app("challenges", body, asServer: user != nil)
-        guard let challenge = reply.body.challenge else {
+        guard let challenge = reply.text("challenge") else {
             throw FleetFault(description: "the service gave no challenge: \(reply.code)")
         }
         return challenge

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Formats
+package import Formats
 import FoundationEssentials
 package import HTTPService
 package import HTTPTypes
@@ -11,83 +11,28 @@ package struct FleetFault: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// An answer in JSON: the members that the fleet reads, of whichever call.
+/// An answer of whichever call; what is no JSON counts as one without members.
 package struct FleetReply: Sendable {
     package let status: Int
-    package let body: Body
+    package let body: JSONValue
 
-    package struct Body: Sendable {
-        package var challenge: String?
-        package var code: String?
-        package var retryAfterSeconds: Double?
-        package var keyId: String?
-        package var attestation: String?
-        package var assertion: String?
-        package var deviceToken: String?
-        package var tier: String?
-        package var token: String?
-        package var enforcement: Enforcement?
-        package var error: String?
-        package var alerts: [Alert]?
-        package var metrics: [Metric]?
-        package var granted: Bool?
-        package var firstClaim: Bool?
+    /// A member that is text; what is missing, or of another type, counts as not said.
+    package func text(_ member: String) -> String? { body.member(member)?.text }
 
-        /// An answer without members.
-        init() {}
-
-        /// What is missing, or of another type, counts as not said.
-        init(_ json: JSONValue) {
-            challenge = json.member("challenge")?.text
-            code = json.member("code")?.text
-            retryAfterSeconds = json.member("retryAfterSeconds")?.double
-            keyId = json.member("keyId")?.text
-            attestation = json.member("attestation")?.text
-            assertion = json.member("assertion")?.text
-            deviceToken = json.member("deviceToken")?.text
-            tier = json.member("tier")?.text
-            token = json.member("token")?.text
-            enforcement = json.member("enforcement").map {
-                Enforcement(decision: $0.member("decision")?.text, code: $0.member("code")?.text)
-            }
-            error = json.member("error")?.text
-            alerts = json.member("alerts")?.elements?.map {
-                Alert(code: $0.member("code")?.text, message: $0.member("message")?.text)
-            }
-            metrics = json.member("metrics")?.elements?.compactMap { line in
-                guard let metric = line.member("metric")?.integer, let keys = line.member("keys")?.integer else {
-                    return nil
-                }
-                return Metric(metric: metric, keys: keys)
-            }
-            granted = json.member("granted")?.flag
-            firstClaim = json.member("firstClaim")?.flag
-        }
-    }
-
-    package struct Enforcement: Sendable {
-        package var decision: String?
-        package var code: String?
-    }
-
-    /// A line of the risk's distribution: so many keys have this metric.
-    package struct Metric: Sendable {
-        package var metric: Int
-        package var keys: Int
-    }
-
-    package struct Alert: Sendable {
-        package var code: String?
-        package var message: String?
-    }
+    package func list(_ member: String) -> [JSONValue] { body.member(member)?.elements ?? [] }
 
     package var isSuccess: Bool { (200...299).contains(status) && enforcementCode == nil }
 
     /// The code of a would-be refusal in monitor mode.
-    private var enforcementCode: String? { body.enforcement?.decision == "refuse" ? body.enforcement?.code ?? "" : nil }
+    private var enforcementCode: String? {
+        guard let enforcement = body.member("enforcement"), enforcement.member("decision")?.text == "refuse" else {
+            return nil
+        }
+        return enforcement.member("code")?.text ?? ""
+    }
 
     /// The code of a refusal, or the bare status if there is none.
-    package var code: String { enforcementCode ?? body.code ?? body.error ?? "status \(status)" }
+    package var code: String { enforcementCode ?? text("code") ?? text("error") ?? "status \(status)" }
 }
 
 /// The HTTP calls of the fleet: to the service as an app, and to simulated Apple as a phone.
@@ -131,7 +76,7 @@ package struct FleetCalls: Sendable {
                 .post, "\(service)/v1/apps/\(app)/\(path)", body, token: asServer ? serverToken : nil)
             await tally.answered(path, in: ContinuousClock.now - start, throttled: reply.status == 429)
             guard reply.status == 429 else { return reply }
-            let seconds = min(max(reply.body.retryAfterSeconds ?? 0.1, 0.02), 5)
+            let seconds = min(max(reply.body.member("retryAfterSeconds")?.double ?? 0.1, 0.02), 5)
             try await Task.sleep(for: .seconds(seconds))
         }
         throw FleetFault(description: "the service keeps answering 429")
@@ -185,8 +130,7 @@ package struct FleetCalls: Sendable {
             bytes = JSONValue.object(members.map { .init($0.key, .string($0.value)) }).encoded(pretty: false)
         }
         let answer = try await transport(method, url, fields, bytes)
-        // At most 64 KiB, which the transport sees to; what is no such object counts as an answer without members.
-        let reply = (try? JSONReader.read(answer.body)).map { FleetReply.Body($0) }
-        return FleetReply(status: answer.status, body: reply ?? FleetReply.Body())
+        // At most 64 KiB, which the transport sees to.
+        return FleetReply(status: answer.status, body: (try? JSONReader.read(answer.body)) ?? .null)
     }
 }

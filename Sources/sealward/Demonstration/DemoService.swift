@@ -190,13 +190,19 @@ package struct DemoService {
     private func showRisk(_ calls: FleetCalls, _ page: inout DemoPage, mustBeKnown: Bool) async throws -> Bool {
         page.heading("3. The risk that the receipts show (keys per device within 30 days)")
         let reply = try await calls.risk()
-        let metrics = reply.body.metrics ?? []
+        let metrics = reply.list("metrics")
         if metrics.isEmpty {
             page.line("  no receipt was refreshed in so short a time")
         } else {
-            page.table([["metric", "keys"]] + metrics.map { [String($0.metric), String($0.keys)] })
+            page.table(
+                [["metric", "keys"]]
+                    + metrics.map { line in
+                        ["metric", "keys"].map { line.member($0)?.rendered(pretty: false) ?? "-" }
+                    })
         }
-        for alert in reply.body.alerts ?? [] { page.line("  ALERT \(alert.code ?? ""): \(alert.message ?? "")") }
+        for alert in reply.list("alerts") {
+            page.line("  ALERT \(alert.member("code")?.text ?? ""): \(alert.member("message")?.text ?? "")")
+        }
         return reply.isSuccess && !(mustBeKnown && metrics.isEmpty)
     }
 
@@ -213,12 +219,12 @@ package struct DemoService {
             for _ in 0..<2 {
                 let made = try await calls.phone(
                     "/\(device)/token", ["app": plan.appId, "environment": plan.environment])
-                tokens.append(made.body.deviceToken ?? "")
+                tokens.append(made.text("deviceToken") ?? "")
             }
             let members =
                 #""promotion":"trialUsed","transactionId":"demo-\#(round)","deviceTokens":["\#(tokens[0])","\#(tokens[1])"]"#
             let reply = try await calls.app("promotions/trialUsed/claim", try await script.signed(key, saying: members))
-            guard let granted = reply.body.granted else {
+            guard let granted = reply.body.member("granted")?.flag else {
                 page.line("  claim \(round): \(reply.code)")
                 return false
             }
@@ -239,7 +245,7 @@ package struct DemoService {
         _ = try await calls.phone("", ["device": device, "os": "26.1"])
         guard let key = try await script.attest() else { return false }
         let reply = try await calls.app("tokens", try await script.signed(key))
-        guard let token = reply.body.token else {
+        guard let token = reply.text("token") else {
             page.line("  no token: \(reply.code)")
             return false
         }
