@@ -17,42 +17,27 @@ import Vocabulary
 public struct LiveAppleTransport: AppleTransport {
     private let client: ATSClient
 
-    /// How servers are reached: what a command's options say.
-    package struct Reach: Sendable {
-        /// Where to connect in place of what the resolver says.
-        package var overrides: [AddressOverride] = []
-        /// For a connection, TLS included; nil for the client's own limit.
-        package var connectTimeout: Duration?
-
-        package init() {}
-    }
-
-    /// The transport for Apple, reached as a command's options say.
-    package init(reach: Reach) {
-        var dictionary = ATSDictionary()
-        dictionary.localNetworking = true
-        self.init(dictionary, nil, .seconds(30), reach: reach)
-    }
-
     /// - Parameters:
     ///   - trust: The roots that Apple's certificates may lead to; nil for the system's, or none if the system has no file of roots.
     ///   - timeout: For a whole exchange.
     public init(trust: TrustAnchors? = nil, timeout: Duration = .seconds(30)) {
-        var dictionary = ATSDictionary()
-        dictionary.localNetworking = true
-        self.init(dictionary, trust, timeout)
+        self.init(trust: trust, timeout: timeout, overrides: [], connectTimeout: nil)
     }
 
-    private init(
-        _ dictionary: ATSDictionary, _ trust: TrustAnchors?, _ timeout: Duration, _ connectionsPerHost: Int = 8,
-        reach: Reach = Reach()
+    /// - Parameters:
+    ///   - overrides: where to connect in place of what the resolver says.
+    ///   - connectTimeout: for a connection, TLS included; nil for the client's own limit.
+    package init(
+        trust: TrustAnchors? = nil, timeout: Duration = .seconds(30), overrides: [AddressOverride],
+        connectTimeout: Duration?
     ) {
+        var dictionary = ATSDictionary()
+        dictionary.localNetworking = true
         var configuration = ATSClient.Configuration()
-        configuration.addressOverrides = reach.overrides
-        if let limit = reach.connectTimeout { configuration.connectTimeout = limit }
+        configuration.addressOverrides = overrides
+        if let connectTimeout { configuration.connectTimeout = connectTimeout }
         configuration.redirectLimit = nil
         configuration.totalTimeout = timeout
-        configuration.connectionsPerHost = connectionsPerHost
         client = ATSClient(
             policy: ATSPolicy(dictionary: dictionary, profile: .standard),
             trust: trust ?? (try? TrustAnchors.system()) ?? TrustAnchors(), configuration: configuration)

@@ -9,7 +9,7 @@ import FoundationEssentials
 import TLSModel
 import Vocabulary
 
-struct CertificateCommand: AsyncParsableCommand {
+struct CertificateCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "certificate",
         abstract: "Judge a certificate chain before it is installed. No network.",
@@ -56,40 +56,38 @@ struct CertificateCommand: AsyncParsableCommand {
         if files.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input is one file.") }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            _ = try options.system.profile()
-            var bench = CertificateBench(now: Date())
-            if let jobs { return try await run(jobs: jobs, &bench) }
-            var answers: [CertificateAnswer] = []
-            var isComplete = true
-            for file in files {
-                do {
-                    answers.append(try await bench.answer(options.job(file: file)))
-                } catch let chain as UnreadableChain {
-                    CommandIO.say("sealward: \(chain.fault.description)")
-                    isComplete = false
-                }
+    func outcome() async throws -> Outcome {
+        _ = try options.system.profile()
+        var bench = CertificateBench(now: Date())
+        if let jobs { return try await run(jobs: jobs, &bench) }
+        var answers: [CertificateAnswer] = []
+        var isComplete = true
+        for file in files {
+            do {
+                answers.append(try await bench.answer(options.job(file: file)))
+            } catch let chain as UnreadableChain {
+                CommandIO.say("sealward: \(chain.fault.description)")
+                isComplete = false
             }
-            if answers.isEmpty { return .undetermined }
-            let stream = try ResultStream(path: shared.output)
-            switch format {
-            case .json:
-                let profile = try options.system.profile()
-                let document: JSONValue = [
-                    "schema": "sealward.ats-certificate/1",
-                    "os": .string(profile.id),
-                    "sdk": profile.sdk.json,
-                    "certificates": .array(answers.map(\.json)),
-                ]
-                try stream.write(document.rendered() + "\n")
-            case .text:
-                let isColored = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
-                for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
-            }
-            try stream.close()
-            return CertificateAnswer.outcome(answers.map(\.verdict) + (isComplete ? [] : [.undetermined]))
         }
+        if answers.isEmpty { return .undetermined }
+        let stream = try ResultStream(path: shared.output)
+        switch format {
+        case .json:
+            let profile = try options.system.profile()
+            let document: JSONValue = [
+                "schema": "sealward.ats-certificate/1",
+                "os": .string(profile.id),
+                "sdk": profile.sdk.json,
+                "certificates": .array(answers.map(\.json)),
+            ]
+            try stream.write(document.rendered() + "\n")
+        case .text:
+            let isColored = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
+            for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
+        }
+        try stream.close()
+        return CertificateAnswer.outcome(answers.map(\.verdict) + (isComplete ? [] : [.undetermined]))
     }
 
     /// One answer a line, as it comes.
@@ -140,11 +138,7 @@ struct CertificateOptions: ParsableArguments {
 
     func validate() throws {
         if let host {
-            do {
-                _ = try CertificateJob.host(host)
-            } catch {
-                throw ValidationError("--host: \(error).")
-            }
+            _ = try CommandIO.argument("--host") { () throws(MalformedInput) in try CertificateJob.host(host) }
         }
     }
 

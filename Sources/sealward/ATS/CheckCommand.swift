@@ -11,7 +11,7 @@ import TLSProbe
 import Tracing
 import Vocabulary
 
-struct CheckCommand: AsyncParsableCommand {
+struct CheckCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Test real servers with the configurations of nscurl --ats-diagnostics, and say why each fails.",
@@ -93,9 +93,7 @@ struct CheckCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run { try await CommandTraces.run(check) }
-    }
+    func outcome() async throws -> Outcome { try await CommandTraces.run(check) }
 
     private func check(_ tracer: (any Tracer)?) async throws -> Outcome {
         let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
@@ -193,7 +191,7 @@ struct CheckCommand: AsyncParsableCommand {
     private var files: [String] {
         let connection = network.connection
         let read = [
-            network.targetsFrom, connection.places.resolveFrom, infoPlist, connection.trust.roots,
+            network.targetsFrom, connection.reach.places.resolveFrom, infoPlist, connection.trust.roots,
             connection.transparency.ctLogList,
         ]
         let named = (read.compactMap(\.self) + connection.trust.caFile).map(CommandIO.place)
@@ -220,7 +218,7 @@ struct CheckCommand: AsyncParsableCommand {
         let connection = network.connection
         let asked =
             "\(network.exhaustive) \(connection.noHTTP) \(connection.noAIA) \(connection.allowPrivate) \(purpose?.rawValue ?? "") "
-            + "\(network.at.map { RFC3339.text($0.date) } ?? "") \(connection.connectTimeout) \(connection.timeout)"
+            + "\(network.at.map { RFC3339.text($0.date) } ?? "") \(connection.reach.connectTimeout) \(connection.timeout)"
         let files = [connection.trust.roots, connection.transparency.ctLogList] + connection.trust.caFile
         // By their content: the file of a name may be another one by the next time.
         let trust = try files.map { try $0.map { FleetOptions.digest(of: try CommandIO.read($0)) } ?? "" }

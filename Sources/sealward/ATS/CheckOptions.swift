@@ -35,7 +35,7 @@ struct CheckOptions: ParsableArguments {
 
     func validate() throws {
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 4096.") }
-        guard targetsFrom != "-" || connection.places.resolveFrom != "-" else {
+        guard targetsFrom != "-" || connection.reach.places.resolveFrom != "-" else {
             throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
         }
     }
@@ -60,11 +60,7 @@ struct CheckOptions: ParsableArguments {
             }
         }
         for text in arguments {
-            do {
-                try add(text)
-            } catch {
-                throw ValidationError("\(error).")
-            }
+            try CommandIO.argument { () throws(MalformedInput) in try add(text) }
         }
         if let targetsFrom {
             _ = try EntryFile.entries(of: targetsFrom, add)
@@ -80,11 +76,7 @@ struct CheckOptions: ParsableArguments {
     func managedTargets(_ arguments: [String]) throws -> [ManagedTarget] {
         func target(_ text: String) throws(MalformedInput) -> ManagedTarget { try ManagedTarget(text) }
         let named = try arguments.map { text in
-            do {
-                return try target(text)
-            } catch {
-                throw ValidationError("\(error).")
-            }
+            try CommandIO.argument { () throws(MalformedInput) in try target(text) }
         }
         return try named + (targetsFrom.map { try EntryFile.entries(of: $0, target) } ?? [])
     }

@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct CompareCommand: AsyncParsableCommand {
+struct CompareCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "compare",
         abstract: "Check the URL of a recorded nscurl transcript, and print the rows that differ.",
@@ -27,38 +27,29 @@ struct CompareCommand: AsyncParsableCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         guard network.targetsFrom == nil else { throw ValidationError("The transcript names the target.") }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let bytes = try CommandIO.readText(transcript, limit: 4 << 20)
-            let recorded: NSCurlTranscript
-            let target: CheckTarget
-            do throws(MalformedInput) {
-                recorded = try NSCurlTranscript(bytes)
-                target = try CheckTarget(nscurl: recorded.url)
-            } catch {
-                throw error.fault(in: transcript)
-            }
-            let profile = try network.system.profile()
-            let report = try await network.session(profile).check(target)
-            let comparison = TranscriptComparison(recorded, report)
-            try format.write(
-                [
-                    "schema": "sealward.ats-compare/1", "os": .string(profile.id), "sdk": profile.sdk.json,
-                    "url": .string(recorded.url), "differences": .integer(comparison.differences.count),
-                    "rows": comparison.json,
-                ], text: "\(recorded.url.terminalSafe) on \(profile.shownID)\n\(comparison.text)", to: shared)
-            if comparison.differences.isEmpty { return .clean }
-            // What could not be determined now contradicts no transcript.
-            return comparison.differences.allSatisfy(\.isUndetermined) ? .undetermined : .findings
+    func result() async throws -> CommandResult {
+        let bytes = try CommandIO.readText(transcript, limit: 4 << 20)
+        let (recorded, target) = try CommandIO.named(transcript) { () throws(MalformedInput) in
+            let recorded = try NSCurlTranscript(bytes)
+            return (recorded, try CheckTarget(nscurl: recorded.url))
         }
+        let profile = try network.system.profile()
+        let report = try await network.session(profile).check(target)
+        let comparison = TranscriptComparison(recorded, report)
+        // What could not be determined now contradicts no transcript.
+        let isUndetermined = comparison.differences.allSatisfy(\.isUndetermined)
+        return CommandResult(
+            [
+                "schema": "sealward.ats-compare/1", "os": .string(profile.id), "sdk": profile.sdk.json,
+                "url": .string(recorded.url), "differences": .integer(comparison.differences.count),
+                "rows": comparison.json,
+            ], text: "\(recorded.url.terminalSafe) on \(profile.shownID)\n\(comparison.text)",
+            comparison.differences.isEmpty ? .clean : isUndetermined ? .undetermined : .findings)
     }
 }

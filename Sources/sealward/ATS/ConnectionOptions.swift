@@ -17,10 +17,7 @@ struct ConnectionOptions: ParsableArguments {
 
     @OptionGroup var transparency: TransparencyOptions
 
-    @OptionGroup var places: ResolveOptions
-
-    @Option(help: ArgumentHelp("The timeout of each connection, in seconds.", valueName: "S"))
-    var connectTimeout: Double = 10
+    @OptionGroup var reach: ReachOptions
 
     @Option(help: ArgumentHelp("The timeout of each target, in seconds.", valueName: "S"))
     var timeout: Double = 30
@@ -28,10 +25,7 @@ struct ConnectionOptions: ParsableArguments {
     @Flag(help: "Let redirects and fetched intermediates lead to private addresses.")
     var allowPrivate = false
 
-    func validate() throws {
-        try EnforcementOptions.check(seconds: connectTimeout, of: "--connect-timeout")
-        try EnforcementOptions.check(seconds: timeout, of: "--timeout")
-    }
+    func validate() throws { try ReachOptions.check(seconds: timeout, of: "--timeout") }
 
     /// The settings of a session for a system.
     func settings(_ profile: OSProfile, sdk: LinkedSDK?) throws -> CheckSession.Configuration {
@@ -43,8 +37,8 @@ struct ConnectionOptions: ParsableArguments {
         settings.installedRoots = trust.caFile
         settings.appAnchors = trust.appAnchor
         settings.systemRoots = trust.roots
-        settings.overrides = try places.overrides()
-        settings.connectTimeout = .seconds(connectTimeout)
+        settings.overrides = try reach.places.overrides()
+        settings.connectTimeout = reach.connectLimit
         settings.targetTimeout = .seconds(timeout)
         settings.allowsPrivateRedirects = allowPrivate
         settings.logs = try transparency.logs()

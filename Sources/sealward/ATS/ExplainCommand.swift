@@ -7,7 +7,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct ExplainCommand: AsyncParsableCommand {
+struct ExplainCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "What an app's dictionary says for each URL. No network.",
@@ -31,13 +31,10 @@ struct ExplainCommand: AsyncParsableCommand {
             valueName: "ID"))
     var loader: Loader = .urlsession
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
     @Flag(help: "Print everything: console lines, all notes, and what differs on the default system.")
     var verbose = false
 
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         if urls.isEmpty {
@@ -45,30 +42,25 @@ struct ExplainCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let parsed = urls.map { text in Result { () throws(MalformedInput) in try LoadURL(text) } }
-            // One that cannot be judged is told beside others; alone it is a slip.
-            if parsed.count == 1, case .failure(let malformed)? = parsed.first {
-                throw ValidationError("\(malformed.description).")
-            }
-            let policy = try dictionary.policyOfAnySystem()
-            let nearMisses = NearMisses(policy)
-            let rows = zip(urls, parsed).map { text, url in
-                (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })
-            }
-            let color = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
-            try format.write(
-                ExplainReport.json(rows, policy),
-                text: ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose), to: shared)
-            let decisions = rows.compactMap { try? $0.decision.get() }
-            if decisions.contains(where: { $0.verdict == .blocked && ExplainReport.doubts($0).isEmpty }) {
-                return .findings
-            }
-            let isKnown = rows.allSatisfy { row in
-                (try? row.decision.get()).map { ExplainReport.doubts($0).isEmpty } == true
-            }
-            return isKnown ? .clean : .undetermined
+    func result() async throws -> CommandResult {
+        let parsed = urls.map { text in Result { () throws(MalformedInput) in try LoadURL(text) } }
+        // One that cannot be judged is told beside others; alone it is a slip.
+        if parsed.count == 1, let only = parsed.first {
+            _ = try CommandIO.argument { () throws(MalformedInput) in try only.get() }
         }
+        let policy = try dictionary.policyOfAnySystem()
+        let nearMisses = NearMisses(policy)
+        let rows = zip(urls, parsed).map { text, url in
+            (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })
+        }
+        let color = CommandIO.mayColor(disabled: form.shared.noColor || form.shared.output != nil)
+        // What the sources contradict each other about is not known.
+        let verdicts = rows.map { row in
+            (try? row.decision.get()).flatMap { ExplainReport.doubts($0).isEmpty ? $0.verdict : nil }
+        }
+        return CommandResult(
+            ExplainReport.json(rows, policy),
+            text: ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose),
+            verdicts.contains(.blocked) ? .findings : verdicts.contains(nil) ? .undetermined : .clean)
     }
 }

@@ -16,7 +16,7 @@ import TrustService
 import UnixSignals
 import Vocabulary
 
-struct ExporterCommand: AsyncParsableCommand {
+struct ExporterCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "exporter",
         abstract: "Serve checks to Prometheus, like its blackbox exporter.",
@@ -73,57 +73,51 @@ struct ExporterCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            // A peer that goes away while it is written to is no reason to end.
-            signal(SIGPIPE, SIG_IGN)
-            let registry = PrometheusRegistry()
-            let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
-            defer { output.finish(within: CommandIO.lastWords) }
-            var log = output.logger
-            log.logLevel = quiet ? .error : .info
-            let observer = RequestObserver(registry: registry, log: log)
-            let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
-            let profile = try system.profile()
-            var asked = try connection.settings(profile, sdk: system.sdk)
-            asked.tracer = traces?.tracer
-            let allowed = try allow.map { text in
-                do {
-                    return try AllowedTarget(text)
-                } catch {
-                    throw ValidationError("--allow: \(error).")
-                }
-            }
-            asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
-            let (system, settings) = (system, asked)
-            let identity = try secure.identity()
-            var configuration = CheckExporter.Configuration(
-                listen: Listener.Place(
-                    setting: "--listen", host: listen.host, port: listen.port,
-                    identity: identity),
-                named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
-                session: { profile throws(MalformedInput) in
-                    var settings = settings
-                    settings.profile = profile
-                    return try CheckSession(settings)
-                }
-            )
-            configuration.profile = profile
-            configuration.hosts = names.host
-            configuration.loadsHTTP = asked.loadsHTTP
-            // A check has a connection of its own beside that of its scrape.
-            configuration.concurrency = min(concurrency, DescriptorLimit.current().connections(taking: 2))
-            configuration.timeout = .seconds(connection.timeout)
-            configuration.allowed = allowed
-            // Files that cannot be used are said now, not with the first scrape.
-            _ = try configuration.session(configuration.profile)
-            let exporter = CheckExporter(configuration, registry: registry, log: log) {
-                output.write(CommandIO.lines($0))
-            }
-            // They stop from the last to the first, so spans go out after the checks.
-            try await serve((traces.map { [$0] } ?? []) + [exporter], log)
-            return .clean
+    func outcome() async throws -> Outcome {
+        // A peer that goes away while it is written to is no reason to end.
+        signal(SIGPIPE, SIG_IGN)
+        let registry = PrometheusRegistry()
+        let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
+        defer { output.finish(within: CommandIO.lastWords) }
+        var log = output.logger
+        log.logLevel = quiet ? .error : .info
+        let observer = RequestObserver(registry: registry, log: log)
+        let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
+        let profile = try system.profile()
+        var asked = try connection.settings(profile, sdk: system.sdk)
+        asked.tracer = traces?.tracer
+        let allowed = try allow.map { text in
+            try CommandIO.argument("--allow") { () throws(MalformedInput) in try AllowedTarget(text) }
         }
+        asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
+        let (system, settings) = (system, asked)
+        let identity = try secure.identity()
+        var configuration = CheckExporter.Configuration(
+            listen: Listener.Place(
+                setting: "--listen", host: listen.host, port: listen.port,
+                identity: identity),
+            named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
+            session: { profile throws(MalformedInput) in
+                var settings = settings
+                settings.profile = profile
+                return try CheckSession(settings)
+            }
+        )
+        configuration.profile = profile
+        configuration.hosts = names.host
+        configuration.loadsHTTP = asked.loadsHTTP
+        // A check has a connection of its own beside that of its scrape.
+        configuration.concurrency = min(concurrency, DescriptorLimit.current().connections(taking: 2))
+        configuration.timeout = .seconds(connection.timeout)
+        configuration.allowed = allowed
+        // Files that cannot be used are said now, not with the first scrape.
+        _ = try configuration.session(configuration.profile)
+        let exporter = CheckExporter(configuration, registry: registry, log: log) {
+            output.write(CommandIO.lines($0))
+        }
+        // They stop from the last to the first, so spans go out after the checks.
+        try await serve((traces.map { [$0] } ?? []) + [exporter], log)
+        return .clean
     }
 
     private func serve(_ services: [any Service], _ log: Logger) async throws {

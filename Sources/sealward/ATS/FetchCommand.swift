@@ -12,7 +12,7 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-struct FetchCommand: AsyncParsableCommand {
+struct FetchCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
         abstract: "Load a URL under an app's ATS policy, following redirects.",
@@ -56,51 +56,45 @@ struct FetchCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
-    func validate() throws { try EnforcementOptions.check(seconds: timeout, of: "--timeout") }
+    func validate() throws { try ReachOptions.check(seconds: timeout, of: "--timeout") }
 
-    func run() async throws {
-        try await CommandIO.run {
-            do {
-                _ = try LoadURL(url)
-            } catch let malformed as MalformedInput {
-                throw ValidationError("\(malformed.description).")
+    func outcome() async throws -> Outcome {
+        _ = try CommandIO.argument { () throws(MalformedInput) in try LoadURL(url) }
+        let policy = try dictionary.policy()
+        var configuration = ATSClient.Configuration()
+        configuration.connectTimeout = network.reach.connectLimit
+        configuration.totalTimeout = .seconds(timeout)
+        configuration.idleTimeout = configuration.totalTimeout
+        configuration.addressOverrides = try network.reach.places.overrides()
+        configuration.transparencyLogs = try network.transparency.logs()
+        configuration.toleratesUncleanClose = true
+        configuration.mayRedirectToPrivateAddresses = allowPrivate
+        if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
+        let client = ATSClient(
+            policy: policy, trust: try network.trust.anchors(),
+            fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration)
+        let sink = BodySink(path: shared.output)
+        let isText = format == .text
+        let report = try await client.load(url) { response, part in
+            guard isText else { return }
+            if let part {
+                try sink.take(part.readableBytesView)
+            } else if include {
+                try sink.take(FetchReport.head(response).commandSafe.utf8)
             }
-            let policy = try dictionary.policy()
-            var configuration = ATSClient.Configuration()
-            configuration.connectTimeout = network.connectLimit
-            configuration.totalTimeout = .milliseconds(Int(timeout * 1000))
-            configuration.idleTimeout = configuration.totalTimeout
-            configuration.addressOverrides = try network.places.overrides()
-            configuration.transparencyLogs = try network.transparency.logs()
-            configuration.toleratesUncleanClose = true
-            configuration.mayRedirectToPrivateAddresses = allowPrivate
-            if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
-            let client = ATSClient(
-                policy: policy, trust: try network.trust.anchors(),
-                fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration)
-            let sink = BodySink(path: shared.output)
-            let isText = format == .text
-            let report = try await client.load(url) { response, part in
-                guard isText else { return }
-                if let part {
-                    try sink.take(part.readableBytesView)
-                } else if include {
-                    try sink.take(FetchReport.head(response).commandSafe.utf8)
-                }
-            }
-            await client.shutDown(grace: .zero)
-            switch format {
-            case .json:
-                try CommandIO.write(FetchReport.json(report, on: policy.profile).rendered() + "\n", to: shared.output)
-            case .text:
-                if report.result == .loaded { try sink.finish() }
-                explain(report, on: policy.profile)
-            }
-            switch report.result {
-            case .loaded: return failStatus && (report.status ?? 0) >= 400 ? .findings : .clean
-            case .refused: return .findings
-            case .noAnswer: return .undetermined
-            }
+        }
+        await client.shutDown(grace: .zero)
+        switch format {
+        case .json:
+            try CommandIO.write(FetchReport.json(report, on: policy.profile).rendered() + "\n", to: shared.output)
+        case .text:
+            if report.result == .loaded { try sink.finish() }
+            explain(report, on: policy.profile)
+        }
+        switch report.result {
+        case .loaded: return failStatus && (report.status ?? 0) >= 400 ? .findings : .clean
+        case .refused: return .findings
+        case .noAnswer: return .undetermined
         }
     }
 

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Reporting
 import Vocabulary
 
-struct HistoryCommand: AsyncParsableCommand {
+struct HistoryCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
         abstract: "What changed between the runs of 'ats check --history', target by target.",
@@ -52,22 +52,20 @@ struct HistoryCommand: AsyncParsableCommand {
         if let keep, !(1...36_500).contains(keep) { throw ValidationError("Runs are kept for 1 to 36500 days.") }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let history = try HistoryCommand.open(file, writes: keep != nil, creates: false)
-            let stream = try ResultStream(path: shared.output, sparing: HistoryFile.files(of: file))
-            try HistoryCommand.named(file) { () throws(HistoryFault) in
-                if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
-            }
-            let runs = try HistoryCommand.named(file) { () throws(HistoryFault) in try history.runs() }
-            switch format {
-            case .text: try text(history, runs, stream)
-            case .json: try json(history, runs, stream)
-            case .html: try html(history, runs, stream)
-            }
-            try stream.close()
-            return .clean
+    func outcome() async throws -> Outcome {
+        let history = try HistoryCommand.open(file, writes: keep != nil, creates: false)
+        let stream = try ResultStream(path: shared.output, sparing: HistoryFile.files(of: file))
+        try HistoryCommand.named(file) { () throws(HistoryFault) in
+            if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
         }
+        let runs = try HistoryCommand.named(file) { () throws(HistoryFault) in try history.runs() }
+        switch format {
+        case .text: try text(history, runs, stream)
+        case .json: try json(history, runs, stream)
+        case .html: try html(history, runs, stream)
+        }
+        try stream.close()
+        return .clean
     }
 
     typealias Runs = (count: Int, first: Int64?, last: Int64?)

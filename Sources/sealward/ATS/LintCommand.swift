@@ -9,7 +9,7 @@ import FoundationEssentials
 import Reporting
 import Vocabulary
 
-struct LintCommand: AsyncParsableCommand {
+struct LintCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "lint",
         abstract: "Read an app's ATS dictionary as Apple does, and report what is wrong.",
@@ -100,53 +100,51 @@ struct LintCommand: AsyncParsableCommand {
         if paths.count(where: { $0 == "-" }) > 1 { throw ValidationError("Standard input can be read only once.") }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let budget = ReadingBudget()
-            let values = try values.values()
-            let progress = ProgressLine(counting: "files looked at", quiet: shared.quiet)
-            func input() -> LintInput {
-                LintInput(
-                    minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration, values: values,
-                    progress: progress)
-            }
-            defer { progress?.clear() }
-            var gathered = input()
-            for path in paths { try gathered.add(path) }
-            progress?.clear()
-            if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
-            var results: [LintResult]
-            if let against {
-                var old = input()
-                try old.add(against)
-                progress?.clear()
-                for (path, reason) in old.unreadable { throw CommandFault("\(path): \(reason).") }
-                results = gathered.weakenings(since: old)
-            } else {
-                results = Linter.lint(gathered.subjects)
-            }
-            if let baseline {
-                results = try LintBaselines.apply(baseline, to: results, update: updateBaseline, quiet: shared.quiet)
-            }
-            let report = FindingsReport(
-                version: Sealward.configuration.version,
-                rules: RuleCatalog.all.map(\.reportDescription),
-                files: results.map {
-                    .init(path: LintInput.relative($0.subject.path), findings: $0.findings.map(\.finding))
-                },
-                failOn: failOn,
-                unreadable: gathered.unreadable,
-                unlisted: results.compactMap(LintCommand.omission),
-                notes: notes(results, gathered)
-            )
-            let draft = justify ? JustificationDraft(results, evidence: try evidence()).text() : nil
-            try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
-            for (path, reason) in report.gaps where format != .text || draft != nil {
-                CommandIO.say("sealward: \(path): \(reason).")
-            }
-            if report.fails { return .findings }
-            return report.gaps.isEmpty ? .clean : .undetermined
+    func outcome() async throws -> Outcome {
+        let budget = ReadingBudget()
+        let values = try values.values()
+        let progress = ProgressLine(counting: "files looked at", quiet: shared.quiet)
+        func input() -> LintInput {
+            LintInput(
+                minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration, values: values,
+                progress: progress)
         }
+        defer { progress?.clear() }
+        var gathered = input()
+        for path in paths { try gathered.add(path) }
+        progress?.clear()
+        if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
+        var results: [LintResult]
+        if let against {
+            var old = input()
+            try old.add(against)
+            progress?.clear()
+            for (path, reason) in old.unreadable { throw CommandFault("\(path): \(reason).") }
+            results = gathered.weakenings(since: old)
+        } else {
+            results = Linter.lint(gathered.subjects)
+        }
+        if let baseline {
+            results = try LintBaselines.apply(baseline, to: results, update: updateBaseline, quiet: shared.quiet)
+        }
+        let report = FindingsReport(
+            version: Sealward.configuration.version,
+            rules: RuleCatalog.all.map(\.reportDescription),
+            files: results.map {
+                .init(path: LintInput.relative($0.subject.path), findings: $0.findings.map(\.finding))
+            },
+            failOn: failOn,
+            unreadable: gathered.unreadable,
+            unlisted: results.compactMap(LintCommand.omission),
+            notes: notes(results, gathered)
+        )
+        let draft = justify ? JustificationDraft(results, evidence: try evidence()).text() : nil
+        try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
+        for (path, reason) in report.gaps where format != .text || draft != nil {
+            CommandIO.say("sealward: \(path): \(reason).")
+        }
+        if report.fails { return .findings }
+        return report.gaps.isEmpty ? .clean : .undetermined
     }
 
     /// What a reader of the text should know beside the findings: the HTTP stacks of .NET apps, and what was passed over.

@@ -7,7 +7,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct LogCommand: AsyncParsableCommand {
+struct LogCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
         abstract: "Read what a device, a Mac or an app logged, and say for each failure why it failed and what to do.",
@@ -25,37 +25,32 @@ struct LogCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("Logs; - is standard input.", valueName: "FILE"))
     var files: [String]
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
+    @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
-    func run() async throws {
-        try await CommandIO.run {
-            var log = DeviceLog()
-            var missing = 0
-            for path in files {
-                do throws(InputFault) {
-                    let file = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
-                    var isFirst = true
-                    while true {
-                        let part = try file.next(1 << 18)
-                        if part.isEmpty { break }
-                        if isFirst, TextFileEncoding.isUTF16(part) { throw TextFileEncoding.utf16 }
-                        isFirst = false
-                        log.read(part)
-                    }
-                } catch {
-                    CommandIO.say("sealward: \(CommandIO.name(of: path).terminalSafe): \(error.reason).")
-                    missing += 1
+    func result() async throws -> CommandResult {
+        var log = DeviceLog()
+        var missing = 0
+        for path in files {
+            do throws(InputFault) {
+                let file = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+                var isFirst = true
+                while true {
+                    let part = try file.next(1 << 18)
+                    if part.isEmpty { break }
+                    if isFirst, TextFileEncoding.isUTF16(part) { throw TextFileEncoding.utf16 }
+                    isFirst = false
+                    log.read(part)
                 }
-                log.endFile()
+            } catch {
+                CommandIO.say("sealward: \(CommandIO.name(of: path).terminalSafe): \(error.reason).")
+                missing += 1
             }
-            if missing == files.count { return .undetermined }
-            let report = log.report()
-            try format.write(report.json, text: report.text, to: shared)
-            if report.hasFindings { return .findings }
-            return missing == 0 && report.hasPassed ? .clean : .undetermined
+            log.endFile()
         }
+        if missing == files.count { try Outcome.undetermined.exit() }
+        let report = log.report()
+        let outcome: Outcome =
+            report.hasFindings ? .findings : missing == 0 && report.hasPassed ? .clean : .undetermined
+        return CommandResult(report.json, text: report.text, outcome)
     }
 }

@@ -7,7 +7,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct MergeCommand: AsyncParsableCommand {
+struct MergeCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",
         abstract: "Combine the results of several checks, as one run would have printed them.",
@@ -41,13 +41,11 @@ struct MergeCommand: AsyncParsableCommand {
     /// The most bytes that come from a stream.
     private static let streamLimit = 1 << 40
 
-    func run() async throws {
-        try await CommandIO.run {
-            do {
-                return try merge()
-            } catch let fault as ResultMerge.Fault {
-                throw CommandFault("\(fault.name): \(fault.reason).")
-            }
+    func outcome() async throws -> Outcome {
+        do {
+            return try merge()
+        } catch let fault as ResultMerge.Fault {
+            throw CommandFault("\(fault.name): \(fault.reason).")
         }
     }
 

@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct MinimizeCommand: AsyncParsableCommand {
+struct MinimizeCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "minimize",
         abstract: "The smallest ATS dictionary that lets every target load, with the proof.",
@@ -40,34 +40,32 @@ struct MinimizeCommand: AsyncParsableCommand {
 
     func validate() throws { try network.requireTargets(targets, of: "sealward ats minimize") }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
-            let profile = try network.system.profile(app)
-            let list = try network.targets(targets).all()
-            let session = try network.session(profile, app: app)
-            let progress = ProgressLine(of: list.count, quiet: shared.quiet)
-            let result = await session.minimize(list, concurrency: network.width) { _ in progress?.advance() }
-            let text =
-                switch format {
-                case .json: result.json(os: profile.id, sdk: profile.sdk).rendered() + "\n"
-                case .plist: result.propertyList()
-                case .text: result.text(os: profile.shownID).fitted
-                }
-            try CommandIO.write(text, to: shared.output)
-            if format == .plist {
-                for target in result.impossible {
-                    let what = target.isUndetermined ? "what it needs is unknown" : "no dictionary helps"
-                    CommandIO.say("sealward: \(target.target): \(what): \(target.message)")
-                }
-                for target in result.withCode {
-                    CommandIO.say("sealward: \(target.target): \(target.message)")
-                }
+    func outcome() async throws -> Outcome {
+        let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
+        let profile = try network.system.profile(app)
+        let list = try network.targets(targets).all()
+        let session = try network.session(profile, app: app)
+        let progress = ProgressLine(of: list.count, quiet: shared.quiet)
+        let result = await session.minimize(list, concurrency: network.width) { _ in progress?.advance() }
+        let text =
+            switch format {
+            case .json: result.json(os: profile.id, sdk: profile.sdk).rendered() + "\n"
+            case .plist: result.propertyList()
+            case .text: result.text(os: profile.shownID).fitted
             }
-            if !result.withCode.isEmpty || result.impossible.contains(where: { !$0.isUndetermined }) {
-                return .findings
+        try CommandIO.write(text, to: shared.output)
+        if format == .plist {
+            for target in result.impossible {
+                let what = target.isUndetermined ? "what it needs is unknown" : "no dictionary helps"
+                CommandIO.say("sealward: \(target.target): \(what): \(target.message)")
             }
-            return result.impossible.isEmpty ? .clean : .undetermined
+            for target in result.withCode {
+                CommandIO.say("sealward: \(target.target): \(target.message)")
+            }
         }
+        if !result.withCode.isEmpty || result.impossible.contains(where: { !$0.isUndetermined }) {
+            return .findings
+        }
+        return result.impossible.isEmpty ? .clean : .undetermined
     }
 }

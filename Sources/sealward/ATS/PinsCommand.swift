@@ -9,7 +9,7 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-struct PinsCommand: AsyncParsableCommand {
+struct PinsCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "pins",
         abstract: "Write NSPinnedDomains for servers or certificate files, and judge it at once.",
@@ -52,52 +52,50 @@ struct PinsCommand: AsyncParsableCommand {
         case file(PresentedTrust, LoadURL)
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let profile = try system.profile()
-            guard profile.facts.readsPins.value else {
-                throw CommandFault("\(profile.shownID) does not read NSPinnedDomains; name a later system with --os.")
-            }
-            let spares = try spare.flatMap(PinsCommand.keys(ofSpare:))
-            let instant = at?.date ?? Date()
-            var settings = try connection.settings(profile, sdk: system.sdk)
-            settings.instant = instant
-            var dictionary = ATSDictionary()
-            var sources: [(name: String, source: Source)] = []
-            for text in targets {
-                let chain: ChainFacts
-                let names: [String]
-                let source: Source
-                if FileManager.default.fileExists(atPath: text) {
-                    let trust = try await trust(ofFile: text, profile, at: instant)
-                    names = try PinsCommand.names(in: trust.chain, of: text)
-                    source = .file(trust, try PinsCommand.url(names))
-                    chain = trust.chain
-                } else {
-                    let target = try PinsCommand.server(text)
-                    guard target.url.literalAddress == nil else {
-                        throw CommandFault("\(text): is an address; NSPinnedDomains takes names of hosts.")
-                    }
-                    let report = try await CheckSession(settings).check(target)
-                    guard let facts = report.facts else {
-                        let cause = report.decisive?.because.first?.message ?? "It presented no certificate."
-                        throw CommandFault("\(text): \(cause)")
-                    }
-                    (names, source, chain) = ([target.url.host], .server(target), facts.chain)
-                }
-                let proposal = try PinsCommand.proposal(chain, spares, of: text)
-                if proposal.leaves == nil, !shared.quiet {
-                    CommandIO.say(
-                        "note: \(text.terminalSafe): only the authorities are pinned; to pin the leaf too, make a spare key and name its public key with --spare FILE."
-                    )
-                }
-                for name in names { PinsCommand.add(proposal.entry(for: name), to: &dictionary) }
-                sources.append((text, source))
-            }
-            try CommandIO.write(dictionary.infoPlist, to: shared.output)
-            settings.appDictionary = dictionary
-            return try await judge(sources, dictionary, settings, at: instant)
+    func outcome() async throws -> Outcome {
+        let profile = try system.profile()
+        guard profile.facts.readsPins.value else {
+            throw CommandFault("\(profile.shownID) does not read NSPinnedDomains; name a later system with --os.")
         }
+        let spares = try spare.flatMap(PinsCommand.keys(ofSpare:))
+        let instant = at?.date ?? Date()
+        var settings = try connection.settings(profile, sdk: system.sdk)
+        settings.instant = instant
+        var dictionary = ATSDictionary()
+        var sources: [(name: String, source: Source)] = []
+        for text in targets {
+            let chain: ChainFacts
+            let names: [String]
+            let source: Source
+            if FileManager.default.fileExists(atPath: text) {
+                let trust = try await trust(ofFile: text, profile, at: instant)
+                names = try PinsCommand.names(in: trust.chain, of: text)
+                source = .file(trust, try PinsCommand.url(names))
+                chain = trust.chain
+            } else {
+                let target = try PinsCommand.server(text)
+                guard target.url.literalAddress == nil else {
+                    throw CommandFault("\(text): is an address; NSPinnedDomains takes names of hosts.")
+                }
+                let report = try await CheckSession(settings).check(target)
+                guard let facts = report.facts else {
+                    let cause = report.decisive?.because.first?.message ?? "It presented no certificate."
+                    throw CommandFault("\(text): \(cause)")
+                }
+                (names, source, chain) = ([target.url.host], .server(target), facts.chain)
+            }
+            let proposal = try PinsCommand.proposal(chain, spares, of: text)
+            if proposal.leaves == nil, !shared.quiet {
+                CommandIO.say(
+                    "note: \(text.terminalSafe): only the authorities are pinned; to pin the leaf too, make a spare key and name its public key with --spare FILE."
+                )
+            }
+            for name in names { PinsCommand.add(proposal.entry(for: name), to: &dictionary) }
+            sources.append((text, source))
+        }
+        try CommandIO.write(dictionary.infoPlist, to: shared.output)
+        settings.appDictionary = dictionary
+        return try await judge(sources, dictionary, settings, at: instant)
     }
 
     /// A server is asked once more, with the dictionary as the app's own.

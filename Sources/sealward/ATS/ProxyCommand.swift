@@ -16,7 +16,7 @@ import TLSProbe
 import UnixSignals
 import Vocabulary
 
-struct ProxyCommand: AsyncParsableCommand {
+struct ProxyCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
         abstract: "A forward proxy that applies an app's policy to any program.",
@@ -78,61 +78,59 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let policy = try dictionary.policy()
-            let place = try listenPlace()
-            var configuration = ATSProxy.Configuration()
-            configuration.listenAddress = place.address
-            configuration.port = place.port
-            configuration.isMonitoring = monitor
-            configuration.allowsPrivate = allowPrivate
-            configuration.connectTimeout = network.connectLimit
-            configuration.addressOverrides = try network.places.overrides()
-            configuration.identity = try secure.identity()
-            let scheme = configuration.identity == nil ? "http" : "https"
-            configuration.transparencyLogs = try network.transparency.logs()
-            if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
-            let isQuiet = shared.quiet
-            let proxy: ATSProxy
-            do {
-                proxy = try ATSProxy(
-                    policy: policy,
-                    trust: try network.trust.anchors(),
-                    fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
-                    configuration: configuration,
-                    onListening: { address, port in
-                        let shown = address.contains(":") ? "[\(address)]" : address
-                        CommandIO.say("listening on \(scheme)://\(shown):\(port)")
-                    },
-                    onTurnedAway: { turnedAway in
-                        CommandIO.say(ProxyReport.line(turnedAway))
-                    },
-                    onWrongPasswords: { count, address in
-                        CommandIO.say("\(count) wrong password\(count == 1 ? "" : "s"), the last from \(address)")
-                    },
-                    onEvent: { event in
-                        if !isQuiet { CommandIO.say(ProxyReport.line(event)) }
-                    }
-                )
-            } catch let misconfiguration as ATSProxy.Misconfiguration {
-                throw CommandFault("\(misconfiguration.description).")
-            }
-            var logger = Logger(label: "sealward.proxy") { _ in SwiftLogNoOpLogHandler() }
-            logger.logLevel = .error
-            let group = ServiceGroup(
-                configuration: ServiceGroupConfiguration(
-                    services: [proxy], gracefulShutdownSignals: [.sigint, .sigterm], logger: logger))
-            do {
-                try await group.run()
-            } catch {
-                let reason = (error as? IOError).map { SystemFile.message($0.errnoCode) } ?? "\(error)"
-                throw CommandFault("\(listen): cannot listen there (\(reason)); choose another address with --listen.")
-            }
-            let summary = await proxy.summary(within: .seconds(20))
-            try format.write(ProxyReport.json(summary, policy), text: ProxyReport.text(summary), to: shared)
-            return .clean
+    func outcome() async throws -> Outcome {
+        let policy = try dictionary.policy()
+        let place = try listenPlace()
+        var configuration = ATSProxy.Configuration()
+        configuration.listenAddress = place.address
+        configuration.port = place.port
+        configuration.isMonitoring = monitor
+        configuration.allowsPrivate = allowPrivate
+        configuration.connectTimeout = network.reach.connectLimit
+        configuration.addressOverrides = try network.reach.places.overrides()
+        configuration.identity = try secure.identity()
+        let scheme = configuration.identity == nil ? "http" : "https"
+        configuration.transparencyLogs = try network.transparency.logs()
+        if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
+        let isQuiet = shared.quiet
+        let proxy: ATSProxy
+        do {
+            proxy = try ATSProxy(
+                policy: policy,
+                trust: try network.trust.anchors(),
+                fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
+                configuration: configuration,
+                onListening: { address, port in
+                    let shown = address.contains(":") ? "[\(address)]" : address
+                    CommandIO.say("listening on \(scheme)://\(shown):\(port)")
+                },
+                onTurnedAway: { turnedAway in
+                    CommandIO.say(ProxyReport.line(turnedAway))
+                },
+                onWrongPasswords: { count, address in
+                    CommandIO.say("\(count) wrong password\(count == 1 ? "" : "s"), the last from \(address)")
+                },
+                onEvent: { event in
+                    if !isQuiet { CommandIO.say(ProxyReport.line(event)) }
+                }
+            )
+        } catch let misconfiguration as ATSProxy.Misconfiguration {
+            throw CommandFault("\(misconfiguration.description).")
         }
+        var logger = Logger(label: "sealward.proxy") { _ in SwiftLogNoOpLogHandler() }
+        logger.logLevel = .error
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [proxy], gracefulShutdownSignals: [.sigint, .sigterm], logger: logger))
+        do {
+            try await group.run()
+        } catch {
+            let reason = (error as? IOError).map { SystemFile.message($0.errnoCode) } ?? "\(error)"
+            throw CommandFault("\(listen): cannot listen there (\(reason)); choose another address with --listen.")
+        }
+        let summary = await proxy.summary(within: .seconds(20))
+        try format.write(ProxyReport.json(summary, policy), text: ProxyReport.text(summary), to: shared)
+        return .clean
     }
 
     private struct Place {

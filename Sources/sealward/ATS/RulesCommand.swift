@@ -6,7 +6,7 @@ import ArgumentParser
 import Formats
 import Vocabulary
 
-struct RulesCommand: AsyncParsableCommand {
+struct RulesCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "rules",
         abstract: "List the lint rules, each with reason, example and citation.",
@@ -32,13 +32,11 @@ struct RulesCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let rule = id.flatMap(RuleCatalog.rule)
-            try format.write(
-                RuleBook.json(rule.map { [$0] } ?? RuleCatalog.all), text: rule.map(RuleBook.text) ?? RuleBook.list(),
-                page: { RuleBook.markdown() }, to: shared)
-            return .clean
-        }
+    func outcome() async throws -> Outcome {
+        let rule = id.flatMap(RuleCatalog.rule)
+        try format.write(
+            RuleBook.json(rule.map { [$0] } ?? RuleCatalog.all), text: rule.map(RuleBook.text) ?? RuleBook.list(),
+            page: { RuleBook.markdown() }, to: shared)
+        return .clean
     }
 }

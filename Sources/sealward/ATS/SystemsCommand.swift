@@ -6,7 +6,7 @@ import ArgumentParser
 import Formats
 import Vocabulary
 
-struct SystemsCommand: AsyncParsableCommand {
+struct SystemsCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "systems",
         abstract: "What is known about each system, how it is known, and from where.",
@@ -33,14 +33,12 @@ struct SystemsCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
-    func run() async throws {
-        try await CommandIO.run {
-            if let id, !id.hasTransportSecurity { throw ValidationError("\(id.absence).") }
-            let systems = id.map { [$0] } ?? OSProfile.all
-            try format.write(
-                FidelityPage.json(systems), text: systems.map(FidelityPage.text).joined(separator: "\n"),
-                page: { FidelityPage.markdown() }, to: shared)
-            return .clean
-        }
+    func outcome() async throws -> Outcome {
+        if let id, !id.hasTransportSecurity { throw ValidationError("\(id.absence).") }
+        let systems = id.map { [$0] } ?? OSProfile.all
+        try format.write(
+            FidelityPage.json(systems), text: systems.map(FidelityPage.text).joined(separator: "\n"),
+            page: { FidelityPage.markdown() }, to: shared)
+        return .clean
     }
 }

@@ -79,10 +79,7 @@ struct JudgementOptions: ParsableArguments {
             "The time to verify at, RFC 3339; default now. Assertions do not depend on it.", valueName: "RFC3339"))
     var at: Instant?
 
-    @Option(name: .long, help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     var instant: Date { at?.date ?? Date() }
 }
@@ -92,10 +89,7 @@ struct InspectionOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Accepted for consistency; has no effect.", valueName: "RFC3339"))
     var at: Instant?
 
-    @Option(name: .long, help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 }
 
 /// What reading an object from a file gives: its bytes, or the refusal that they are no base64.
@@ -119,7 +113,7 @@ enum AttestInput {
         _ files: [(path: String, pem: String)], _ make: (String) throws(MalformedInput) -> Roots
     ) throws -> Roots? {
         for (path, pem) in files {
-            do throws(MalformedInput) { _ = try make(pem) } catch { throw error.fault(in: path) }
+            try CommandIO.named(path) { () throws(MalformedInput) in _ = try make(pem) }
         }
         return files.isEmpty ? nil : try make(files.map(\.pem).joined(separator: "\n"))
     }
@@ -127,12 +121,5 @@ enum AttestInput {
     /// The texts of the files of `--trust-root`, read once whatever roots are made of them.
     static func texts(_ paths: [String]) throws -> [(path: String, pem: String)] {
         try paths.map { ($0, String(decoding: try CommandIO.readText($0, limit: 1 << 20), as: UTF8.self)) }
-    }
-}
-
-extension MalformedInput {
-    /// The same fault as a sentence that names the file.
-    func fault(in path: String) -> CommandFault {
-        CommandFault("\(CommandIO.name(of: path)): \(description).")
     }
 }

@@ -7,7 +7,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct InspectAttestationCommand: AsyncParsableCommand {
+struct InspectAttestationCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
         abstract: "Show every field of an attestation or an assertion. Nothing is verified.",
@@ -21,25 +21,20 @@ struct InspectAttestationCommand: AsyncParsableCommand {
         help: ArgumentHelp("The attestation or assertion, raw or in base64; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @OptionGroup var form: InspectionOptions
+    @OptionGroup var inspection: InspectionOptions
 
-    func run() async throws {
-        try await CommandIO.run {
-            let input = try AttestInput.read(file)
-            let document: JSONValue
-            do throws(MalformedInput) {
-                let bytes = try input.get()
-                if let assertion = try? AssertionObject(decoding: bytes) {
-                    document = InspectAttestationCommand.document(assertion)
-                } else {
-                    document = InspectAttestationCommand.document(try AttestationObject(decoding: bytes))
-                }
-            } catch {
-                throw error.fault(in: file)
+    var form: ResultForm { inspection.form }
+
+    func result() async throws -> CommandResult {
+        let input = try AttestInput.read(file)
+        let document = try CommandIO.named(file) { () throws(MalformedInput) in
+            let bytes = try input.get()
+            if let assertion = try? AssertionObject(decoding: bytes) {
+                return InspectAttestationCommand.document(assertion)
             }
-            try form.format.write(document, text: document.outline, to: form.shared)
-            return .clean
+            return InspectAttestationCommand.document(try AttestationObject(decoding: bytes))
         }
+        return CommandResult(document, text: document.outline)
     }
 
     private static func document(_ object: AttestationObject) -> JSONValue {

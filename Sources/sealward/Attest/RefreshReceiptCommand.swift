@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct RefreshReceiptCommand: AsyncParsableCommand {
+struct RefreshReceiptCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "refresh",
         abstract: "Exchange a receipt at Apple for a newer one, which has the risk metric.",
@@ -41,36 +41,32 @@ struct RefreshReceiptCommand: AsyncParsableCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    func run() async throws {
-        try await CommandIO.run {
-            let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
-            let input = try AttestInput.read(file)
-            let old: [UInt8]
-            do throws(MalformedInput) {
-                old = try input.get()
-                _ = try Receipt(decoding: old)
-            } catch {
-                throw error.fault(in: file)
-            }
-            let apples = environment == .production ? AppleEndpoint.data : .dataDevelopment
-            let client = ReceiptRefreshClient(
-                transport: try account.transport(), authorization: try await account.authorization(),
-                endpoint: try account.endpoint(orApples: apples))
-            let outcome = try await client.refresh(old, at: judgement.instant)
-            guard case .renewed(let bytes) = outcome else {
-                let explanation = CodeCatalog.explanation(of: outcome.code.rawValue)
-                CommandIO.say("sealward: no newer receipt: \(explanation?.meaning ?? "no answer") (\(outcome.code)).")
-                if let explanation { CommandIO.say("sealward: \(explanation.action).") }
-                return .undetermined
-            }
-            let judged = await JudgedReceipt(
-                .success(bytes), roots, ReceiptExpectations(app: judgement.appId, type: .receipt),
-                at: judgement.instant)
-            let receipt = Base64.encode(bytes)
-            try judgement.format.write(
-                .object((judged.json.members ?? []) + [.init("receipt", .string(receipt))]),
-                text: "\(judged.text)  receipt  \(receipt)\n", fits: false, to: judgement.shared)
-            return judged.outcome
+    var form: ResultForm { judgement.form }
+
+    func result() async throws -> CommandResult {
+        let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
+        let input = try AttestInput.read(file)
+        let old = try CommandIO.named(file) { () throws(MalformedInput) in
+            _ = try Receipt(decoding: try input.get())
+            return try input.get()
         }
+        let apples = environment == .production ? AppleEndpoint.data : .dataDevelopment
+        let client = ReceiptRefreshClient(
+            transport: try account.transport(), authorization: try await account.authorization(),
+            endpoint: try account.endpoint(orApples: apples))
+        let outcome = try await client.refresh(old, at: judgement.instant)
+        guard case .renewed(let bytes) = outcome else {
+            let explanation = CodeCatalog.explanation(of: outcome.code.rawValue)
+            CommandIO.say("sealward: no newer receipt: \(explanation?.meaning ?? "no answer") (\(outcome.code)).")
+            if let explanation { CommandIO.say("sealward: \(explanation.action).") }
+            throw ExitCode(Outcome.undetermined.rawValue)
+        }
+        let judged = await JudgedReceipt(
+            .success(bytes), roots, ReceiptExpectations(app: judgement.appId, type: .receipt),
+            at: judgement.instant)
+        let receipt = Base64.encode(bytes)
+        return CommandResult(
+            .object((judged.json.members ?? []) + [.init("receipt", .string(receipt))]),
+            text: "\(judged.text)  receipt  \(receipt)\n", fits: false, judged.outcome)
     }
 }

@@ -7,7 +7,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct VerifyAssertionCommand: AsyncParsableCommand {
+struct VerifyAssertionCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-assertion",
         abstract: "Verify an assertion with a previously attested key.",
@@ -49,6 +49,8 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
+    var form: ResultForm { judgement.form }
+
     func validate() throws { _ = try input() }
 
     private func input() throws -> HashedInput {
@@ -57,32 +59,29 @@ struct VerifyAssertionCommand: AsyncParsableCommand {
             "--client-data, --client-data-base64 and --client-data-hash")
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let (object, input) = (try AttestInput.read(file), try input())
-            let claimed = try? AssertionObject(decoding: object.get())
-            let verdict: AssertionVerdict
-            switch object {
-            case .success(let bytes):
-                let verifier = AssertionVerifier(app: judgement.appId)
-                let first = verifier.verify(
-                    bytes, publicKey: publicKey, clientDataHash: input.hash, previousCounter: counter)
-                verdict =
-                    if case .refused(let refusal) = first {
-                        .refused(
-                            verifier.explained(
-                                refusal, of: bytes, publicKey: publicKey, clientDataHash: input.hash,
-                                clientData: input.data))
-                    } else {
-                        first
-                    }
-            case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
-            }
-            try judgement.format.write(
-                verdict.json(claimedCounter: claimed?.claimedCounter), text: verdict.text, to: judgement.shared)
-            if case .accepted = verdict { return .clean }
-            return .findings
+    func result() async throws -> CommandResult {
+        let (object, input) = (try AttestInput.read(file), try input())
+        let claimed = try? AssertionObject(decoding: object.get())
+        let verdict: AssertionVerdict
+        switch object {
+        case .success(let bytes):
+            let verifier = AssertionVerifier(app: judgement.appId)
+            let first = verifier.verify(
+                bytes, publicKey: publicKey, clientDataHash: input.hash, previousCounter: counter)
+            verdict =
+                if case .refused(let refusal) = first {
+                    .refused(
+                        verifier.explained(
+                            refusal, of: bytes, publicKey: publicKey, clientDataHash: input.hash,
+                            clientData: input.data))
+                } else {
+                    first
+                }
+        case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
         }
+        let isAccepted = if case .accepted = verdict { true } else { false }
+        return CommandResult(
+            verdict.json(claimedCounter: claimed?.claimedCounter), text: verdict.text, isAccepted ? .clean : .findings)
     }
 }
 

@@ -7,7 +7,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct VerifyAttestationCommand: AsyncParsableCommand {
+struct VerifyAttestationCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Verify an attestation step by step, and say which step fails.",
@@ -82,6 +82,8 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
+    var form: ResultForm { judgement.form }
+
     func validate() throws { _ = try input() }
 
     private func input() throws -> HashedInput {
@@ -90,35 +92,32 @@ struct VerifyAttestationCommand: AsyncParsableCommand {
             "--challenge, --challenge-base64 and --client-data-hash")
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let files = try AttestInput.texts(trustRoot)
-            let verifier = AttestationVerifier(
-                apps: [judgement.appId], environments: [environment],
-                roots: try AttestInput.roots(files, AttestationRoots.init(pem:)) ?? .apple,
-                receiptRoots: receipt == .ignore
-                    ? nil : try AttestInput.roots(files, ReceiptRoots.init(pem:)) ?? .apple, policy: policy)
-            let input = try input()
-            let verdict: AttestationVerdict
-            switch try AttestInput.read(file) {
-            case .success(let bytes):
-                let first = await verifier.verify(
-                    bytes, keyId: keyId, clientDataHash: input.hash, at: judgement.instant)
-                verdict =
-                    if case .refused(let refusal) = first {
-                        .refused(
-                            verifier.explained(refusal, of: bytes, clientDataHash: input.hash, clientData: input.data))
-                    } else {
-                        first
-                    }
-            case .failure(let malformed):
-                verdict = .refused(Refusal(reading: malformed))
-            }
-            let answer = AttestationAnswer(
-                verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)
-            try judgement.format.write(answer.json, text: answer.text, to: judgement.shared)
-            return answer.isAccepted ? .clean : .findings
+    func result() async throws -> CommandResult {
+        let files = try AttestInput.texts(trustRoot)
+        let verifier = AttestationVerifier(
+            apps: [judgement.appId], environments: [environment],
+            roots: try AttestInput.roots(files, AttestationRoots.init(pem:)) ?? .apple,
+            receiptRoots: receipt == .ignore
+                ? nil : try AttestInput.roots(files, ReceiptRoots.init(pem:)) ?? .apple, policy: policy)
+        let input = try input()
+        let verdict: AttestationVerdict
+        switch try AttestInput.read(file) {
+        case .success(let bytes):
+            let first = await verifier.verify(
+                bytes, keyId: keyId, clientDataHash: input.hash, at: judgement.instant)
+            verdict =
+                if case .refused(let refusal) = first {
+                    .refused(
+                        verifier.explained(refusal, of: bytes, clientDataHash: input.hash, clientData: input.data))
+                } else {
+                    first
+                }
+        case .failure(let malformed):
+            verdict = .refused(Refusal(reading: malformed))
         }
+        let answer = AttestationAnswer(
+            verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)
+        return CommandResult(answer.json, text: answer.text, answer.isAccepted ? .clean : .findings)
     }
 
     /// What the receipt inside of an attestation counts for.

@@ -7,7 +7,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct VerifyReceiptCommand: AsyncParsableCommand {
+struct VerifyReceiptCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Verify a receipt: signature, chain, app, age, key.",
@@ -42,20 +42,19 @@ struct VerifyReceiptCommand: AsyncParsableCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    func run() async throws {
-        try await CommandIO.run {
-            let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
-            let expectations = ReceiptExpectations(
-                app: judgement.appId, publicKey: publicKey, environment: environment,
-                maximumAge: maxAge.map { TimeInterval($0.seconds) })
-            let judged = await JudgedReceipt(try AttestInput.read(file), roots, expectations, at: judgement.instant)
-            try judgement.format.write(judged.json, text: judged.text, to: judgement.shared)
-            return judged.outcome
-        }
+    var form: ResultForm { judgement.form }
+
+    func result() async throws -> CommandResult {
+        let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
+        let expectations = ReceiptExpectations(
+            app: judgement.appId, publicKey: publicKey, environment: environment,
+            maximumAge: maxAge.map { TimeInterval($0.seconds) })
+        let judged = await JudgedReceipt(try AttestInput.read(file), roots, expectations, at: judgement.instant)
+        return CommandResult(judged.json, text: judged.text, judged.outcome)
     }
 }
 
-struct InspectReceiptCommand: AsyncParsableCommand {
+struct InspectReceiptCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
         abstract: "Show every field of a receipt. Nothing is verified.",
@@ -69,20 +68,16 @@ struct InspectReceiptCommand: AsyncParsableCommand {
         help: ArgumentHelp("The receipt, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @OptionGroup var form: InspectionOptions
+    @OptionGroup var inspection: InspectionOptions
 
-    func run() async throws {
-        try await CommandIO.run {
-            let input = try AttestInput.read(file)
-            let receipt: Receipt
-            do throws(MalformedInput) {
-                receipt = try Receipt(decoding: try input.get())
-            } catch {
-                throw error.fault(in: file)
-            }
-            try form.format.write(
-                receipt.json(schema: "sealward.receipt-inspect/1", verdict: []), text: receipt.listing, to: form.shared)
-            return .clean
+    var form: ResultForm { inspection.form }
+
+    func result() async throws -> CommandResult {
+        let input = try AttestInput.read(file)
+        let receipt = try CommandIO.named(file) { () throws(MalformedInput) in
+            try Receipt(decoding: try input.get())
         }
+        return CommandResult(
+            receipt.json(schema: "sealward.receipt-inspect/1", verdict: []), text: receipt.listing)
     }
 }

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Glibc
 import Vocabulary
 
-struct DoctorCommand: AsyncParsableCommand {
+struct DoctorCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Take what you have, and say what it is, what is wrong with it, and what to do.",
@@ -35,10 +35,7 @@ struct DoctorCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("URLs, hosts, files, folders or words; - is standard input.", valueName: "WHAT"))
     var what: [String] = []
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         if what.isEmpty, isatty(STDIN_FILENO) == 1 {
@@ -47,18 +44,16 @@ struct DoctorCommand: AsyncParsableCommand {
         if what.count(where: { $0 == "-" }) > 1 { throw ValidationError("Standard input can be read only once.") }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            var items: [DoctorItem] = []
-            for one in subjects { items += await diagnose(one) }
-            for fault in items.compactMap(\.fault) { CommandIO.say("sealward: \(fault).") }
-            let texts = items.filter { $0.fault == nil }.map(\.text)
-            if format == .json || !texts.isEmpty {
-                try format.write(DoctorItem.document(items), text: texts.joined(separator: "\n"), to: shared)
-            }
-            if items.contains(where: { $0.verdict == .cause }) { return .findings }
-            return items.allSatisfy { $0.verdict == .fine } ? .clean : .undetermined
+    func outcome() async throws -> Outcome {
+        var items: [DoctorItem] = []
+        for one in subjects { items += await diagnose(one) }
+        for fault in items.compactMap(\.fault) { CommandIO.say("sealward: \(fault).") }
+        let texts = items.filter { $0.fault == nil }.map(\.text)
+        if form.format == .json || !texts.isEmpty {
+            try form.format.write(DoctorItem.document(items), text: texts.joined(separator: "\n"), to: form.shared)
         }
+        if items.contains(where: { $0.verdict == .cause }) { return .findings }
+        return items.allSatisfy { $0.verdict == .fine } ? .clean : .undetermined
     }
 
     // MARK: - What it is
@@ -174,7 +169,8 @@ struct DoctorCommand: AsyncParsableCommand {
     /// Runs a command and takes its answer.
     private func hand(_ words: [String], _ what: String, _ name: String, from: String) async -> DoctorItem {
         InputFile.rewindStandardInput()
-        let form = format == .json || words.first == "attest" || words.first == "receipt" ? ["--format", "json"] : []
+        let form =
+            form.format == .json || words.first == "attest" || words.first == "receipt" ? ["--format", "json"] : []
         var scope = InfoPlistSearch.Scope()
         scope.files = Self.fileLimit
         scope.isConfined = true

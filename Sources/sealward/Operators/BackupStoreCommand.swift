@@ -7,7 +7,7 @@ import TrustService
 import TrustStores
 import Vocabulary
 
-struct BackupStoreCommand: AsyncParsableCommand {
+struct BackupStoreCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
         abstract:
@@ -34,31 +34,29 @@ struct BackupStoreCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Print nothing but faults.")
     var quiet = false
 
-    func run() async throws {
-        try await CommandIO.run {
-            let path: String
-            switch StoreLocation(store) {
-            case nil: throw CommandFault("--store: must be sqlite:PATH or postgres://USER@HOST/DATABASE.")
-            case .postgres?:
-                let options = StoreSecrets.tables.map { "--exclude-table-data=\($0)" }.joined(separator: " ")
-                throw CommandFault(
-                    "--store: PostgreSQL is backed up by pg_dump, which leaves the secrets out with \(options).")
-            case .sqlite(let name)?: path = name
-            }
-            guard FileManager.default.fileExists(atPath: path) else {
-                throw CommandFault("\(path.terminalSafe): there is no such store.")
-            }
-            let schema: Int
-            do {
-                schema = try SQLTrustStore.backUp(sqliteAt: path, to: file, withSecrets: withSecrets)
-            } catch let fault as StoreFault {
-                throw CommandFault("the backup: \(fault.reason).")
-            }
-            if !quiet {
-                let secrets = withSecrets ? "with its secrets: keep it like a key" : "without secrets"
-                try CommandIO.write("\(file.terminalSafe): the store of schema \(schema), \(secrets)\n".fitted, to: nil)
-            }
-            return .clean
+    func outcome() async throws -> Outcome {
+        let path: String
+        switch StoreLocation(store) {
+        case nil: throw CommandFault("--store: must be sqlite:PATH or postgres://USER@HOST/DATABASE.")
+        case .postgres?:
+            let options = StoreSecrets.tables.map { "--exclude-table-data=\($0)" }.joined(separator: " ")
+            throw CommandFault(
+                "--store: PostgreSQL is backed up by pg_dump, which leaves the secrets out with \(options).")
+        case .sqlite(let name)?: path = name
         }
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw CommandFault("\(path.terminalSafe): there is no such store.")
+        }
+        let schema: Int
+        do {
+            schema = try SQLTrustStore.backUp(sqliteAt: path, to: file, withSecrets: withSecrets)
+        } catch let fault as StoreFault {
+            throw CommandFault("the backup: \(fault.reason).")
+        }
+        if !quiet {
+            let secrets = withSecrets ? "with its secrets: keep it like a key" : "without secrets"
+            try CommandIO.write("\(file.terminalSafe): the store of schema \(schema), \(secrets)\n".fitted, to: nil)
+        }
+        return .clean
     }
 }

@@ -15,7 +15,7 @@ struct StoreCommand: AsyncParsableCommand {
         subcommands: [CheckStoreCommand.self, BackupStoreCommand.self])
 }
 
-struct CheckStoreCommand: AsyncParsableCommand {
+struct CheckStoreCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Check a store: schema, damage, horizon and clock; with --confirm-clock repair the horizon.",
@@ -34,34 +34,30 @@ struct CheckStoreCommand: AsyncParsableCommand {
     @Flag(help: "The clock is right: move the horizon to where it belongs.")
     var confirmClock = false
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         if confirmClock, target.store == nil { throw ValidationError("--confirm-clock needs --store.") }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            if target.store == nil { return try await ask() }
-            let (before, after) = try await target.withStore { store in
-                let now = SystemSources.live.now()
-                let before = try await store.inspect(at: now)
-                guard confirmClock else { return (before, before) }
-                _ = try await store.settleClock(at: now)
-                return (before, try await store.inspect(at: now))
-            }
-            let report = StoreReport(
-                after, repaired: confirmClock && before.clockFault != nil && after.clockFault == nil)
-            try format.write(report.json, text: report.text, to: shared)
-            return report.isHealthy ? .clean : .findings
+    func result() async throws -> CommandResult {
+        if target.store == nil { return try await ask() }
+        let (before, after) = try await target.withStore { store in
+            let now = SystemSources.live.now()
+            let before = try await store.inspect(at: now)
+            guard confirmClock else { return (before, before) }
+            _ = try await store.settleClock(at: now)
+            return (before, try await store.inspect(at: now))
         }
+        let report = StoreReport(
+            after, repaired: confirmClock && before.clockFault != nil && after.clockFault == nil)
+        return CommandResult(report.json, text: report.text, report.isHealthy ? .clean : .findings)
     }
 
-    private func ask() async throws -> Outcome {
-        guard let bytes = try await target.overHTTP("GET", "/readyz") else { return .findings }
+    private func ask() async throws -> CommandResult {
+        guard let bytes = try await target.overHTTP("GET", "/readyz") else {
+            throw ExitCode(Outcome.findings.rawValue)
+        }
         let fault = try OperatorTarget.read(bytes).member("clockFault").flatMap { fault -> ClockReport? in
             guard let code = fault.member("code")?.text, let seconds = fault.member("seconds")?.integer else {
                 return nil
@@ -72,8 +68,8 @@ struct CheckStoreCommand: AsyncParsableCommand {
             .init("schema", "sealward.store-check/1"), .init("ready", true),
             .init("clockFault", fault?.json ?? .null),
         ])
-        try format.write(document, text: (fault.map { $0.text + "\n" } ?? "") + "ready\n", to: shared)
-        return fault == nil ? .clean : .findings
+        return CommandResult(
+            document, text: (fault.map { $0.text + "\n" } ?? "") + "ready\n", fault == nil ? .clean : .findings)
     }
 }
 

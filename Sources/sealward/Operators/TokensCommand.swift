@@ -14,7 +14,7 @@ struct TokensCommand: AsyncParsableCommand {
         commandName: "tokens", abstract: "Credentials of backends and operators.", subcommands: [NewTokenCommand.self])
 }
 
-struct NewTokenCommand: AsyncParsableCommand {
+struct NewTokenCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "new",
         abstract: "Make a token and print it once, with its entry for tokensFile.",
@@ -38,10 +38,7 @@ struct NewTokenCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("When it expires, as a date or an RFC 3339 instant.", valueName: "T"))
     var expires: DayOrInstant?
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     private var made: NewToken? {
         NewToken(name: name, scopes: scopes, expires: expires?.date, random: SystemSources.live.random(32))
@@ -57,16 +54,13 @@ struct NewTokenCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            guard let made else { throw CommandFault("The token cannot be made.") }
-            if let expires, expires.date <= Date(), !shared.quiet {
-                CommandIO.say("sealward: --expires is in the past: the service will refuse this token.")
-            }
-            try format.write(
-                ["schema": "sealward.token/1", "token": .string(made.token), "entry": made.entry],
-                text: "token: \(made.token)\nentry: \(made.entry.rendered(pretty: false))\n", fits: false, to: shared)
-            return .clean
+    func result() async throws -> CommandResult {
+        guard let made else { throw CommandFault("The token cannot be made.") }
+        if let expires, expires.date <= Date(), !form.shared.quiet {
+            CommandIO.say("sealward: --expires is in the past: the service will refuse this token.")
         }
+        return CommandResult(
+            ["schema": "sealward.token/1", "token": .string(made.token), "entry": made.entry],
+            text: "token: \(made.token)\nentry: \(made.entry.rendered(pretty: false))\n", fits: false)
     }
 }

@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-struct CompletionsCommand: AsyncParsableCommand {
+struct CompletionsCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "completions",
         abstract: "Completions for your shell: commands, options and their values.",
@@ -34,12 +34,10 @@ struct CompletionsCommand: AsyncParsableCommand {
 
     @OptionGroup var shared: SharedOptions
 
-    func run() async throws {
-        try await CommandIO.run {
-            var script = Sealward.completionScript(for: shell.form)
-            if script.utf8.last != 0x0A { script += "\n" }
-            try CommandIO.write(script, to: shared.output)
-            return .clean
-        }
+    func outcome() async throws -> Outcome {
+        var script = Sealward.completionScript(for: shell.form)
+        if script.utf8.last != 0x0A { script += "\n" }
+        try CommandIO.write(script, to: shared.output)
+        return .clean
     }
 }

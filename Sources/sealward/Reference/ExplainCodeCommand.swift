@@ -6,7 +6,7 @@ import ArgumentParser
 import Formats
 import Vocabulary
 
-struct ExplainCodeCommand: AsyncParsableCommand {
+struct ExplainCodeCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "What a code, an error number, a name or a key means, and who must do what about it.",
@@ -46,18 +46,16 @@ struct ExplainCodeCommand: AsyncParsableCommand {
         throw ValidationError("There is no code '\(what.terminalSafe(limit: 80))'. \(hint)")
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let one = what.flatMap(CodeCatalog.explanation)
-            let rule = what.flatMap(RuleCatalog.rule)
-            let subject = one == nil && rule == nil ? what.flatMap { ExplainedSubject($0) } : nil
-            try format.write(
-                rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) }
-                    ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all),
-                text: rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? CodeCatalog.list(),
-                page: { CodeCatalog.markdown() }, to: shared)
-            return .clean
-        }
+    func outcome() async throws -> Outcome {
+        let one = what.flatMap(CodeCatalog.explanation)
+        let rule = what.flatMap(RuleCatalog.rule)
+        let subject = one == nil && rule == nil ? what.flatMap { ExplainedSubject($0) } : nil
+        try format.write(
+            rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) }
+                ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all),
+            text: rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? CodeCatalog.list(),
+            page: { CodeCatalog.markdown() }, to: shared)
+        return .clean
     }
 
     /// The words of the command line with those that begin with a negative number behind `--`: they are no options.

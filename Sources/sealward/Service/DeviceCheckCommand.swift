@@ -56,7 +56,9 @@ struct AppleAccountOptions: ParsableArguments {
         return other
     }
 
-    func transport() throws -> LiveAppleTransport { LiveAppleTransport(reach: try connection.reach()) }
+    func transport() throws -> LiveAppleTransport {
+        LiveAppleTransport(overrides: try connection.places.overrides(), connectTimeout: connection.connectLimit)
+    }
 }
 
 /// What the three subcommands have in common.
@@ -72,10 +74,7 @@ struct DeviceCheckOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The id of this transaction; by default a new one.", valueName: "ID"))
     var transactionId: String?
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     var transaction: String { transactionId ?? UUID().uuidString.lowercased() }
 
@@ -91,45 +90,37 @@ struct DeviceCheckOptions: ParsableArguments {
 
     func token(_ file: String) throws -> String { try CommandIO.token(file, kind: "device token") }
 
-    /// Runs one operation and prints its result, or what Apple held against it.
+    /// Runs one operation: its result, or what Apple held against it, which standard error says too.
     func report(
         _ operation: String, _ body: (DeviceCheckClient) async throws -> (words: String, members: [JSONValue.Member])
-    ) async throws {
-        try await CommandIO.run {
-            let client = try await client()
-            var members: [JSONValue.Member] = [
-                .init("schema", "sealward.devicecheck/1"), .init("operation", .string(operation)),
-            ]
-            do {
-                let result = try await body(client)
-                members += [.init("result", "done"), .init("error", nil)] + result.members
-                try print(result.words, members)
-                return .clean
-            } catch let fault as DeviceCheckFault {
-                members += [
-                    .init("result", "failed"),
-                    .init(
-                        "error",
-                        .object([
-                            .init("code", .string(fault.code.rawValue)), .init("message", .string(fault.reason)),
-                            .init("status", .optional(fault.status)),
-                        ])
-                    ),
+    ) async throws -> Outcome {
+        let client = try await client()
+        let head: [JSONValue.Member] = [
+            .init("schema", "sealward.devicecheck/1"), .init("operation", .string(operation)),
+        ]
+        do {
+            let (words, members) = try await body(client)
+            try form.format.write(
+                .object(head + [.init("result", "done"), .init("error", nil)] + members), text: words + "\n",
+                fits: false,
+                to: form.shared)
+            return .clean
+        } catch let fault as DeviceCheckFault {
+            if form.format == .json {
+                let error: JSONValue = [
+                    "code": .string(fault.code.rawValue), "message": .string(fault.reason),
+                    "status": .optional(fault.status),
                 ]
-                if format == .json { try print("", members) }
-                CommandIO.say("sealward: \(fault.reason) (\(fault.code)).")
-                return fault.code == DeviceCheckFault.tokenInvalid.code ? .findings : .undetermined
+                try form.format.write(
+                    .object(head + [.init("result", "failed"), .init("error", error)]), text: "", to: form.shared)
             }
+            CommandIO.say("sealward: \(fault.reason) (\(fault.code)).")
+            return fault.code == DeviceCheckFault.tokenInvalid.code ? .findings : .undetermined
         }
-    }
-
-    private func print(_ words: String, _ members: [JSONValue.Member]) throws {
-        let text = format == .json ? JSONValue.object(members).rendered() : words
-        try CommandIO.write(text + "\n", to: shared.output)
     }
 }
 
-struct DeviceCheckQuery: AsyncParsableCommand {
+struct DeviceCheckQuery: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "query",
         abstract: "Read the two bits.",
@@ -142,7 +133,7 @@ struct DeviceCheckQuery: AsyncParsableCommand {
 
     @OptionGroup var options: DeviceCheckOptions
 
-    func run() async throws {
+    func outcome() async throws -> Outcome {
         try await options.report("query") { client in
             let state = try await client.query(
                 deviceToken: try options.token(options.deviceTokenFile), transactionId: options.transaction, at: Date())
@@ -151,7 +142,7 @@ struct DeviceCheckQuery: AsyncParsableCommand {
     }
 }
 
-struct DeviceCheckUpdate: AsyncParsableCommand {
+struct DeviceCheckUpdate: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Write the two bits.",
@@ -181,9 +172,9 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
         guard bit0 != nil || bit1 != nil else { throw ValidationError("Give --bit0, --bit1 or both.") }
     }
 
-    func run() async throws {
+    func outcome() async throws -> Outcome {
         let (bit0, bit1) = (bit0, bit1)
-        try await options.report("update") { client in
+        return try await options.report("update") { client in
             let token = try options.token(options.deviceTokenFile)
             let transaction = options.transaction
             if let bit0, let bit1 {
@@ -203,7 +194,7 @@ struct DeviceCheckUpdate: AsyncParsableCommand {
     }
 }
 
-struct DeviceCheckValidate: AsyncParsableCommand {
+struct DeviceCheckValidate: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
         abstract: "Ask whether a device token is genuine.",
@@ -215,7 +206,7 @@ struct DeviceCheckValidate: AsyncParsableCommand {
 
     @OptionGroup var options: DeviceCheckOptions
 
-    func run() async throws {
+    func outcome() async throws -> Outcome {
         try await options.report("validate") { client in
             try await client.validate(
                 deviceToken: try options.token(options.deviceTokenFile), transactionId: options.transaction, at: Date())

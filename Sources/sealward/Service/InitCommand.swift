@@ -9,7 +9,7 @@ import HTTPService
 import TrustService
 import Vocabulary
 
-struct InitCommand: AsyncParsableCommand {
+struct InitCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
         abstract:
@@ -40,10 +40,7 @@ struct InitCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where the simulated Apple listens.", valueName: "HOST:PORT"))
     var apple = ListenAddress(host: "127.0.0.1", port: 8900)
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     private static let usualApp = "SIMTEAM001.com.example.shop"
 
@@ -61,33 +58,30 @@ struct InitCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let identity = try appId ?? AppIdentity(InitCommand.usualApp)
-            guard SimulatedTeam(argument: "\(identity.prefix):\(StarterFiles.keyId)") != nil else {
-                throw CommandFault(
-                    "--app-id: its prefix must be at most 32 letters and digits, for example SIMTEAM001.")
-            }
-            let random = SystemSources.live.random
-            let starter = StarterFiles(
-                app: app, identity: identity, listen: listen, apple: apple,
-                seed: random(8).reduce(0) { $0 << 8 | UInt64($1) })
-            var names: [String] = []
-            try FreshFolder.fill(folder) { path in
-                let files = try starter.files(in: path, random: random)
-                names = files.map(\.name)
-                return files
-            }
-            let commands = commands(for: identity)
-            try format.write(
-                [
-                    "schema": "sealward.init/1", "folder": .string(folder),
-                    "files": .array(names.map { .string($0) }), "next": .array(commands.map { .string($0) }),
-                ],
-                text: "wrote \(names.count) files into \(folder.terminalSafe); the next three commands:\n\n"
-                    + commands.map { $0 + "\n" }.joined(), fits: false, to: shared)
-            return .clean
+    func result() async throws -> CommandResult {
+        let identity = try appId ?? AppIdentity(InitCommand.usualApp)
+        guard SimulatedTeam(argument: "\(identity.prefix):\(StarterFiles.keyId)") != nil else {
+            throw CommandFault(
+                "--app-id: its prefix must be at most 32 letters and digits, for example SIMTEAM001.")
         }
+        let random = SystemSources.live.random
+        let starter = StarterFiles(
+            app: app, identity: identity, listen: listen, apple: apple,
+            seed: random(8).reduce(0) { $0 << 8 | UInt64($1) })
+        var names: [String] = []
+        try FreshFolder.fill(folder) { path in
+            let files = try starter.files(in: path, random: random)
+            names = files.map(\.name)
+            return files
+        }
+        let commands = commands(for: identity)
+        return CommandResult(
+            [
+                "schema": "sealward.init/1", "folder": .string(folder),
+                "files": .array(names.map { .string($0) }), "next": .array(commands.map { .string($0) }),
+            ],
+            text: "wrote \(names.count) files into \(folder.terminalSafe); the next three commands:\n\n"
+                + commands.map { $0 + "\n" }.joined(), fits: false)
     }
 
     /// RFC 3986, section 2.3.

@@ -8,7 +8,7 @@ import Glibc
 import TrustTokens
 import Vocabulary
 
-struct RampCommand: AsyncParsableCommand {
+struct RampCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "ramp",
         abstract: "The attestation ramp plan for an app.",
@@ -34,10 +34,7 @@ struct RampCommand: AsyncParsableCommand {
             "The maximum number of attestations per day; Apple advises ten million for one app.", valueName: "N"))
     var perDay: Double = 10_000_000
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         guard 1...RampPlan.largest ~= dailyUsers else {
@@ -51,16 +48,13 @@ struct RampCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let plan = RampPlan(dailyUsers: dailyUsers, limits: RampLimits(perSecond: perSecond, perDay: perDay))
-            if plan.hours > RampReport.mostHours {
-                throw CommandFault("the plan would take \(plan.hours) hours; raise --per-second or --per-day.")
-            }
-            let report = RampReport(plan: plan)
-            try format.write(report.json, text: report.text, to: shared)
-            return .clean
+    func result() async throws -> CommandResult {
+        let plan = RampPlan(dailyUsers: dailyUsers, limits: RampLimits(perSecond: perSecond, perDay: perDay))
+        if plan.hours > RampReport.mostHours {
+            throw CommandFault("the plan would take \(plan.hours) hours; raise --per-second or --per-day.")
         }
+        let report = RampReport(plan: plan)
+        return CommandResult(report.json, text: report.text)
     }
 }
 

@@ -13,7 +13,7 @@ import TrustStores
 import UnixSignals
 import Vocabulary
 
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "The trust service over HTTP.",
@@ -45,24 +45,22 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "Log errors only.")
     var quiet = false
 
-    func run() async throws {
-        try await CommandIO.run {
-            guard 0...86_400 ~= storeTimeout else {
-                throw CommandFault("--store-timeout must be from 0 to 86400 seconds.")
-            }
-            let secrets = SecretFiles()
-            guard let settings = try read(secrets) else { return .undetermined }
-            if checkConfig {
-                await StoreOpening.nameChanges(settings.store)
-                CommandIO.say("The configuration is complete.")
-                if let folder = StoreOpening.missingFolder(settings.store) {
-                    CommandIO.say(
-                        "The folder of the store is not here: make \(folder.terminalSafe) before the service starts.")
-                }
-                return .clean
-            }
-            return try await serve(settings, readable: secrets.readable)
+    func outcome() async throws -> Outcome {
+        guard 0...86_400 ~= storeTimeout else {
+            throw CommandFault("--store-timeout must be from 0 to 86400 seconds.")
         }
+        let secrets = SecretFiles()
+        guard let settings = try read(secrets) else { return .undetermined }
+        if checkConfig {
+            await StoreOpening.nameChanges(settings.store)
+            CommandIO.say("The configuration is complete.")
+            if let folder = StoreOpening.missingFolder(settings.store) {
+                CommandIO.say(
+                    "The folder of the store is not here: make \(folder.terminalSafe) before the service starts.")
+            }
+            return .clean
+        }
+        return try await serve(settings, readable: secrets.readable)
     }
 
     /// The configuration, or nil after everything that is wrong with it has been printed.

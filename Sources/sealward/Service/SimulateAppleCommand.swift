@@ -14,7 +14,7 @@ import TrustService
 import UnixSignals
 import Vocabulary
 
-struct SimulateAppleCommand: AsyncParsableCommand {
+struct SimulateAppleCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "apple",
         abstract: "Apple's side of App Attest and DeviceCheck, with virtual phones.",
@@ -77,27 +77,25 @@ struct SimulateAppleCommand: AsyncParsableCommand {
         guard seed == nil || seedFile == nil else { throw ValidationError("Give --seed or --seed-file, not both.") }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let identity = try secure.identity()
-            let given = try number()
-            let seed = given ?? UInt64.random(in: 1...UInt64.max)
-            var configuration = AppleSimulatorConfiguration()
-            configuration.seed = seed
-            configuration.refreshAfter = .seconds(refreshAfter)
-            configuration.singleUseDeviceTokens = singleUseTokens
-            configuration.teams = try team.map { try $0.registered(seed: seed, keyFolder: keyFolder) }
-            let simulator = try AppleSimulator(configuration: configuration)
-            if let attestationRoot { try CommandIO.write(simulator.attestationRootPEM, to: attestationRoot) }
-            if let receiptRoot { try CommandIO.write(simulator.receiptRootPEM, to: receiptRoot) }
-            if given == nil {
-                CommandIO.say(
-                    "seed \(seed), made for this start. For the same roots and keys next time: --seed \(seed), or that number in a file and --seed-file FILE."
-                )
-            }
-            try await serve(simulator, identity)
-            return .clean
+    func outcome() async throws -> Outcome {
+        let identity = try secure.identity()
+        let given = try number()
+        let seed = given ?? UInt64.random(in: 1...UInt64.max)
+        var configuration = AppleSimulatorConfiguration()
+        configuration.seed = seed
+        configuration.refreshAfter = .seconds(refreshAfter)
+        configuration.singleUseDeviceTokens = singleUseTokens
+        configuration.teams = try team.map { try $0.registered(seed: seed, keyFolder: keyFolder) }
+        let simulator = try AppleSimulator(configuration: configuration)
+        if let attestationRoot { try CommandIO.write(simulator.attestationRootPEM, to: attestationRoot) }
+        if let receiptRoot { try CommandIO.write(simulator.receiptRootPEM, to: receiptRoot) }
+        if given == nil {
+            CommandIO.say(
+                "seed \(seed), made for this start. For the same roots and keys next time: --seed \(seed), or that number in a file and --seed-file FILE."
+            )
         }
+        try await serve(simulator, identity)
+        return .clean
     }
 
     /// The seed that was given; nil for none.

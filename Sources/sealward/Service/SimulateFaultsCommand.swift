@@ -6,7 +6,7 @@ import DeviceSimulator
 import Formats
 import Vocabulary
 
-struct SimulateFaultsCommand: AsyncParsableCommand {
+struct SimulateFaultsCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "faults",
         abstract: "The named faults of the device simulator, and the code with which each is refused.",
@@ -16,24 +16,18 @@ struct SimulateFaultsCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(name: .long, help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
+    @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
-    func run() async throws {
-        try await CommandIO.run {
-            let lists = [
-                ("attestations", SimulateFaultsCommand.list(AttestationFault.allCases)),
-                ("assertions", SimulateFaultsCommand.list(AssertionFault.allCases)),
-                ("receipts", SimulateFaultsCommand.list(ReceiptFault.allCases)),
-            ]
-            try format.write(
-                .object(
-                    [.init("schema", "sealward.simulator-faults/1")] + lists.map { .init($0.0, $0.1.json) }),
-                text: lists.map { "\($0.0)\n\($0.1.text)" }.joined(), to: shared)
-            return .clean
-        }
+    func result() async throws -> CommandResult {
+        let lists = [
+            ("attestations", SimulateFaultsCommand.list(AttestationFault.allCases)),
+            ("assertions", SimulateFaultsCommand.list(AssertionFault.allCases)),
+            ("receipts", SimulateFaultsCommand.list(ReceiptFault.allCases)),
+        ]
+        return CommandResult(
+            .object(
+                [.init("schema", "sealward.simulator-faults/1")] + lists.map { .init($0.0, $0.1.json) }),
+            text: lists.map { "\($0.0)\n\($0.1.text)" }.joined())
     }
 
     private static func list(_ faults: [some CataloguedFault]) -> (json: JSONValue, text: String) {

@@ -9,7 +9,7 @@ import HTTPService
 import SimulatedFleet
 import Vocabulary
 
-struct SimulateFleetCommand: AsyncParsableCommand {
+struct SimulateFleetCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
         abstract: "Run hundreds to thousands of simulated devices against a service.",
@@ -73,10 +73,7 @@ struct SimulateFleetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The service's admin token, to see alerts.", valueName: "FILE"))
     var adminTokenFile: String?
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     mutating func validate() throws {
         for (option, url) in [("--service", service), ("--apple", apple)] where URL(string: url)?.host == nil {
@@ -91,48 +88,45 @@ struct SimulateFleetCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let tally = FleetTally()
-            let transport = try connection.transport(
-                to: [service, apple], timeout: .seconds(60), connectionsPerHost: 64)
-            let calls = FleetCalls(
-                send: { try await transport.send($0, $1, $2, body: $3) },
-                service: SimulateFleetCommand.trimmed(service), apple: SimulateFleetCommand.trimmed(apple), app: app,
-                serverToken: try serverTokenFile.map { try CommandIO.token($0, kind: "server token") },
-                adminToken: try adminTokenFile.map { try CommandIO.token($0, kind: "admin token") }, tally: tally)
-            var plan = Fleet.Plan(appId: appId)
-            plan.environment = environment.rawValue
-            plan.devices = devices
-            plan.mix = mix
-            plan.usersPerBroker = usersPerBroker
-            plan.assertionsPerDevice = assertions
-            plan.concurrency = concurrency
-            // The simulated Apple makes a device's keys from its name. One that was started again makes the same keys again, which the service
-            // knows already.
-            if let seed { plan.seed = seed } else { plan.prefix += "-\(UInt32.random(in: .min ... .max))" }
-            plan.watch = .seconds(watch)
-            var start = ContinuousClock.now
-            do {
-                try await transport.closing { _ in
-                    try await calls.waitForAnswers(upTo: .seconds(wait))
-                    start = .now
-                    let progress = ProgressLine(of: plan.devices, quiet: shared.quiet)
-                    defer { progress?.clear() }
-                    try await Fleet(plan: plan, calls: calls).run { progress?.advance() }
-                }
-            } catch let fault as FleetFault {
-                throw CommandFault("\(fault.description).")
-            } catch let fault as HTTPTransport.Fault {
-                throw CommandFault("\(fault.reason).")
+    func result() async throws -> CommandResult {
+        let tally = FleetTally()
+        let transport = try connection.transport(
+            to: [service, apple], timeout: .seconds(60), connectionsPerHost: 64)
+        let calls = FleetCalls(
+            send: { try await transport.send($0, $1, $2, body: $3) },
+            service: SimulateFleetCommand.trimmed(service), apple: SimulateFleetCommand.trimmed(apple), app: app,
+            serverToken: try serverTokenFile.map { try CommandIO.token($0, kind: "server token") },
+            adminToken: try adminTokenFile.map { try CommandIO.token($0, kind: "admin token") }, tally: tally)
+        var plan = Fleet.Plan(appId: appId)
+        plan.environment = environment.rawValue
+        plan.devices = devices
+        plan.mix = mix
+        plan.usersPerBroker = usersPerBroker
+        plan.assertionsPerDevice = assertions
+        plan.concurrency = concurrency
+        // The simulated Apple makes a device's keys from its name. One that was started again makes the same keys again, which the service
+        // knows already.
+        if let seed { plan.seed = seed } else { plan.prefix += "-\(UInt32.random(in: .min ... .max))" }
+        plan.watch = .seconds(watch)
+        var start = ContinuousClock.now
+        do {
+            try await transport.closing { _ in
+                try await calls.waitForAnswers(upTo: .seconds(wait))
+                start = .now
+                let progress = ProgressLine(of: plan.devices, quiet: form.shared.quiet)
+                defer { progress?.clear() }
+                try await Fleet(plan: plan, calls: calls).run { progress?.advance() }
             }
-            let elapsed = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
-            let (json, text) = await (
-                tally.json(elapsed: elapsed, service: service), tally.text(elapsed: elapsed, service: service)
-            )
-            try format.write(json, text: text, to: shared)
-            return await tally.isAsExpected ? .clean : .findings
+        } catch let fault as FleetFault {
+            throw CommandFault("\(fault.description).")
+        } catch let fault as HTTPTransport.Fault {
+            throw CommandFault("\(fault.reason).")
         }
+        let elapsed = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+        let (json, text) = await (
+            tally.json(elapsed: elapsed, service: service), tally.text(elapsed: elapsed, service: service)
+        )
+        return CommandResult(json, text: text, await tally.isAsExpected ? .clean : .findings)
     }
 
     private static func trimmed(_ url: String) -> String { String(url.reversed().drop { $0 == "/" }.reversed()) }

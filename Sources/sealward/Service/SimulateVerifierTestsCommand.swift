@@ -8,7 +8,7 @@ import FoundationEssentials
 import HTTPService
 import Vocabulary
 
-struct SimulateVerifierTestsCommand: AsyncParsableCommand {
+struct SimulateVerifierTestsCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verifier-tests",
         abstract: "Send another App Attest verifier every valid and invalid object, and print what it judges wrongly.",
@@ -42,10 +42,7 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
 
     @OptionGroup var connection: ReachOptions
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         guard [command, url, export].count(where: { $0 != nil }) == 1 else {
@@ -60,39 +57,37 @@ struct SimulateVerifierTestsCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let cases = try VerifierCase.all().filter { kind.isEmpty || kind.contains($0.kind.rawValue) }
-            if let export {
-                try FreshFolder.fill(export) { _ in VerifierQuestion.files(cases) }
-                try CommandIO.write(
-                    "wrote \(cases.count) cases into \(export.terminalSafe); cases.json lists them\n", to: shared.output
-                )
-                return .clean
+    func outcome() async throws -> Outcome {
+        let cases = try VerifierCase.all().filter { kind.isEmpty || kind.contains($0.kind.rawValue) }
+        if let export {
+            try FreshFolder.fill(export) { _ in VerifierQuestion.files(cases) }
+            try CommandIO.write(
+                "wrote \(cases.count) cases into \(export.terminalSafe); cases.json lists them\n",
+                to: form.shared.output)
+            return .clean
+        }
+        var report = VerifierReport()
+        let progress = ProgressLine(of: cases.count, quiet: form.shared.quiet)
+        defer { progress?.clear() }
+        if let command {
+            let verifier = CommandVerifier(command, timeout: .seconds(timeout))
+            defer { verifier.stop() }
+            for item in cases {
+                report.add(item, try verifier.judge(VerifierQuestion.line(item)))
+                progress?.advance()
             }
-            var report = VerifierReport()
-            let progress = ProgressLine(of: cases.count, quiet: shared.quiet)
-            defer { progress?.clear() }
-            if let command {
-                let verifier = CommandVerifier(command, timeout: .seconds(timeout))
-                defer { verifier.stop() }
+        } else if let url {
+            let limit = Duration.seconds(timeout)
+            try await connection.transport(to: [url], timeout: limit).closing { transport in
+                var verifier = URLVerifier(url, timeout: limit, transport: transport)
                 for item in cases {
-                    report.add(item, try verifier.judge(VerifierQuestion.line(item)))
+                    report.add(item, try await verifier.judge(VerifierQuestion.line(item)))
                     progress?.advance()
                 }
-            } else if let url {
-                let limit = Duration.seconds(timeout)
-                try await connection.transport(to: [url], timeout: limit).closing { transport in
-                    var verifier = URLVerifier(url, timeout: limit, transport: transport)
-                    for item in cases {
-                        report.add(item, try await verifier.judge(VerifierQuestion.line(item)))
-                        progress?.advance()
-                    }
-                }
             }
-            try format.write(report.json, text: report.text, to: shared)
-            return report.outcome
         }
+        try form.format.write(report.json, text: report.text, to: form.shared)
+        return report.outcome
     }
 }
 

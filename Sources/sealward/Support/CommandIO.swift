@@ -193,6 +193,30 @@ enum CommandIO {
         }
     }
 
+    /// Names the file in a fault.
+    static func named<Value>(
+        _ path: String, _ body: () throws(MalformedInput) -> Value
+    ) throws(CommandFault) -> Value {
+        do throws(MalformedInput) {
+            return try body()
+        } catch {
+            throw CommandFault("\(name(of: path)): \(error.description).")
+        }
+    }
+
+    /// Reads what the command line says: what is malformed is wrong usage.
+    ///
+    /// - Parameter option: its name, for the error; nil for a word without one.
+    static func argument<Value>(
+        _ option: String? = nil, _ read: () throws(MalformedInput) -> Value
+    ) throws(ValidationError) -> Value {
+        do throws(MalformedInput) {
+            return try read()
+        } catch {
+            throw ValidationError((option.map { "\($0): " } ?? "") + "\(error.description).")
+        }
+    }
+
     /// Reads a file that holds one token: printable ASCII without spaces, and white space around it.
     static func token(_ path: String, kind: String) throws(CommandFault) -> String {
         let name = name(of: path)

@@ -7,21 +7,23 @@ import ArgumentParser
 import HTTPService
 import TLSProbe
 
-/// How a command that sends requests reaches its servers: name resolution, and the time for a connection.
+/// How every command that connects reaches its servers: name resolution, and the time for a connection.
 struct ReachOptions: ParsableArguments {
     @OptionGroup var places: ResolveOptions
 
     @Option(help: ArgumentHelp("The timeout of one connection to a server, TLS included, in seconds.", valueName: "S"))
     var connectTimeout: Double = 10
 
-    func validate() throws { try EnforcementOptions.check(seconds: connectTimeout, of: "--connect-timeout") }
+    func validate() throws { try ReachOptions.check(seconds: connectTimeout, of: "--connect-timeout") }
 
-    func reach() throws -> LiveAppleTransport.Reach {
-        var reach = LiveAppleTransport.Reach()
-        reach.overrides = try places.overrides()
-        reach.connectTimeout = EnforcementOptions.duration(seconds: connectTimeout)
-        return reach
+    /// - Throws: `ValidationError` for what is no number of seconds above 0 and up to a day.
+    static func check(seconds: Double, of option: String) throws {
+        guard seconds > 0, seconds <= 86_400 else {
+            throw ValidationError("\(option) takes seconds, more than 0 and at most 86400.")
+        }
     }
+
+    var connectLimit: Duration { .seconds(connectTimeout) }
 
     /// What sends to servers of the user's own.
     ///
@@ -36,7 +38,7 @@ struct ReachOptions: ParsableArguments {
             if let address = place?.addresses.first { addresses[url.host] = address }
         }
         return HTTPTransport(
-            timeout: timeout, connectTimeout: EnforcementOptions.duration(seconds: connectTimeout),
-            connectionsPerHost: connectionsPerHost, addresses: addresses)
+            timeout: timeout, connectTimeout: connectLimit, connectionsPerHost: connectionsPerHost, addresses: addresses
+        )
     }
 }
