@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
+import AppAttest
 import ArgumentParser
 import Formats
 import FoundationEssentials
@@ -56,8 +57,6 @@ struct DoctorCommand: WorkingCommand {
         return items.allSatisfy { $0.verdict == .fine } ? .clean : .undetermined
     }
 
-    // MARK: - What it is
-
     /// What was given; words that say something only together, as `NSURLErrorDomain -1200`, are one.
     private var subjects: [String] {
         let whole = what.joined(separator: " ")
@@ -71,26 +70,20 @@ struct DoctorCommand: WorkingCommand {
     }
 
     private func diagnose(_ one: String) async -> [DoctorItem] {
-        if one == "-" {
-            do throws(InputFault) {
-                try InputFile.keepStandardInput(limit: Self.byteLimit)
-                let head = try InputFile.standardInput().contents(limit: Self.headBytes)
-                return [await diagnose(Recogniser.Input(name: "-", head: head), path: "-", from: "standard input")]
-            } catch {
-                return [DoctorItem(fault: "input", from: "standard input", error.reason)]
-            }
-        }
+        if one == "-" { return [await diagnose(file: "-", named: "standard input")] }
         if SystemFile.status(of: one, followingLinks: true) != nil {
-            return InfoPlistSearch.isFolder(one) ? await diagnose(folder: one) : [await diagnose(file: one)]
+            return InfoPlistSearch.isFolder(one) ? await diagnose(folder: one) : [await diagnose(file: one, named: one)]
         }
         if CodeCatalog.explanation(of: one) == nil, let target = Self.target(one) {
-            return [await hand(["ats", "check", target], "server", "a server", from: one)]
+            return [await hand(["ats", "check", target], ("server", "a server"), from: one)]
         }
         let looksLikeFile = one.contains("/") && !one.contains(" ") || Self.suffixes.contains { one.hasSuffix($0) }
-        if looksLikeFile, !one.contains("\n") {
-            return [DoctorItem(fault: "file", from: one, InputFault.missing.reason)]
-        }
+        if looksLikeFile, !one.contains("\n") { return [fault("file", one, InputFault.missing.reason)] }
         return [await diagnose(words: one)]
+    }
+
+    private func fault(_ what: String, _ from: String, _ reason: String) -> DoctorItem {
+        DoctorItem(unknown: (what, what), from: from, reason, isFault: true)
     }
 
     /// Endings of files, which no host has.
@@ -112,12 +105,15 @@ struct DoctorCommand: WorkingCommand {
         return text
     }
 
-    private func diagnose(file path: String) async -> DoctorItem {
+    /// A file, or standard input for `-`.
+    private func diagnose(file path: String, named name: String) async -> DoctorItem {
         do throws(InputFault) {
-            let head = try InputFile.open(path).contents(limit: Self.headBytes)
-            return await diagnose(Recogniser.Input(name: path.lastName, head: head), path: path, from: path)
+            if path == "-" { try InputFile.keepStandardInput(limit: Self.byteLimit) }
+            let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
+            let head = try input.contents(limit: Self.headBytes)
+            return await diagnose(Recogniser.Input(name: path.lastName, head: head), path: path, from: name)
         } catch {
-            return DoctorItem(fault: "file", from: path, error.reason)
+            return fault(path == "-" ? "input" : "file", name, error.reason)
         }
     }
 
@@ -125,84 +121,117 @@ struct DoctorCommand: WorkingCommand {
     private func diagnose(words: String) async -> DoctorItem {
         let input = Recogniser.Input(name: "-", head: Array(words.utf8))
         if case .words(let command)? = Recogniser.of(input)?.answer {
-            return await hand(command + ["--", words], "explained", "a code, a number or a name", from: words)
+            return await hand(command + ["--", words], ("explained", "a code, a number or a name"), from: words)
         }
         // Any other command reads a file: a file without a name takes the place of standard input.
         do throws(InputFault) {
             try InputFile.keepStandardInput(words: input.head)
         } catch {
-            return DoctorItem(fault: "words", from: words, error.reason)
+            return fault("words", words, error.reason)
         }
         let item = await diagnose(input, path: "-", from: words)
-        let isName = item.what == DoctorItem.notKnown && !words.utf8.contains { $0 <= 0x20 }
-        return isName
-            ? DoctorItem(
-                fault: item.what, from: words,
-                "there is no such file, and it is no URL, host, code, number or name that is known") : item
+        guard item.form.what == DoctorItem.notKnown, !words.utf8.contains(where: { $0 <= 0x20 }) else { return item }
+        return fault(
+            item.form.what, words,
+            "there is no such file, and it is no URL, host, code, number or name that is known")
     }
 
     private func diagnose(_ input: Recogniser.Input, path: String, from: String) async -> DoctorItem {
-        guard !input.head.isEmpty else { return DoctorItem(fault: "empty", from: from, "is empty") }
-        guard let form = Recogniser.of(input) else {
+        guard !input.head.isEmpty else { return fault("empty", from, "is empty") }
+        guard let known = Recogniser.of(input) else {
             // Lines of any form may still be a log.
-            let log = await hand(["ats", "log", path], "log", "a log", from: from)
+            let log = await hand(["ats", "log", path], ("log", "a log"), from: from)
             if log.verdict != .unknown { return log }
             return DoctorItem(
-                unknown: DoctorItem.notKnown, from: from,
+                unknown: (DoctorItem.notKnown, DoctorItem.notKnown), from: from,
                 "this is none of the forms that are known: a URL, an Info.plist or project, a certificate, an object of App Attest, or a log with a failure that is known"
             )
         }
-        switch form.answer {
-        case .command(let words): return await hand(words + [path], form.what, form.words, from: from)
-        case .words(let words):
-            return await hand(words + ["--", input.line ?? ""], form.what, form.words, from: from)
+        let form = (known.what, known.words)
+        switch known.answer {
+        case .command(let words): return await hand(words + [path], form, from: from)
+        case .words(let words): return await hand(words + ["--", input.line ?? ""], form, from: from)
         case .named(let advice):
-            return DoctorItem(unknown: form.what, from: from, "this is \(form.words): \(advice)")
-        case .assertion: return await DoctorItem.assertion(form, path: path, from: from, hand: hand)
-        case .attestation: return await DoctorItem.attestation(form, path: path, from: from, hand: hand)
-        case .receipt: return await DoctorItem.receipt(form, path: path, from: from, hand: hand)
+            return DoctorItem(unknown: (known.what, known.what), from: from, "this is \(known.words): \(advice)")
+        case .attestation: return await attestation(path, form, from: from)
+        case .assertion:
+            var item = await hand(["attest", "inspect", path], form, from: from)
+            guard item.verdict == .unknown, item.result != nil else { return item }
+            item.because = [
+                (nil, "the form is right; the public key, the client data, the app ID and the counter decide the rest")
+            ]
+            item.next = [
+                "sealward attest verify-assertion \(ShellWord.quoted(path)) --app-id PREFIX.BUNDLE --public-key KEY --client-data DATA --counter PREVIOUS"
+            ]
+            return item
+        case .receipt:
+            // Verified for the app that it names.
+            let item = await hand(["receipt", "inspect", path], form, from: from)
+            guard let app = item.result?.member("appId")?.text else { return item }
+            return await hand(["receipt", "verify", path, "--app-id", app], form, from: from)
         }
     }
 
-    // MARK: - Handing over
-
-    /// Runs a command and takes its answer.
-    private func hand(_ words: [String], _ what: String, _ name: String, from: String) async -> DoctorItem {
-        InputFile.rewindStandardInput()
-        let form =
-            form.format == .json || words.first == "attest" || words.first == "receipt" ? ["--format", "json"] : []
-        var scope = InfoPlistSearch.Scope()
-        scope.files = Self.fileLimit
-        scope.isConfined = true
-        let place = words.firstIndex(of: "--") ?? words.count
-        let all = Array(words[..<place]) + form + ["--no-color", "--quiet"] + words[place...]
-        let result = await InfoPlistSearch.$scope.withValue(scope) { await CommandCapture.run(all) }
-        return DoctorItem(what, name, from: from, command: words, result)
+    /// Inspects an attestation, and verifies what needs nothing but the object: its form and its chain.
+    private func attestation(_ path: String, _ form: DoctorItem.Form, from: String) async -> DoctorItem {
+        var item = await hand(["attest", "inspect", path], form, from: from)
+        let data = item.result?.member("authData")
+        guard let key = data?.member("credentialId")?.text else { return item }
+        let isDevelopment = data?.member("aaguidText")?.text == "appattestdevelop"
+        // The leaf is valid for some days only: it is judged at the time at which it began.
+        let start = item.result?.member("x5c")?.elements?.first?.member("notBefore")?.text
+        let known =
+            ["attest", "verify", path, "--environment", isDevelopment ? "development" : "production", "--key-id", key]
+            + (start.map { ["--at", $0] } ?? [])
+        // The challenge is not known here. The verifier compares it after the chain and before all else.
+        let zeros = Base64.encode([UInt8](repeating: 0, count: 32))
+        let tried = await hand(
+            known + ["--app-id", "AAAAAAAAAA.unknown", "--client-data-hash", zeros], form, from: from)
+        let words = ["sealward"] + known + ["--app-id", "PREFIX.BUNDLE", "--challenge", "CHALLENGE"]
+        item.next = [words.map(ShellWord.quoted).joined(separator: " ")]
+        let code = tried.result?.member("code")?.text
+        if code == Code.attestNonceMismatch.description {
+            item.because = [
+                (nil, "the form and the chain are right; the challenge, the key ID and the app ID decide the rest")
+            ]
+            return item
+        }
+        // Without a code the verifier came to no end.
+        (item.verdict, item.because, item.fix) = (code == nil ? .unknown : .cause, tried.because, tried.fix)
+        return item
     }
 
-    // MARK: - Folders
+    /// Runs a command and takes its answer.
+    private func hand(_ words: [String], _ form: DoctorItem.Form, from: String) async -> DoctorItem {
+        InputFile.rewindStandardInput()
+        let isJSON = self.form.format == .json || ["attest", "receipt"].contains(words.first)
+        var scope = InfoPlistSearch.Scope()
+        (scope.files, scope.isConfined) = (Self.fileLimit, true)
+        let place = words.firstIndex(of: "--") ?? words.count
+        let all = words[..<place] + (isJSON ? ["--format", "json"] : []) + ["--no-color", "--quiet"] + words[place...]
+        let result = await InfoPlistSearch.$scope.withValue(scope) { await CommandCapture.run(Array(all)) }
+        return DoctorItem(form, from: from, command: words, result)
+    }
 
     private func diagnose(folder: String) async -> [DoctorItem] {
         var survey = FolderSurvey()
         survey.search(folder)
+        func unknown(_ sentence: String) -> DoctorItem {
+            DoctorItem(unknown: ("folder", "folder"), from: folder, sentence)
+        }
         if survey.bytes > Self.byteLimit {
             return [
-                DoctorItem(
-                    unknown: "folder", from: folder,
+                unknown(
                     "has more than \(Self.byteLimit >> 20) MiB of files to read: name a part of it, or run `sealward ats lint` on it"
                 )
             ]
         }
-        var items = [
-            await hand(
-                ["ats", "lint", "--fail-on", "warning", folder], survey.label ?? "folder",
-                survey.label.map { "a folder (\($0))" } ?? "a folder", from: folder)
-        ]
-        for path in survey.others.prefix(Self.itemLimit) { items.append(await diagnose(file: path)) }
+        let form = survey.label.map { ($0, "a folder (\($0))") } ?? ("folder", "a folder")
+        var items = [await hand(["ats", "lint", "--fail-on", "warning", folder], form, from: folder)]
+        for path in survey.others.prefix(Self.itemLimit) { items.append(await diagnose(file: path, named: path)) }
         if survey.isCut || survey.others.count > Self.itemLimit {
             items.append(
-                DoctorItem(
-                    unknown: "folder", from: folder,
+                unknown(
                     "not everything was looked at: at most \(Self.fileLimit) files, and \(Self.itemLimit) that are no Info.plists; name a part of it"
                 ))
         }
@@ -212,7 +241,7 @@ struct DoctorCommand: WorkingCommand {
 
 /// What lies in a folder, without one link followed and without one file opened but those that tell what a project is.
 struct FolderSurvey {
-    private(set) var files = 0
+    private var files = 0
     private(set) var bytes = 0
     private(set) var isCut = false
     /// What kind of project it is.
@@ -227,30 +256,24 @@ struct FolderSurvey {
 
     mutating func search(_ folder: String, depth: Int = 0) {
         guard depth < 64, let names = try? FileManager.default.contentsOfDirectory(atPath: folder).sorted() else {
-            isCut = true
-            return
+            return isCut = true
         }
         let isBundle = [".app", ".xcarchive"].contains { folder.hasSuffix($0) }
         if label == nil, isBundle { label = "app" }
         for name in names {
-            guard files < DoctorCommand.fileLimit else {
-                isCut = true
-                return
-            }
+            guard files < DoctorCommand.fileLimit else { return isCut = true }
             let path = folder.hasSuffix("/") ? folder + name : folder + "/" + name
             if SystemFile.isFolder(path) {
-                if !name.hasPrefix("."), !InfoPlistSearch.skippedFolders.contains(name) {
-                    search(path, depth: depth + 1)
-                }
+                let isSkipped = name.hasPrefix(".") || InfoPlistSearch.skippedFolders.contains(name)
+                if !isSkipped { search(path, depth: depth + 1) }
                 continue
             }
             files += 1
             guard let size = SystemFile.fileSize(path) else { continue }
-            if Self.otherSuffixes.contains(where: { name.hasSuffix($0) }), !isBundle {
-                others.append(path)
-                // Safe: both are bounded by the limit, which ends the sum.
-                bytes += min(size, DoctorCommand.byteLimit)
-            } else if Self.readSuffixes.contains(where: { name.hasSuffix($0) }) {
+            let isOther = !isBundle && Self.otherSuffixes.contains { name.hasSuffix($0) }
+            if isOther { others.append(path) }
+            // Safe: both are bounded by the limit, which ends the sum.
+            if isOther || Self.readSuffixes.contains(where: name.hasSuffix) {
                 bytes += min(size, DoctorCommand.byteLimit)
             }
             if label == nil, size < DoctorCommand.headBytes, ProjectFile.mayBe(name),

@@ -25,19 +25,22 @@ struct Recogniser: Sendable {
         let json: JSONValue?
 
         init(name: String, head: [UInt8]) {
-            self.name = name
-            self.head = head
+            (self.name, self.head) = (name, head)
             let isText = !head.starts(with: "<".utf8) && !ZipArchive.isArchive(head)
-            let pasted = isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil
-            object = pasted?.bytes ?? head
+            object = (isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil)?.bytes ?? head
             var limits = JSONReader.Limits()
             (limits.depth, limits.values) = (64, 500_000)
-            let isJSON = head.first { $0 > 0x20 }.map { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "[") } == true
-            json = isJSON ? try? JSONReader.read(head, limits: limits) : nil
+            json = Input.begins(head, "{[") ? try? JSONReader.read(head, limits: limits) : nil
+        }
+
+        /// Whether the first byte that is no white space is one of these.
+        static func begins(_ head: [UInt8], _ marks: String) -> Bool {
+            head.first { $0 > 0x20 }.map(marks.utf8.contains) == true
         }
 
         func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
-        func ends(_ suffixes: String...) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0.utf8) } }
+
+        func ends(_ suffixes: [String]) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0.utf8) } }
 
         /// Whether a block of PEM with a label begins on a line of its own.
         func hasPEM(_ labels: String...) -> Bool {
@@ -54,13 +57,17 @@ struct Recogniser: Sendable {
         }
 
         /// What is in the list of a file of any form.
-        var list: PlistDocument? { try? InfoPlistSearch.document(head, name: name) }
+        var list: [PlistMember]? { (try? InfoPlistSearch.document(head, name: name))?.root.members }
 
         /// The text on one line, if it is short.
         var line: String? {
             guard head.count <= 300 else { return nil }
             let text = String(decoding: head, as: UTF8.self).trimmed()
             return text.isEmpty || text.contains("\n") ? nil : text
+        }
+
+        func isBytes(_ sizes: [Int]) -> Bool {
+            line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: sizes)) != nil } == true
         }
     }
 
@@ -76,9 +83,8 @@ struct Recogniser: Sendable {
         case named(String)
     }
 
-    /// What it is called in a report for programs.
+    /// What it is called in a report for programs, and in words.
     let what: String
-    /// The same in words.
     let words: String
     let answer: Answer
     /// The name of a file of this form and its content; nil where no text is one.
@@ -86,211 +92,192 @@ struct Recogniser: Sendable {
     let matches: @Sendable (Input) -> Bool
 
     init(
-        _ what: String, _ words: String, _ answer: Answer, example: (name: String, text: String)? = nil,
+        _ what: String, _ words: String, _ answer: Answer, _ example: (name: String, text: String)? = nil,
         _ matches: @escaping @Sendable (Input) -> Bool
     ) {
-        self.what = what
-        self.words = words
-        self.answer = answer
-        self.example = example
-        self.matches = matches
+        (self.what, self.words, self.answer, self.example, self.matches) = (what, words, answer, example, matches)
     }
+
+    /// Files that the linter knows by their names.
+    private init(linted what: String, _ words: String, _ suffixes: [String], _ example: (String, String)? = nil) {
+        self.init(what, words, Recogniser.lint, example) { $0.ends(suffixes) }
+    }
+
+    private static let lint = Answer.command(["ats", "lint", "--fail-on", "warning"])
 
     /// The first that matches.
     static func of(_ input: Input) -> Recogniser? { all.first { $0.matches(input) } }
 
-    private static let lint = Answer.command(["ats", "lint", "--fail-on", "warning"])
-
     /// Every form, the surest first.
-    static let all: [Recogniser] =
-        [
+    static let all = objects + projects + texts
+
+    private static let objects: [Recogniser] = [
+        Recogniser(
+            "private-key", "a private key",
+            .named("keep it secret, and give it to no tool that asks for it in a chat: nothing in it was read"),
+            ("AuthKey_ABC.p8", "-----BEGIN PRIVATE KEY-----\nMIGT\n-----END PRIVATE KEY-----\n")
+        ) { $0.has("PRIVATE KEY-----") },
+        Recogniser("app-archive", "an app in an archive", lint) { ZipArchive.isArchive($0.head) },
+        Recogniser("attestation", "an attestation of App Attest", .attestation) {
+            $0.object.first == 0xA3 && $0.object.prefix(64).firstRange(of: Array("apple-appattest".utf8)) != nil
+        },
+        Recogniser("assertion", "an assertion of App Attest", .assertion) {
+            (try? AssertionObject(decoding: $0.object)) != nil
+        },
+        Recogniser("attestation", "an object of CBOR, as attestations are", .attestation) { input in
+            input.object.first.map { 0xA1...0xBF ~= $0 } == true
+                && ["authData", "authenticatorData", "attStmt"].contains {
+                    input.object.prefix(4096).firstRange(of: Array($0.utf8)) != nil
+                }
+        },
+        Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
+        Recogniser(
+            linted: "entitlements", "the entitlements of an app", [".entitlements"],
+            (
+                "Shop.entitlements",
+                "<plist version=\"1.0\"><dict><key>com.apple.security.app-sandbox</key><true/></dict></plist>"
+            )),
+        Recogniser(
+            linted: "provisioning-profile", "a provisioning profile", [".mobileprovision", ".provisionprofile"]),
+        Recogniser(
+            linted: "strings-table", "a table of texts", [".strings"],
+            ("Localizable.strings", "\"title\" = \"Shop\";\n")),
+        Recogniser(
+            "public-key", "a public key",
+            .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion"),
+            ("key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n")
+        ) { $0.hasPEM("PUBLIC KEY") && !$0.hasPEM("CERTIFICATE") || $0.isBytes([65, 91]) },
+        Recogniser(
+            "certificate-request", "a request for a certificate",
+            .named("give the certificate that the authority made of it to `sealward ats certificate`"),
+            ("shop.csr", "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n")
+        ) { $0.hasPEM("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST") },
+        Recogniser(
+            "ocsp-response", "an OCSP response",
+            .named("give it with its chain: `sealward ats certificate CHAIN --ocsp-response FILE`")
+        ) { $0.head.first == 0x30 && CertificateBench.content(ofSequence: $0.head).starts(with: [0x0A, 0x01]) },
+        Recogniser(
+            "root-certificate", "a root certificate, which is no server's",
+            .named("judge a chain with it as installed: `sealward ats certificate CHAIN --ca-file FILE`")
+        ) { input in
+            // Of self-signed certificates those of servers have names, and those of authorities may only sign.
+            input.certificate.map {
+                $0.isAuthority == true && $0.subjectDER == $0.issuerDER && $0.alternativeNames == nil
+                    && $0.keyUsage?.contains(5) == true
+            } == true
+        },
+        Recogniser(
+            "certificate", "a certificate or a chain", .command(["ats", "certificate"]),
+            ("chain.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+        ) {
+            $0.hasPEM("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE", "PKCS7")
+                || $0.ends([".cer", ".crt", ".der", ".p7b", ".p7c", ".p12", ".pfx", ".pem"])
+                || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 > 0x80 } == true
+        },
+        Recogniser(
+            "token", "a signed token (JWT)",
+            .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize"),
+            ("token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln")
+        ) { $0.line.map { $0.hasPrefix("eyJ") && $0.utf8.count { $0 == UInt8(ascii: ".") } == 2 } == true },
+        Recogniser("property-list", "a binary property list", lint) { $0.head.starts(with: "bplist00".utf8) },
+        Recogniser(
+            "executable", "an executable of an app",
+            .named("name the app that it belongs to: `sealward ats lint NAME.app`")
+        ) { input in
+            // Mach-O in both orders of bytes, and files of several architectures (mach-o/loader.h, mach-o/fat.h).
+            let magic: [UInt32] = [0xCFFA_EDFE, 0xCEFA_EDFE, 0xFEED_FACF, 0xFEED_FACE, 0xCAFE_BABE, 0xCAFE_BABF]
+            let number = input.head.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            return input.head.count >= 4 && magic.contains(number)
+        },
+        Recogniser(
+            "report", "a document of this program",
+            .named("what was found stands in it; to find it again, name what it is about"),
+            ("check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#)
+        ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
+    ]
+
+    /// Project files of each kind.
+    private static let projects: [Recogniser] =
+        ProjectFile.kinds.map { kind in
+            let name = kind.names.first ?? ""
+            let example = name.hasPrefix(".") ? "shop" + name : name.hasSuffix(".") ? name + "js" : name
+            return Recogniser(
+                kind.label, "the file of a project (\(kind.label))", lint, (example, kind.example)
+            ) { kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head) }
+        } + [
             Recogniser(
-                "private-key", "a private key",
-                .named("keep it secret, and give it to no tool that asks for it in a chat: nothing in it was read"),
-                example: ("AuthKey_ABC.p8", "-----BEGIN PRIVATE KEY-----\nMIGT\n-----END PRIVATE KEY-----\n")
-            ) { $0.has("PRIVATE KEY-----") },
-            Recogniser("app-archive", "an app in an archive", lint) { ZipArchive.isArchive($0.head) },
-            Recogniser("attestation", "an attestation of App Attest", .attestation) {
-                $0.object.first == 0xA3 && $0.object.prefix(64).firstRange(of: Array("apple-appattest".utf8)) != nil
-            },
-            Recogniser("assertion", "an assertion of App Attest", .assertion) {
-                (try? AssertionObject(decoding: $0.object)) != nil
-            },
-            Recogniser("attestation", "an object of CBOR, as attestations are", .attestation) { input in
-                input.object.first.map { 0xA1...0xBF ~= $0 } == true
-                    && ["authData", "authenticatorData", "attStmt"].contains {
-                        input.object.prefix(4096).firstRange(of: Array($0.utf8)) != nil
-                    }
-            },
-            Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
-            Recogniser(
-                "entitlements", "the entitlements of an app", lint,
-                example: (
-                    "Shop.entitlements",
-                    "<plist version=\"1.0\"><dict><key>com.apple.security.app-sandbox</key><true/></dict></plist>"
-                )
-            ) { $0.ends(".entitlements") },
-            Recogniser("provisioning-profile", "a provisioning profile", lint) {
-                $0.ends(".mobileprovision", ".provisionprofile")
-            },
-            Recogniser(
-                "strings-table", "a table of texts", lint, example: ("Localizable.strings", "\"title\" = \"Shop\";\n")
-            ) { $0.ends(".strings") },
-            publicKey,
-            Recogniser(
-                "certificate-request", "a request for a certificate",
-                .named("give the certificate that the authority made of it to `sealward ats certificate`"),
-                example: ("shop.csr", "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n")
-            ) { $0.hasPEM("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST") },
-            Recogniser(
-                "ocsp-response", "an OCSP response",
-                .named("give it with its chain: `sealward ats certificate CHAIN --ocsp-response FILE`")
-            ) { $0.head.first == 0x30 && CertificateBench.content(ofSequence: $0.head).starts(with: [0x0A, 0x01]) },
-            Recogniser(
-                "root-certificate", "a root certificate, which is no server's",
-                .named("judge a chain with it as installed: `sealward ats certificate CHAIN --ca-file FILE`")
-            ) { input in
-                // Of self-signed certificates those of servers have names, and those of authorities may only sign.
-                input.certificate.map {
-                    $0.isAuthority == true && $0.subjectDER == $0.issuerDER && $0.alternativeNames == nil
-                        && $0.keyUsage?.contains(5) == true
-                } == true
-            },
-            Recogniser(
-                "certificate", "a certificate or a chain", .command(["ats", "certificate"]),
-                example: ("chain.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
-            ) {
-                $0.hasPEM("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE", "PKCS7")
-                    || $0.ends(".cer", ".crt", ".der", ".p7b", ".p7c", ".p12", ".pfx", ".pem")
-                    || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 > 0x80 } == true
-            },
-            Recogniser(
-                "token", "a signed token (JWT)",
-                .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize"),
-                example: ("token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln")
-            ) { input in
-                input.line.map { $0.hasPrefix("eyJ") && $0.utf8.count { $0 == UInt8(ascii: ".") } == 2 } == true
-            },
-            Recogniser("property-list", "a binary property list", lint) { $0.head.starts(with: "bplist00".utf8) },
-            Recogniser(
-                "executable", "an executable of an app",
-                .named("name the app that it belongs to: `sealward ats lint NAME.app`")
-            ) { input in
-                // Mach-O in both orders of bytes, and files of several architectures (mach-o/loader.h, mach-o/fat.h).
-                let magic: [UInt32] = [0xCFFA_EDFE, 0xCEFA_EDFE, 0xFEED_FACF, 0xFEED_FACE, 0xCAFE_BABE, 0xCAFE_BABF]
-                let number = input.head.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-                return input.head.count >= 4 && magic.contains(number)
-            },
-            Recogniser(
-                "report", "a document of this program",
-                .named("what was found stands in it; to find it again, name what it is about"),
-                example: ("check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#)
-            ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
-        ] + projects + [
-            Recogniser(
-                "xcode-project", "the project file of Xcode", lint,
-                example: (
+                linted: "xcode-project", "the project file of Xcode", [".pbxproj", ".xcconfig"],
+                (
                     "project.pbxproj",
                     "// !$*UTF8*$!\n{ objects = { A = { isa = XCBuildConfiguration; name = Release; buildSettings = { GENERATE_INFOPLIST_FILE = YES; INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads = YES; }; }; }; }"
-                )
-            ) { $0.ends(".pbxproj", ".xcconfig") },
+                )),
             Recogniser(
                 "cordova-project", "the config.xml of a Cordova or Ionic project", lint,
-                example: ("config.xml", "<widget><access origin=\"http://old.example.com\" /></widget>")
+                ("config.xml", "<widget><access origin=\"http://old.example.com\" /></widget>")
             ) { $0.name == "config.xml" && $0.has("<widget") },
             Recogniser(
                 "unity-project", "the settings of a Unity project", lint,
-                example: ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n")
+                ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n")
             ) { $0.name == "ProjectSettings.asset" },
             Recogniser(
                 "dotnet-project", "a .NET project",
                 .named("name its folder, or the Info.plist below Platforms: `sealward ats lint FOLDER`"),
-                example: ("Shop.csproj", "<Project Sdk=\"Microsoft.NET.Sdk\"></Project>")
-            ) { $0.ends(".csproj", ".fsproj", ".vbproj") },
-            Recogniser(
-                "info-plist", "an Info.plist, or a part of one", lint,
-                example: (
-                    "Info.plist",
-                    "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><string>YES</string></dict></dict></plist>"
-                )
-            ) { input in
-                if input.ends(".plist") { return true }
-                if input.ends(".log") { return false }
-                // Keys of an Info.plist begin with these letters; other texts with braces are none.
-                let isList = input.list?.root.members?.contains { member in
-                    ["NS", "CF", "UI", "LS"].contains { member.key.hasPrefix($0) }
-                }
-                if let isList { return isList }
-                // A list that is cut off.
-                return input.json == nil
-                    && [UInt8(ascii: "{"), UInt8(ascii: "<")].contains(input.head.first { $0 > 0x20 })
-                    && (ATSDictionary.keys + [ATSKey.dictionary]).contains(where: input.has)
-            },
-            Recogniser(
-                "proof-in-json", "a JSON document with proofs in it",
-                .named(
-                    "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`"
-                ),
-                example: ("body.json", #"{"keyId": "a", "attestation": "b", "challenge": "c"}"#)
-            ) { $0.json.map(hasProof) == true },
-            Recogniser(
-                "log", "a log", .command(["ats", "log"]),
-                example: (
-                    "console.txt",
-                    "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLStringKey=http://old.example.com/}"
-                )
-            ) { $0.ends(".log") || $0.has("Error Domain=") || $0.has("\"eventMessage\"") },
-            Recogniser(
-                "json", "a JSON document",
-                .named("it has no key of an Info.plist and no proof of App Attest"), example: ("a.json", #"{"a": 1}"#)
-            ) { $0.json != nil },
-            Recogniser(
-                "property-list", "a property list", .named("it has no key of an Info.plist"),
-                example: ("list.txt", "{ A = { B = 1; }; }")
-            ) { input in
-                [UInt8(ascii: "{"), UInt8(ascii: "<"), UInt8(ascii: "D")].contains(input.head.first { $0 > 0x20 })
-                    && input.list?.root.members?.isEmpty == false
-            },
-            Recogniser(
-                "hash", "32 bytes: a key identifier or a hash",
-                .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation"),
-                example: ("keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
-            ) { input in
-                input.line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: [32])) != nil } == true
-            },
-            Recogniser(
-                "explained", "a code, a number or a name", .words(["explain"]), example: ("words.txt", "-1022")
-            ) { input in
-                input.line.map {
-                    CodeCatalog.explanation(of: $0) != nil || ExplainedSubject($0) != nil
-                } == true
-            },
+                ("Shop.csproj", "<Project Sdk=\"Microsoft.NET.Sdk\"></Project>")
+            ) { $0.ends([".csproj", ".fsproj", ".vbproj"]) },
         ]
 
-    /// Project files of each kind.
-    private static let projects: [Recogniser] = ProjectFile.kinds.map { kind in
-        let name = kind.names.first ?? ""
-        let example = name.hasPrefix(".") ? "shop" + name : name.hasSuffix(".") ? name + "js" : name
-        return Recogniser(
-            kind.label, "the file of a project (\(kind.label))", lint, example: (example, kind.example)
-        ) { kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head) }
-    }
-
-    private static let publicKey = Recogniser(
-        "public-key", "a public key",
-        .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion"),
-        example: ("key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n")
-    ) { input in
-        input.hasPEM("PUBLIC KEY") && !input.hasPEM("CERTIFICATE")
-            || input.line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: [65, 91])) != nil } == true
-    }
+    private static let texts: [Recogniser] = [
+        Recogniser(
+            "info-plist", "an Info.plist, or a part of one", lint,
+            (
+                "Info.plist",
+                "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><string>YES</string></dict></dict></plist>"
+            )
+        ) { input in
+            if input.ends([".plist", ".log"]) { return input.ends([".plist"]) }
+            // Keys of an Info.plist begin with these letters; other texts with braces are none.
+            if let list = input.list { return list.contains { ["NS", "CF", "UI", "LS"].contains($0.key.prefix(2)) } }
+            // A list that is cut off.
+            return input.json == nil && Input.begins(input.head, "{<")
+                && (ATSDictionary.keys + [ATSKey.dictionary]).contains(where: input.has)
+        },
+        Recogniser(
+            "proof-in-json", "a JSON document with proofs in it",
+            .named(
+                "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`"),
+            ("body.json", #"{"keyId": "a", "attestation": "b", "challenge": "c"}"#)
+        ) { $0.json.map(hasProof) == true },
+        Recogniser(
+            "log", "a log", .command(["ats", "log"]),
+            (
+                "console.txt",
+                "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLStringKey=http://old.example.com/}"
+            )
+        ) { $0.ends([".log"]) || $0.has("Error Domain=") || $0.has("\"eventMessage\"") },
+        Recogniser(
+            "json", "a JSON document", .named("it has no key of an Info.plist and no proof of App Attest"),
+            ("a.json", #"{"a": 1}"#)
+        ) { $0.json != nil },
+        Recogniser(
+            "property-list", "a property list", .named("it has no key of an Info.plist"),
+            ("list.txt", "{ A = { B = 1; }; }")
+        ) { Input.begins($0.head, "{<D") && $0.list?.isEmpty == false },
+        Recogniser(
+            "hash", "32 bytes: a key identifier or a hash",
+            .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation"),
+            ("keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+        ) { $0.isBytes([32]) },
+        Recogniser("explained", "a code, a number or a name", .words(["explain"]), ("words.txt", "-1022")) { input in
+            input.line.map { CodeCatalog.explanation(of: $0) != nil || ExplainedSubject($0) != nil } == true
+        },
+    ]
 
     /// Whether a document has a text where a proof is expected. The reader has bounded its depth.
     private static func hasProof(_ value: JSONValue) -> Bool {
-        if let elements = value.elements { return elements.contains(where: hasProof) }
-        return value.members?.contains { member in
-            ["attestation", "assertion", "receipt"].contains(member.name) && member.value.text != nil
-                || hasProof(member.value)
-        } == true
+        (value.elements ?? []).contains(where: hasProof)
+            || (value.members ?? []).contains { member in
+                ["attestation", "assertion", "receipt"].contains(member.name) && member.value.text != nil
+                    || hasProof(member.value)
+            }
     }
 }
