@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import AppleServices
 import AppleSimulator
 import Crypto
@@ -24,10 +25,7 @@ package struct DemoService {
     package let folder: String
     package let devices: Int
 
-    private static let team = "SIMTEAM001"
     private static let appId = "SIMTEAM001.com.example.shop"
-    private static let serverToken = "demo-server-token-for-one-machine-only"
-    private static let adminToken = "demo-admin-token-for-one-machine-only"
 
     package init(folder: String, devices: Int) {
         self.folder = folder
@@ -47,9 +45,10 @@ package struct DemoService {
         var silent = Logger(label: "sealward.demo") { _ in SwiftLogNoOpLogHandler() }
         silent.logLevel = .critical
         let log = silent
-        let key = AppleSimulatorConfiguration.teamKey(seed: 1, team: DemoService.team)
+        let identity = try AppIdentity(DemoService.appId)
         var simulation = AppleSimulatorConfiguration()
-        simulation.teams = [.init(id: DemoService.team, keyId: "SIMKEY0001", key: key.publicKey)]
+        let key = AppleSimulatorConfiguration.teamKey(seed: simulation.seed, team: identity.prefix)
+        simulation.teams = [.init(id: identity.prefix, keyId: StarterFiles.keyId, key: key.publicKey)]
         simulation.refreshAfter = .seconds(1)
         let simulator = try AppleSimulator(configuration: simulation)
         let ports = AsyncStream<Int>.makeStream()
@@ -64,10 +63,22 @@ package struct DemoService {
 
         let lines = AsyncStream<String>.makeStream()
         let transport = LiveAppleTransport()
+        var starter = StarterFiles(
+            app: "shop", identity: identity, listen: ListenAddress(host: "127.0.0.1", port: 0),
+            apple: ListenAddress(host: "127.0.0.1", port: port), seed: simulation.seed)
+        starter.more = [
+            .init("limits", ["requestsPerSecondPerAddress": 100_000]),
+            .init("receipts", ["refreshAfterSeconds": 1, "pollSeconds": 1]),
+        ]
+        if stay != nil { starter.more.append(.init("internalListen", "127.0.0.1:0")) }
+        let files = try starter.files(in: folder, random: SystemSources.live.random)
+        func token(_ name: String) -> String {
+            String(decoding: files.first { $0.name == name }?.contents ?? [], as: UTF8.self).trimmed()
+        }
+        let (serverToken, adminToken) = (token(StarterFiles.serverToken), token(StarterFiles.adminToken))
         let server = try await TrustServer(
-            configuration: try configuration(
-                simulator, appleURL: appleURL, keyPEM: key.pemRepresentation, hasConsole: stay != nil),
-            store: try SQLTrustStore.sqlite(at: folder + "/demo.sqlite"), transport: transport, log: log,
+            configuration: try StarterFiles.settings(of: files, in: folder),
+            store: try SQLTrustStore.sqlite(at: folder + "/sealward.sqlite"), transport: transport, log: log,
             announce: { lines.continuation.yield($0) })
         let serverGroup = ServiceGroup(configuration: .init(services: [server], logger: log))
         let servers = Task {
@@ -89,12 +100,12 @@ package struct DemoService {
         let calls = FleetCalls(
             send: { try await phones.send($0, $1, $2, body: $3) }, service: address, operators: internalAddress,
             apple: appleURL, app: "shop",
-            serverToken: DemoService.serverToken, adminToken: DemoService.adminToken, tally: FleetTally())
+            serverToken: serverToken, adminToken: adminToken, tally: FleetTally())
         let good = try await meet(calls, &page, progress)
         if let stay, let internalAddress {
             page.heading("6. The console")
             page.line("  \(internalAddress)/console/")
-            page.line("  Sign in with \(DemoService.adminToken)")
+            page.line("  Sign in with \(adminToken)")
             page.line("  One device keeps running. Ctrl-C stops everything.")
             // Risk had to show within seconds; who looks at a key sees its history and not a receipt a second.
             await simulator.renewReceipts(after: .seconds(86_400))
@@ -106,46 +117,6 @@ package struct DemoService {
         await appleGroup.triggerGracefulShutdown()
         await transport.shutDown()
         return good
-    }
-
-    /// The service's configuration, written to a file and read like any other.
-    private func configuration(
-        _ simulator: AppleSimulator, appleURL: String, keyPEM: String, hasConsole: Bool
-    ) throws -> Configuration {
-        let files = [
-            "server.token": DemoService.serverToken, "admin.token": DemoService.adminToken, "apple.p8": keyPEM,
-            "attestation-root.pem": simulator.attestationRootPEM, "receipt-root.pem": simulator.receiptRootPEM,
-        ]
-        for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
-        let path = { (name: String) in JSONValue.string("\(folder)/\(name)") }
-        var document: JSONValue = [
-            "listen": "127.0.0.1:0", "store": .string("sqlite:\(folder)/demo.sqlite"),
-            "serverTokenFile": path("server.token"), "adminTokenFile": path("admin.token"),
-            "trustSimulator": [
-                "attestationRoot": path("attestation-root.pem"), "receiptRoot": path("receipt-root.pem"),
-            ],
-            "apps": [
-                ["id": "shop", "teamId": .string(DemoService.team), "bundleIds": ["com.example.shop"]]
-            ],
-            "limits": ["requestsPerSecondPerAddress": 100_000],
-            "apple": [
-                "teamId": .string(DemoService.team), "keyId": "SIMKEY0001", "keyFile": path("apple.p8"),
-                "dataBaseURL": .string(appleURL), "dataDevelopmentBaseURL": .string(appleURL + "/development"),
-                "deviceCheckBaseURL": .string(appleURL),
-                "deviceCheckDevelopmentBaseURL": .string(appleURL + "/development"),
-            ],
-            "receipts": ["refreshAfterSeconds": 1, "pollSeconds": 1],
-            "deviceCheck": ["bits": [["bit": 0, "name": "trialUsed"]]],
-        ]
-        if hasConsole { document = .object((document.members ?? []) + [.init("internalListen", "127.0.0.1:0")]) }
-        let outcome = ConfigurationReader.read(
-            file: Array(document.rendered().utf8), environment: [:], readFile: DemoService.readFile)
-        switch outcome {
-        case .configuration(let configuration): return configuration
-        case .issues(let issues):
-            throw DemoFault(
-                description: "the demonstration's configuration: \(issues.map(\.description).joined(separator: "; "))")
-        }
     }
 
     /// What the devices of the demonstration are.
@@ -222,8 +193,8 @@ package struct DemoService {
                 tokens.append(made.text("deviceToken") ?? "")
             }
             let members =
-                #""promotion":"trialUsed","transactionId":"demo-\#(round)","deviceTokens":["\#(tokens[0])","\#(tokens[1])"]"#
-            let reply = try await calls.app("promotions/trialUsed/claim", try await script.signed(key, saying: members))
+                #""promotion":"welcome","transactionId":"demo-\#(round)","deviceTokens":["\#(tokens[0])","\#(tokens[1])"]"#
+            let reply = try await calls.app("promotions/welcome/claim", try await script.signed(key, saying: members))
             guard let granted = reply.body.member("granted")?.flag else {
                 page.line("  claim \(round): \(reply.code)")
                 return false
@@ -257,13 +228,6 @@ package struct DemoService {
             "  a gateway gets \(refused): it comes from a simulated device; a gateway that allows those gets \(allowed)"
         )
         return refused != 204 && allowed == 204
-    }
-
-    private static func readFile(_ path: String) throws(UnreadableFile) -> [UInt8] {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw UnreadableFile(reason: "\(path): cannot be read")
-        }
-        return [UInt8](data)
     }
 
     private static func claims(of token: String) -> String? {

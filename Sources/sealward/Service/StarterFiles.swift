@@ -17,6 +17,8 @@ struct StarterFiles {
     let apple: ListenAddress
     /// What the simulated Apple's keys are derived from. Whoever knows it can attest, so it is random and in a file.
     let seed: UInt64
+    /// More settings than those of every start.
+    var more: [JSONValue.Member] = []
 
     static let keyId = "SIMKEY0001"
     static let configuration = "sealward.json"
@@ -43,9 +45,11 @@ struct StarterFiles {
             .init("attestation-root.pem", simulator.attestationRootPEM),
             .init("receipt-root.pem", simulator.receiptRootPEM),
         ]
-        let document = document(in: folder).rendered() + "\n"
-        try StarterFiles.check(document, against: files, in: folder)
-        return files + [.init(StarterFiles.configuration, document)]
+        let document = JSONValue.object((document(in: folder).members ?? []) + more)
+        let all = files + [.init(StarterFiles.configuration, document.rendered() + "\n")]
+        // None is written that the service refuses.
+        _ = try StarterFiles.settings(of: all, in: folder)
+        return all
     }
 
     private func document(in folder: String) -> JSONValue {
@@ -74,16 +78,19 @@ struct StarterFiles {
         ]
     }
 
-    /// Reads the configuration as the service will, so that none is written that it refuses.
-    private static func check(_ document: String, against files: [FreshFolder.File], in folder: String) throws {
-        let outcome = ConfigurationReader.read(file: Array(document.utf8), environment: [:]) {
+    /// Reads the configuration as the service will, from files that need not be written.
+    static func settings(of files: [FreshFolder.File], in folder: String) throws -> Configuration {
+        let outcome = ConfigurationReader.read(file: files.last?.contents ?? [], environment: [:]) {
             (path: String) throws(UnreadableFile) -> [UInt8] in
             guard let file = files.first(where: { "\(folder)/\($0.name)".hasSameBytes(as: path) }) else {
                 throw UnreadableFile(reason: "\(path): is not one of the new files")
             }
             return file.contents
         }
-        guard case .issues(let issues) = outcome else { return }
-        throw CommandFault("\(issues.map { $0.description.terminalSafe }.joined(separator: "; ")).")
+        switch outcome {
+        case .configuration(let settings): return settings
+        case .issues(let issues):
+            throw CommandFault("\(issues.map { $0.description.terminalSafe }.joined(separator: "; ")).")
+        }
     }
 }
