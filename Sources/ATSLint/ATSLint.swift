@@ -15,19 +15,9 @@ public struct LintSubject: Sendable {
     package let role: Role
     package let app: String?
     /// Which HTTP stack a .NET app uses, and so whether ATS applies to it.
-    package var networkStack: NetworkStack?
+    package var networkStack: DotNetStack?
     /// Where the list comes from.
-    package var origin = Origin.infoPlist
-
-    /// Where a list comes from.
-    package enum Origin: Sendable, Equatable {
-        /// A file of its own.
-        case infoPlist
-        /// The build generates it; the document points into the project file.
-        case generated
-        /// A search of so many files found none.
-        case search(files: Int)
-    }
+    package var origin = FoundPlist.Origin.file
 
     /// What a bundle is. Each has its own dictionary.
     public enum Role: String, Sendable {
@@ -99,25 +89,6 @@ public struct LintSubject: Sendable {
         var other = self
         other.document = document
         return other
-    }
-}
-
-/// The HTTP stack of a .NET app, with the line that chose it.
-package struct NetworkStack: Sendable, Equatable {
-    /// `managed`, `cfnetwork` or `nsurlsession`.
-    package let handler: String
-    /// Whether App Transport Security sees the requests of this handler.
-    package let atsApplies: Bool
-    /// The file and the line that chose the handler, for example `App.csproj:14`.
-    package let source: String
-    /// Conditions and imports of the project that could not be followed, each with its file and line: another build may choose otherwise.
-    package let notFollowed: [String]
-
-    package init(handler: String, source: String, notFollowed: [String] = []) {
-        self.handler = handler
-        atsApplies = handler != "managed"
-        self.source = source
-        self.notFollowed = notFollowed
     }
 }
 

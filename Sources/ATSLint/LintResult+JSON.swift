@@ -21,7 +21,7 @@ extension LintResult {
                 "networkStack",
                 subject.networkStack.map {
                     [
-                        "handler": .string($0.handler), "atsApplies": .bool($0.atsApplies),
+                        "handler": .string($0.handler.rawValue), "atsApplies": .bool($0.atsApplies),
                         "source": .string($0.source),
                         "notFollowed": .array($0.notFollowed.map(JSONValue.string)),
                     ]

@@ -69,11 +69,11 @@ package struct Example: Sendable {
     /// For differences: the dictionary before the change.
     package let before: String?
     /// The HttpClient handler of a .NET project, where the rule is about it.
-    package let handler: String?
+    package let handler: DotNetStack.Handler?
 
     init(
         _ ats: String?, root: String = "", trailing: String = "", sibling: String? = nil, before: String? = nil,
-        handler: String? = nil
+        handler: DotNetStack.Handler? = nil
     ) {
         self.handler = handler
         self.ats = ats

@@ -90,7 +90,9 @@ package enum RuleBook {
         }
         if !example.trailing.isEmpty { parts.append("<!-- after </plist>: -->\n" + example.trailing.trimmedEnd) }
         if let sibling = example.sibling { parts.append("<!-- its extension -->\n" + sibling) }
-        if let handler = example.handler { parts.append("<!-- in a .NET project with the \(handler) handler -->") }
+        if let handler = example.handler {
+            parts.append("<!-- in a .NET project with the \(handler.rawValue) handler -->")
+        }
         return parts.joined(separator: "\n")
     }
 

@@ -16,10 +16,10 @@ enum LintFixtures {
 
     static func subject(
         _ text: String, path: String = "Info.plist", role: LintSubject.Role = .unknown, app: String? = nil,
-        handler: String? = nil
+        handler: DotNetStack.Handler? = nil
     ) throws -> LintSubject {
         var subject = LintSubject(path: path, document: try PlistReader.read(Array(text.utf8)), role: role, app: app)
-        subject.networkStack = handler.map { NetworkStack(handler: $0, source: "App.csproj:3") }
+        subject.networkStack = handler.map { DotNetStack(handler: $0, source: "App.csproj:3") }
         return subject
     }
 

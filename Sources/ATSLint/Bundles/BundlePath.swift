@@ -3,13 +3,7 @@
 
 /// What a path says about an Info.plist inside an app.
 package struct BundlePath: Equatable, Sendable {
-    package enum Part: String, Sendable {
-        case app, appExtension, appClip, watchApp
-        /// A framework or a bundle of resources: no process of its own.
-        case framework
-    }
-
-    package let part: Part
+    package let part: LintSubject.Role
     /// The path of the outermost `.app`: what belongs to the same app has the same.
     package let app: String
 
@@ -52,7 +46,7 @@ package struct BundlePath: Equatable, Sendable {
         }
     }
 
-    private static func kind(of bundle: String) -> Part? {
+    private static func kind(of bundle: String) -> LintSubject.Role? {
         if bundle.hasSuffix(".app") { return .app }
         if bundle.hasSuffix(".appex") || bundle.hasSuffix(".xpc") || bundle.hasSuffix(".systemextension") {
             return .appExtension

@@ -30,11 +30,11 @@ extension RuleCatalog {
                 "Nothing to do if every host of the app meets them; 'sealward ats check' shows whether they do."
             )
             switch facts.subject.origin {
-            case .infoPlist: place = "at the top of \(facts.subject.path)"
+            case .file: place = "at the top of \(facts.subject.path)"
             case .generated:
                 place =
                     "in \(facts.subject.path); the build generates the Info.plist (GENERATE_INFOPLIST_FILE) and no list of the project adds the key"
-            case .search(let files):
+            case .nothing(let files):
                 place =
                     "in the \(files == 1 ? "one file" : "\(files) files") under \(facts.subject.path), \(files == 1 ? "which is no" : "none of which is an") Info.plist (build and dependency folders are not searched)"
                 rest = "Which rules apply to the app is not known: the default ones, if it has no dictionary."

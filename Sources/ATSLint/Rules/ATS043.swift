@@ -17,8 +17,8 @@ extension RuleCatalog {
         citation: Citation(
             source: "Microsoft Learn: HttpClient stack and SSL/TLS implementation selector for iOS and macOS",
             read: "2026-11-21"),
-        fires: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: "managed"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: "nsurlsession"),
+        fires: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .managed),
+        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .nsurlsession),
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             guard let stack = facts.subject.networkStack, !stack.atsApplies else { return }

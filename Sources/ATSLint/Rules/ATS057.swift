@@ -17,13 +17,13 @@ extension RuleCatalog {
             read: "2026-11-26"),
         fires: Example(
             "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>WKApplication</key>\n<true/>",
-            handler: "cfnetwork"),
+            handler: .cfnetwork),
         passes: Example(
             "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>WKApplication</key>\n<true/>",
-            handler: "nsurlsession"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: "cfnetwork"),
+            handler: .nsurlsession),
+        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .cfnetwork),
         check: .plist { facts, hits in
-            guard let stack = facts.subject.networkStack, stack.handler == DotNetStack.Handler.cfnetwork.rawValue,
+            guard let stack = facts.subject.networkStack, stack.handler == .cfnetwork,
                 facts.subject.role == .watchApp
             else { return }
             hits.report(

@@ -151,10 +151,9 @@ struct LintCommand: WorkingCommand {
     private func notes(_ results: [LintResult], _ input: LintInput) -> [String] {
         var notes: [String] = []
         for stack in results.compactMap(\.subject.networkStack) {
-            let name = ["managed": "HttpClientHandler (managed)", "cfnetwork": "CFNetworkHandler"][stack.handler]
             let effect = stack.atsApplies ? "ATS applies to it" : "ATS does not apply to it"
             let line =
-                "HttpClient uses \(name ?? "NSUrlSessionHandler") in \(configuration): \(stack.source); \(effect)."
+                "HttpClient uses \(stack.handler.className) in \(configuration): \(stack.source); \(effect)."
             for note in [line] + stack.notFollowed.map({ "\($0)." }) where !notes.contains(note) { notes.append(note) }
         }
         if !input.skipped.isEmpty {

@@ -12,7 +12,7 @@ enum LintFixes {
     /// Fixes the files in place, says what was done, and puts the fixed lists into the input.
     static func apply(to input: inout LintInput, quiet: Bool) throws {
         for (index, (subject, root)) in zip(input.subjects, input.roots).enumerated()
-        where subject.origin == .infoPlist {
+        where subject.origin == .file {
             func say(_ what: String) { if !quiet { CommandIO.say("sealward: \(subject.path): \(what)") } }
             if let obstacle = obstacle(to: subject, foundThrough: root) {
                 say("cannot be fixed in place: \(obstacle).")

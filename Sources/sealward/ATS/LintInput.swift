@@ -81,34 +81,15 @@ struct LintInput {
         var subject = LintSubject(
             path: list.path,
             document: values.isEmpty ? list.document : list.document.substituting { values[UTF8Key($0)] },
-            minimumOS: minimumOS, sdk: sdk ?? list.sdk, role: role(list),
+            minimumOS: minimumOS, sdk: sdk ?? list.sdk, role: list.place?.part ?? .unknown,
             app: list.place?.app)
         subject.networkStack = list.stack.map {
-            NetworkStack(
-                handler: $0.handler.rawValue, source: Self.relative($0.source),
+            DotNetStack(
+                handler: $0.handler, source: Self.relative($0.source),
                 notFollowed: $0.notFollowed.map(Self.relative))
         }
-        subject.origin = origin(list.origin)
+        subject.origin = list.origin
         return subject
-    }
-
-    private func role(_ list: FoundPlist) -> LintSubject.Role {
-        switch list.place?.part {
-        case .app: .app
-        case .appExtension: .appExtension
-        case .appClip: .appClip
-        case .watchApp: .watchApp
-        case .framework: .framework
-        case nil: .unknown
-        }
-    }
-
-    private func origin(_ origin: FoundPlist.Origin) -> LintSubject.Origin {
-        switch origin {
-        case .file: .infoPlist
-        case .generated: .generated
-        case .nothing(let files): .search(files: files)
-        }
     }
 
     private static func json(_ entitlement: AttestEntitlement) -> JSONValue {

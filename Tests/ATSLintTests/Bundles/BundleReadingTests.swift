@@ -32,7 +32,7 @@ import Vocabulary
     private static let hasPython: Bool = (try? python("import zipfile", in: "/")) == 0
 
     @Test(arguments: [
-        ("Payload/A.app/Info.plist", BundlePath.Part.app), ("Payload/A.app/PlugIns/B.appex/Info.plist", .appExtension),
+        ("Payload/A.app/Info.plist", LintSubject.Role.app), ("Payload/A.app/PlugIns/B.appex/Info.plist", .appExtension),
         ("Payload/A.app/AppClips/C.app/Info.plist", .appClip), ("Payload/A.app/Watch/D.app/Info.plist", .watchApp),
         ("Payload/A.app/Watch/D.app/PlugIns/E.appex/Info.plist", .appExtension),
         ("x/Products/Applications/A.app/Contents/Info.plist", .app),
@@ -40,7 +40,7 @@ import Vocabulary
         ("Payload/A.app/Frameworks/F.framework/Info.plist", .framework),
         ("A.app/Contents/Frameworks/F.framework/Versions/A/Resources/Info.plist", .framework),
         ("Payload/A.app/R.bundle/Info.plist", .framework), ("A.app/Contents/R.bundle/Contents/Info.plist", .framework),
-    ]) func tellsPartsOfAnApp(_ path: String, _ part: BundlePath.Part) {
+    ]) func tellsPartsOfAnApp(_ path: String, _ part: LintSubject.Role) {
         #expect(BundlePath(path)?.part == part)
     }
 

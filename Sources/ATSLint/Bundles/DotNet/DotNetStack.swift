@@ -7,6 +7,15 @@ package import Vocabulary
 package struct DotNetStack: Sendable, Equatable {
     package enum Handler: String, Sendable {
         case managed, cfnetwork, nsurlsession
+
+        /// The name of its class.
+        package var className: String {
+            switch self {
+            case .managed: "HttpClientHandler (managed)"
+            case .cfnetwork: "CFNetworkHandler"
+            case .nsurlsession: "NSUrlSessionHandler"
+            }
+        }
     }
 
     package let handler: Handler
@@ -15,7 +24,10 @@ package struct DotNetStack: Sendable, Equatable {
     /// Conditions, imports and values that were not followed, each with its line.
     package let notFollowed: [String]
 
-    init(handler: Handler, source: String, notFollowed: [String]) {
+    /// Whether App Transport Security sees the requests of this handler.
+    package var atsApplies: Bool { handler != .managed }
+
+    package init(handler: Handler, source: String, notFollowed: [String] = []) {
         (self.handler, self.source, self.notFollowed) = (handler, source, notFollowed)
     }
 }
