@@ -275,6 +275,27 @@ import Testing
         for server in [server, silent, closing] { try await server.stop() }
     }
 
+    @Test("A certificate writes no lines into the request for its issuer, and cuts no name")
+    func theHostOfAnIssuerIsAName() async throws {
+        let body = try ChainBuilderTests.Chain().intermediate.der
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n"
+        let server = try await OddServer(.answers(Array(head.utf8) + body))
+        let hosts = [
+            "a%0D%0AX%3A%20y.example": "a\r\nX: y.example", "127.0.0.1%00.example": "127.0.0.1\0.example",
+            "a%20b.example": "a b.example", "[::1%25lo]": "::1%lo",
+        ]
+        for (written, host) in hosts {
+            let resolver = NameResolver(overrides: [
+                AddressOverride(host: host, port: server.port, address: "127.0.0.1")
+            ])
+            let fetcher = HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver)
+            let address = "http://\(written):\(server.port)/ca.crt"
+            #expect(await fetcher.certificates(at: address, within: .anyNetwork).isEmpty, "\(address)")
+        }
+        #expect(server.connections == 0)
+        try await server.stop()
+    }
+
     @Test(
         "Who is sent to an issuer connects to public addresses and to those of the server's own kind, and never to a metadata service",
         arguments: [

@@ -30,7 +30,8 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
     public func certificates(at address: String, within scope: FetchScope) async -> [[UInt8]] {
         guard address.utf8.count <= 2048, address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
             let url = URLComponents(string: address), url.scheme?.lowercased() == "http", let host = url.host,
-            !host.isEmpty, url.user == nil
+            // The host comes decoded: in a request it must not be more than a name or an address.
+            HostName.ascii(AddressOverride.withoutBrackets(host)) != nil, url.user == nil
         else { return [] }
         return await TargetDeadline.within(timeout) {
             await fetch(url, host, scope)
