@@ -105,6 +105,13 @@ import Vocabulary
             let bytes = try Data(contentsOf: folder.url.appendingPathComponent(name))
             for user in [Self.anna, Self.bert] { #expect(bytes.range(of: Data(user.utf8)) == nil, "\(name)") }
         }
+        // A copy without secrets has the names alone, which say how it was made.
+        let copy = folder.url.appendingPathComponent("copy.sqlite").path
+        _ = try SQLTrustStore.backUp(sqliteAt: file, to: copy, withSecrets: false)
+        let copied = try SQLTrustStore.sqlite(at: copy)
+        await #expect(throws: StoreFault.self) { _ = try await server(.plain, copied) }
+        _ = try await server(.hashed, copied)
+        await copied.close()
     }
 
     @Test func theFirstServiceDecides() async throws {

@@ -17,9 +17,14 @@ struct UserNames: Sendable {
     init(_ wanted: Configuration.Users?, in store: any TrustStore, random: (Int) -> [UInt8]) async throws {
         // The mode is the first secret of a store: where there are others and no mode, an older version made the store.
         let hasSecrets = try await store.secretsMark() != StoreSecrets.mark([])
-        // A copy without secrets has keys.
-        let hasKeys = try await !store.keys(matching: KeyFilter(), after: nil, limit: 1).keys.isEmpty
-        let first = hasSecrets || hasKeys ? .plain : wanted ?? .plain
+        var first = Configuration.Users.plain
+        if !hasSecrets {
+            // A copy without secrets has keys, whose users say how it was made.
+            let page = try await store.keys(matching: KeyFilter(), after: nil, limit: KeyPage.largest)
+            let names = page.keys.compactMap(\.user)
+            first =
+                names.isEmpty ? wanted ?? .plain : names.allSatisfy(AuditChain.isPseudonym) ? .hashed : .plain
+        }
         let kept = try await store.secret(named: UserNames.place, orElse: Array(first.rawValue.utf8))
         guard let mode = Configuration.Users(rawValue: String(decoding: kept, as: UTF8.self)) else {
             throw StoreFault.damaged("how the store names users cannot be read")

@@ -77,4 +77,10 @@ package struct AuditChain: Sendable, Equatable {
         let code = HMAC<SHA256>.authenticationCode(for: Data(message.utf8), using: SymmetricKey(data: Data(secret)))
         return "u_" + Array(code.prefix(8)).hexadecimal()
     }
+
+    /// Whether a text has the form of ``pseudonym(ofUser:secret:)``.
+    package static func isPseudonym(_ text: String) -> Bool {
+        text.utf8.count == 18 && text.utf8.starts(with: "u_".utf8)
+            && text.utf8.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
 }
