@@ -47,6 +47,24 @@ import Testing
         #expect(try CraftedJournal.files(in: folder.url) == before)
     }
 
+    /// Nobody waits for somebody to write into a pipe.
+    @Test(arguments: ["", "-wal", "-shm", "-journal"]) func aPipeIsNoStore(_ suffix: String) throws {
+        let path = folder.path("pipe.sqlite")
+        if !suffix.isEmpty { try FileManager.default.copyItem(atPath: store, toPath: path) }
+        #expect(mkfifo(path + suffix, 0o600) == 0)
+        for command in [
+            ["store", "check", "--store", "sqlite:" + path], ["keys", "list", "--store", "sqlite:" + path],
+            ["audit", "--store", "sqlite:" + path],
+            ["store", "backup", folder.path("copy.sqlite"), "--store", "sqlite:" + path],
+            ["serve", "--config", folder.path("trust/sealward.json")],
+        ] {
+            let run = try ProgramRun(
+                command, environment: ["SEALWARD_STORE": "sqlite:" + path, "SEALWARD_LISTEN": "127.0.0.1:0"])
+            #expect(run.status == 2, "\(command)")
+            #expect(run.errors.contains("is not a regular file"), "\(command): \(run.errors)")
+        }
+    }
+
     /// A database of another program gets none of our tables, and its log stays as it is.
     @Test(arguments: ["", "-wal"]) func anotherDatabaseStaysAsItIs(_ suffix: String) throws {
         let other = folder.path("other.sqlite")

@@ -22,10 +22,10 @@ import CSQLite
     ///   - writes: whether the file is made if there is none, and may be changed.
     ///   - answerLimit: the most bytes of text and data in the rows of one answer, for a file that a stranger may have made: what goes beyond
     ///     it fails with SQLITE_TOOBIG.
-    /// - Throws: `SQLiteFailure`; `StoreFault` if its journal names another file.
+    /// - Throws: `SQLiteFailure`; `StoreFault` for what is no regular file, or if its journal names another file.
     package init(path: String, writes: Bool, answerLimit: Int? = nil) throws {
         self.answerLimit = answerLimit
-        try SQLiteFile.checkJournal(of: path)
+        try SQLiteFile.check(path)
         let way = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
         let code = unsafe sqlite3_open_v2(path, &pointer, way | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK else {

@@ -18,22 +18,25 @@ package enum SQLiteFile {
         try checkFolder(of: path, observe: observe)
         if real != path { try checkFolder(of: real, observe: observe) }
         try createIfAbsent(real)
-        for suffix in ["", "-wal", "-shm", "-journal"] { try close(real + suffix, observe: observe) }
+        for suffix in suffixes { try close(real + suffix, observe: observe) }
     }
 
-    /// Refuses a rollback journal that names another file: SQLite would delete that file when it takes the transaction back.
+    /// What SQLite puts beside a file, and the file itself.
+    private static let suffixes = ["", "-wal", "-shm", "-journal"]
+
+    /// Refuses what is no regular file, on which SQLite may wait for ever, and a rollback journal that names another file: SQLite would delete
+    /// that file when it takes the transaction back.
     ///
     /// SQLite writes the name, its length and its sum in front of the magic at the end (sqlite.org, "Database File Format" section 3; the
-    /// super-journal of a transaction over several files, which nothing here makes). A `-journal` that is no regular file is refused too.
+    /// super-journal of a transaction over several files, which nothing here makes).
     ///
     /// - Throws: `store.configuration`.
-    static func checkJournal(of path: String) throws {
-        // SQLite keeps the journal beside the file that a link leads to.
-        let journal = (SystemFile.resolved(path) ?? path) + "-journal"
-        guard let status = SystemFile.status(of: journal, followingLinks: false) else { return }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw StoreFault.configuration("\(path): the -journal beside it is not a regular file; remove that")
-        }
+    static func check(_ path: String) throws {
+        // SQLite keeps the others beside the file that a link leads to.
+        let real = SystemFile.resolved(path) ?? path
+        for suffix in suffixes { _ = try regular(real + suffix) }
+        let journal = real + "-journal"
+        guard let status = try regular(journal) else { return }
         let descriptor = SystemFile.open(journal, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         defer { Glibc.close(descriptor) }
@@ -89,14 +92,21 @@ package enum SQLiteFile {
         }
     }
 
-    /// Closes one file to everybody but its owner and its group.
-    private static func close(_ path: String, observe: (StoreObservation) -> Void) throws {
-        guard let status = SystemFile.status(of: path, followingLinks: false) else { return }
+    /// What the system says about a path; nil if nothing is there.
+    ///
+    /// - Throws: `store.configuration` for what is no regular file.
+    private static func regular(_ path: String) throws -> stat? {
+        guard let status = SystemFile.status(of: path, followingLinks: false) else { return nil }
         switch status.st_mode & S_IFMT {
-        case S_IFREG: break
+        case S_IFREG: return status
         case S_IFDIR: throw StoreFault.configuration("\(path): is a folder; name a file")
         default: throw StoreFault.configuration("\(path): is not a regular file; name one")
         }
+    }
+
+    /// Closes one file to everybody but its owner and its group.
+    private static func close(_ path: String, observe: (StoreObservation) -> Void) throws {
+        guard let status = try regular(path) else { return }
         if status.st_mode & S_IRWXO != 0 {
             // Safe: the system reads a terminated copy of the path, which lives for the call.
             let isClosed = unsafe chmod(path, 0o600) == 0
