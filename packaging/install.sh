@@ -60,10 +60,13 @@ tar -xzf "$work/$name" -C "$work/tree" --strip-components=1 || fail "$name canno
 (cd "$work/tree" && sha256sum --check --status SHA256SUMS) || fail "a file in $name is not what its list says; nothing was installed"
 "$work/tree/bin/sealward" --version > /dev/null 2>&1 || fail "the program does not run here; it needs glibc 2.34 (Debian 12, Ubuntu 22.04, RHEL 9 or newer)"
 rm "$work/tree/SHA256SUMS"
-# A program that is running cannot be written to, and can be replaced.
-[ ! -e "$prefix/bin/sealward" ] || mv -f "$prefix/bin/sealward" "$prefix/bin/.sealward.old"
-cp -R "$work/tree/." "$prefix/" || fail "$prefix cannot be written; choose another one with --prefix"
-rm -f "$prefix/bin/.sealward.old"
+# The program comes last and whole: one that is running cannot be written to, and can be replaced.
+mv "$work/tree/bin/sealward" "$work/program"
+new="$prefix/bin/sealward.new"
+if ! { cp -R "$work/tree/." "$prefix/" && cp "$work/program" "$new" && mv -f "$new" "$prefix/bin/sealward"; }; then
+    rm -f "$new"
+    fail "$prefix cannot be written; choose another one with --prefix"
+fi
 echo "installed $prefix/bin/sealward $("$prefix/bin/sealward" --version)"
 case ":$PATH:" in *":$prefix/bin:"*) ;; *) echo "add it to your path: export PATH=\"$prefix/bin:\$PATH\"" ;; esac
 echo "try: sealward doctor, sealward ats check www.apple.com, sealward demo"
