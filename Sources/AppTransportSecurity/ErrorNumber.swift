@@ -5,9 +5,20 @@ package import Vocabulary
 
 /// A number that an app gets for a failed load: its name, its words and what it means. The only table of these numbers.
 ///
-/// Source: NSURLError.h; Security, base/SecBase.h; the sentences are those that URLSession gives.
+/// Source: NSURLError.h; Security, base/SecBase.h; CFNetworkErrors.h; the sentences are those that URLSession gives.
 package struct ErrorNumber: Sendable {
-    /// Negative, as Apple writes it.
+    /// Where Apple counts these numbers.
+    package enum Domain: String, Sendable {
+        case url = "NSURLErrorDomain"
+        /// Numbers of Secure Transport, which are an OSStatus too.
+        case stream = "kCFStreamErrorDomainSSL (3) and OSStatus"
+        case cfNetwork = "kCFErrorDomainCFNetwork"
+        /// Numbers of SecTrust.
+        case security = "OSStatus of Security, NSOSStatusErrorDomain"
+    }
+
+    package let domain: Domain
+    /// As Apple writes it: those of ``Domain/cfNetwork`` are positive, all others negative.
     package let number: Int
     /// As in Apple's headers.
     package let name: String
@@ -19,14 +30,23 @@ package struct ErrorNumber: Sendable {
     package let others: [Code]
 
     private init(url number: Int, _ name: String, _ sentence: String, _ meaning: String = "", _ others: [Code] = []) {
-        self.init(number: number, name: "NSURLError" + name, sentence: sentence, meaning: meaning, others: others)
+        self.init(.url, number: number, name: "NSURLError" + name, sentence: sentence, meaning: meaning, others: others)
+    }
+
+    private init(cfNetwork number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
+        self.init(.cfNetwork, number: number, name: "kCF" + name, sentence: sentence, meaning: "", others: others)
+    }
+
+    private init(security number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
+        self.init(.security, number: number, name: "errSec" + name, sentence: sentence, meaning: "", others: others)
     }
 
     private init(stream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {
-        self.init(number: number, name: "errSSL" + name, sentence: sentence, meaning: "", others: others)
+        self.init(.stream, number: number, name: "errSSL" + name, sentence: sentence, meaning: "", others: others)
     }
 
-    private init(number: Int, name: String, sentence: String, meaning: String, others: [Code]) {
+    private init(_ domain: Domain, number: Int, name: String, sentence: String, meaning: String, others: [Code]) {
+        self.domain = domain
         self.number = number
         self.name = name
         self.sentence = sentence
@@ -36,9 +56,12 @@ package struct ErrorNumber: Sendable {
 
     /// The causes that this number can have, each once, those of the client's own judgement first.
     package var codes: [Code] {
-        let own =
-            name.hasPrefix("errSSL")
-            ? RefusalNumbers.causes(stream: number) : RefusalNumbers.causes(urlError: number)
+        let own: [Code] =
+            switch domain {
+            case .url: RefusalNumbers.causes(urlError: number)
+            case .stream: RefusalNumbers.causes(stream: number)
+            case .cfNetwork, .security: []
+            }
         return (own + others).reduce(into: []) { codes, code in if !codes.contains(code) { codes.append(code) } }
     }
 
@@ -47,6 +70,12 @@ package struct ErrorNumber: Sendable {
 
     /// The row of a CFStream error of TLS, which is an OSStatus too; nil for numbers that are none.
     package static func stream(_ number: Int) -> ErrorNumber? { streamErrors.first { $0.number == number } }
+
+    /// The row of an error of CFNetwork's own domain; nil for numbers that are none.
+    package static func cfNetwork(_ number: Int) -> ErrorNumber? { cfNetworkErrors.first { $0.number == number } }
+
+    /// The row of an error of SecTrust; nil for numbers that are none.
+    package static func security(_ number: Int) -> ErrorNumber? { securityErrors.first { $0.number == number } }
 
     private static let anchors: [Code] = [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]
     private static let suites: [Code] = [
@@ -85,12 +114,15 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(url: -1011, "BadServerResponse", "bad server response"),
         ErrorNumber(
             url: -1012, "UserCancelledAuthentication", "the authentication was cancelled",
-            "often the app's own check of the certificate or of its pins"),
+            "often the app's own check of the certificate or of its pins, which cancelled the challenge"),
         ErrorNumber(url: -1013, "UserAuthenticationRequired", "authentication is required"),
         ErrorNumber(url: -1014, "ZeroByteResource", "zero byte resource"),
         ErrorNumber(url: -1015, "CannotDecodeRawData", "cannot decode raw data"),
         ErrorNumber(url: -1016, "CannotDecodeContentData", "cannot decode content data"),
-        ErrorNumber(url: -1017, "CannotParseResponse", "cannot parse response", "the server's answer is not HTTP"),
+        ErrorNumber(
+            url: -1017, "CannotParseResponse", "cannot parse response",
+            "the server's answer is not HTTP, or breaks HTTP/2 or HTTP/3: try with HTTP/3 switched off on the server; not ATS"
+        ),
         ErrorNumber(url: -1018, "InternationalRoamingOff", "international roaming is off", "", [.netOffline]),
         ErrorNumber(url: -1019, "CallIsActive", "a phone call is active", "", [.netOffline]),
         ErrorNumber(
@@ -101,6 +133,14 @@ package struct ErrorNumber: Sendable {
             url: -1022, "AppTransportSecurityRequiresSecureConnection",
             "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection.",
             "ATS blocked a cleartext URL, before anything was sent", [.cleartextBlocked]),
+        ErrorNumber(
+            url: -1100, "FileDoesNotExist", "file does not exist",
+            "no such file; of media the player makes it of an answer 404; not ATS"),
+        ErrorNumber(url: -1101, "FileIsDirectory", "file is a directory"),
+        ErrorNumber(
+            url: -1102, "NoPermissionsToReadFile", "no permission to read the file",
+            "the file may not be read; of media the player makes it of an answer 403: a missing header, cookie or signature; not ATS"
+        ),
         ErrorNumber(url: -1103, "DataLengthExceedsMaximum", "resource exceeds maximum size"),
         ErrorNumber(
             url: -1200, "SecureConnectionFailed",
@@ -235,5 +275,50 @@ package struct ErrorNumber: Sendable {
             [.trustWeakSignature]),
         ErrorNumber(
             stream: -9886, "ATSCertificateTrustViolation", "ATS: the chain is not trusted", RefusalNumbers.trust),
+    ]
+
+    /// The errors of kCFErrorDomainCFNetwork that are not those of NSURLErrorDomain too.
+    package static let cfNetworkErrors: [ErrorNumber] = [
+        ErrorNumber(cfNetwork: 1, "HostErrorHostNotFound", "the name was not resolved", [.netDNS]),
+        ErrorNumber(cfNetwork: 2, "HostErrorUnknown", "the name was not resolved", [.netDNS]),
+        ErrorNumber(
+            cfNetwork: 306, "ErrorHTTPProxyConnectionFailure", "the proxy of the system's settings cannot be reached",
+            [.netRefused]),
+        ErrorNumber(
+            cfNetwork: 307, "ErrorHTTPBadProxyCredentials",
+            "the proxy of the system's settings refuses the user name or the password", [.netRefused]),
+        ErrorNumber(
+            cfNetwork: 308, "ErrorPACFileError", "the file that configures the proxy (PAC) cannot be used",
+            [.netRefused]),
+        ErrorNumber(
+            cfNetwork: 309, "ErrorPACFileAuth", "the file that configures the proxy (PAC) asks for a password",
+            [.netRefused]),
+        ErrorNumber(
+            cfNetwork: 310, "ErrorHTTPSProxyConnectionFailure",
+            "the proxy of the system's settings cannot be reached, or refuses the tunnel to the host", [.netRefused]),
+        ErrorNumber(
+            cfNetwork: 311, "StreamErrorHTTPSProxyFailureUnexpectedResponseToCONNECTMethod",
+            "the proxy of the system's settings does not open the tunnel to the host", [.netRefused]),
+    ]
+
+    /// The errors of SecTrust.
+    package static let securityErrors: [ErrorNumber] = [
+        ErrorNumber(security: -67602, "HostNameMismatch", "the certificate names other hosts", [.trustWrongHost]),
+        ErrorNumber(
+            security: -67609, "InvalidExtendedKeyUsage", "the certificate's purpose is not that of a server",
+            [.trustWrongKeyUsage]),
+        ErrorNumber(
+            security: -67818, "CertificateExpired", "a certificate has expired or is not valid yet", [.trustExpired]),
+        ErrorNumber(
+            security: -67819, "CertificateNotValidYet", "a certificate is not valid yet", [.trustNotYetValid]),
+        ErrorNumber(security: -67820, "CertificateRevoked", "a certificate is revoked", [.trustRevoked]),
+        ErrorNumber(
+            security: -67843, "NotTrusted", "the chain ends in no root that the device trusts", anchors),
+        ErrorNumber(
+            security: -67901, "CertificateValidityPeriodTooLong",
+            "the certificate is valid for more days than allowed", [.trustValidityTooLong]),
+        ErrorNumber(
+            security: -25318, "CreateChainFailed", "no chain to a root could be built",
+            [.trustMissingIntermediate, .trustUnknownRoot]),
     ]
 }

@@ -94,6 +94,64 @@ import Testing
             "- not-apple ats.trust.expired"
         ),
         ("Error: getaddrinfo ENOTFOUND a.example.com", "a.example.com network ats.net.dns"),
+        // Sentences of the system without a number, and its own words for what SecTrust refuses
+        (
+            "An SSL error has occurred and a secure connection to the server cannot be made.",
+            "- tls ats.tls.version-too-low"
+        ),
+        ("Error: Could not connect to the server.", "- network ats.net.refused"),
+        (
+            "The certificate for this server is invalid. You might be connecting to a server that is pretending to be “a.example.com” which could put your confidential information at risk.",
+            "a.example.com trust ats.trust.unknown-root"
+        ),
+        (
+            "Server trust evaluation failed due to reason: SecTrust evaluation failed with error: “*.example.org” certificate name does not match input",
+            "- trust ats.trust.wrong-host"
+        ),
+        (
+            "Error Domain=NSOSStatusErrorDomain Code=-67901 \"“dev.example” certificate is not standards compliant\"",
+            "dev.example trust ats.trust.validity-too-long"
+        ),
+        ("Certificate 0 “a” has errors: Root is not trusted;", "- trust ats.trust.unknown-root"),
+        ("=== TrustKit: Pin validation failed for a.example", "a.example network ats.trust.refused-by-delegate"),
+        (
+            "The page at capacitor://localhost was not allowed to run insecure content from http://192.168.1.5:8080/api.",
+            "192.168.1.5 network ats.cleartext.own-rule"
+        ),
+        ("The operation couldn’t be completed. (kCFErrorDomainCFNetwork error 310.)", "- network ats.net.refused"),
+        ("Error Domain=kCFStreamErrorDomainSSL Code=-9807 \"x\"", "- trust ats.trust.unknown-root"),
+        // One error on several lines
+        ("Domain: kCFStreamErrorDomainSSL\nCode: -9843\nUserInfo: {\n}", "- trust ats.trust.wrong-host"),
+        (
+            "{ domain: 'NSURLErrorDomain',\n  localizedFailureReason: '',\n  code: -1022 },",
+            "- ats ats.cleartext.blocked"
+        ),
+        ("{\n  \"code\": -1004,\n  \"domain\": \"NSURLErrorDomain\"\n}", "- network ats.net.refused"),
+        (
+            "{\n  \"domain\": \"NSURLErrorDomain\",\n  \"code\": -1004\n}", "- network ats.net.refused"
+        ),
+        // Colours, quotation and numbers of lines
+        ("\u{1B}[31mNSURLErrorDomain Code=\u{1B}[1m-1022\u{1B}[0m", "- ats ats.cleartext.blocked"),
+        (
+            "> Task <A>.<1> finished with error [-1202] Error Domain=NSURLErrorDomain Code=-1202 \"x\" UserInfo={NSErrorPeerCertificateChainKey=(\n>     \"<cert(0x7f) s: self.example i: self.example>\"\n> ), NSErrorFailingURLKey=https://self.example/, _kCFStreamErrorCodeKey=-9807}",
+            "self.example trust ats.trust.self-signed"
+        ),
+        ("  12 | NSURLErrorDomain Code=-1022", "- ats ats.cleartext.blocked"),
+        // The app ended the load itself
+        (
+            "Error Domain=NSURLErrorDomain Code=-999 \"cancelled\" UserInfo={NSErrorFailingURLKey=https://pinned.example/}",
+            "pinned.example network ats.trust.refused-by-delegate"
+        ),
+        // OpenSSL's tools and Android
+        ("verify error:num=20:unable to get local issuer certificate", "- not-apple ats.trust.missing-intermediate"),
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)",
+            "- not-apple ats.trust.self-signed"
+        ),
+        (
+            "java.security.cert.CertPathValidatorException: Trust anchor for certification path not found.",
+            "- not-apple ats.trust.unknown-root"
+        ),
         // App Attest and App Check
         (
             "The operation couldn’t be completed. (com.apple.devicecheck.error error 3.)",
@@ -130,6 +188,16 @@ import Testing
         #expect((hosts["cut.example"]?["quote"] as? String)?.contains("ECONNRESET") == true, "\(found)")
         #expect((hosts["strict.example"]?["quote"] as? String)?.contains("strict TLS") == true, "\(found)")
         #expect(found.count == 2, "\(found)")
+    }
+
+    @Test("A load that the app cancelled is no answer where another failed")
+    func cancelledLoadsAreNoise() throws {
+        let found = try failures(
+            """
+            Error Domain=NSURLErrorDomain Code=-999 "cancelled" UserInfo={NSErrorFailingURLKey=https://old.example/}
+            Error Domain=NSURLErrorDomain Code=-1022 "x" UserInfo={NSErrorFailingURLKey=http://plain.example/}
+            """)
+        #expect(summary(found) == ["plain.example ats ats.cleartext.blocked"], "\(found)")
     }
 
     @Test func aChainInTheLogDecides() throws {
@@ -197,7 +265,8 @@ import Testing
         (["NSAllowsLocalNetworking"], "100.64.0.0/10"), (["com.apple.devicecheck.error 3"], "DCError.invalidKey"),
         (["serverUnavailable"], "DCError.serverUnavailable"), (["NSURLErrorSecureConnectionFailed"], "-1200"),
         (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
-        (["alert 42"], "-9825"),
+        (["alert 42"], "-9825"), (["-67843"], "errSecNotTrusted"), (["kCFErrorDomainCFNetwork 310"], "the proxy"),
+        (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"),
     ])
     func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {
         let run = try ProgramRun(["explain"] + words)

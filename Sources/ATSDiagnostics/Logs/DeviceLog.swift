@@ -28,6 +28,8 @@ package struct DeviceLog: Sendable {
     private var hasPassed = false
     /// Where a command goes that a line before its output names.
     private var commandPlace: LogPlace?
+    /// A line that names the domain of an error whose number comes on one of the next lines, and the line before.
+    private var domain = SplitError()
     private var open: (error: LogLine, evidence: LogEvidence?, line: Int, left: Int)?
     private var style = JSONStyle()
 
@@ -56,6 +58,7 @@ package struct DeviceLog: Sendable {
         endTranscript()
         joiner.end()
         commandPlace = nil
+        domain = SplitError()
         style = JSONStyle()
     }
 
@@ -73,7 +76,7 @@ package struct DeviceLog: Sendable {
     }
 
     private mutating func endLine() {
-        let whole = line
+        let whole = LogMargin.removed(from: line)
         line.removeAll(keepingCapacity: true)
         if whole.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
         switch style.read(whole) {
@@ -102,9 +105,13 @@ package struct DeviceLog: Sendable {
             }
             closeError()
         }
-        let found = LogLine(text)
+        var found = LogLine(text)
         table.lines += 1
-        let evidence = isRow ? nil : LogEvidence(text, found, number: table.lines)
+        var evidence = isRow ? nil : LogEvidence(text, found, number: table.lines)
+        if evidence == nil, !isRow, !found.saysSomething, let whole = domain.joined(text) {
+            found = LogLine(whole[...])
+            evidence = LogEvidence(whole[...], found, number: table.lines)
+        }
         if evidence == nil, !isRow, !found.saysSomething {
             if let task = found.task, let place = found.place { table.name(task, place) }
             noteCommand(text)
@@ -140,6 +147,62 @@ package struct DeviceLog: Sendable {
     }
 }
 
+/// Puts the domain and the number of an error together that are printed on lines of their own.
+struct SplitError: Sendable {
+    private var previous: [UInt8] = []
+    /// The line with the domain, and for how many lines it waits.
+    private var waiting: (text: [UInt8], left: Int)?
+
+    /// Takes a line that says nothing by itself.
+    ///
+    /// - Returns: it with the other part of the error; nil if it is no part of one.
+    mutating func joined(_ line: ArraySlice<UInt8>) -> [UInt8]? {
+        let text = Array(line.prefix(400))
+        defer { previous = text }
+        if let first = waiting {
+            let whole = first.text + [0x20] + text
+            waiting = first.left > 1 ? (whole.count > 2000 ? first.text : whole, first.left - 1) : nil
+            if LogLine(whole[...]).saysSomething {
+                waiting = nil
+                return whole
+            }
+        }
+        guard Scan(bytes: text[...]).namesDomain else { return nil }
+        let whole = previous + [0x20] + text
+        if LogLine(whole[...]).saysSomething { return whole }
+        if waiting == nil { waiting = (text, 4) }
+        return nil
+    }
+}
+
+/// What is put in front of lines and between them where a log is copied: colours, marks of quotation, numbers of lines.
+enum LogMargin {
+    static func removed(from line: [UInt8]) -> [UInt8] {
+        var text = line[...]
+        if line.contains(0x1B) { text = withoutColours(line)[...] }
+        while text.first == UInt8(ascii: ">"), text.dropFirst().first.map({ $0 <= 0x20 || $0 == 0x3E }) == true {
+            text = text.dropFirst(text.dropFirst().first == 0x20 ? 2 : 1)
+        }
+        let number = text.drop { $0 == 0x20 }.drop { 0x30...0x39 ~= $0 }
+        if number.startIndex > text.startIndex, number.starts(with: " | ".utf8) { text = number.dropFirst(3) }
+        return text.count == line.count ? line : Array(text)
+    }
+
+    /// Without the sequences that begin with ESC and a bracket.
+    private static func withoutColours(_ line: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        var rest = line[...]
+        while let byte = rest.popFirst() {
+            if byte != 0x1B {
+                result.append(byte)
+            } else if rest.first == UInt8(ascii: "[") {
+                rest = rest.dropFirst().drop { !(0x40...0x7E ~= $0) }.dropFirst()
+            }
+        }
+        return result
+    }
+}
+
 /// Takes the message out of a line of `log show --style json` or `ndjson`.
 struct JSONStyle: Sendable {
     enum Line {
@@ -163,7 +226,8 @@ struct JSONStyle: Sendable {
         guard isJSON == true else { return .text }
         guard let start = JSONStyle.value(of: "\"eventMessage\"", in: text) else {
             // An object in one line that is none of `log`: what an app printed.
-            return text.first == UInt8(ascii: "{") && text.last { $0 > 0x20 } == UInt8(ascii: "}") ? .text : .structure
+            let isObject = text.first == UInt8(ascii: "{") && text.last { $0 > 0x20 } == UInt8(ascii: "}")
+            return isObject || Scan(bytes: text).namesDomain ? .text : .structure
         }
         return .message(JSONStyle.string(text[start...]))
     }

@@ -65,7 +65,9 @@ struct LogEvidence: Sendable {
         let phrases = LogPhrase.found(in: text)
         line = number
         lastLine = number
-        urlError = found.urlError.flatMap { ErrorNumber.url($0) == nil || $0 == -999 ? nil : $0 }
+        urlError =
+            found.urlError.flatMap { ErrorNumber.url($0) == nil ? nil : $0 }
+            ?? phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first
         streamError = found.streamError
         sentence = found.sentence.flatMap { $0.codes.isEmpty ? nil : $0 }
         self.phrases = phrases.map(\.phrase)

@@ -78,7 +78,11 @@ struct LogJoiner: Sendable {
     func report() -> (failures: [LogFailure], beyond: Int) {
         var copy = self
         copy.end()
-        var kept = copy.failures.values.sorted { ($0.rank, $0.line) < ($1.rank, $1.line) }
+        let all = copy.failures.values
+        // Apps cancel loads all the time: that is the answer only where there is no other.
+        let isCancelled = { (failure: LogFailure) in failure.urlError.map(LogJudge.cancellations.contains) == true }
+        var kept = (all.contains { !isCancelled($0) } ? all.filter { !isCancelled($0) } : Array(all))
+            .sorted { ($0.rank, $0.line) < ($1.rank, $1.line) }
         // What says less is about a load that another line said more of: of the same host, or without a host and of one host only.
         for index in kept.indices.reversed() {
             let weak = kept[index]

@@ -56,7 +56,7 @@ enum LogJudge {
         if let sentence = phrase.sentence {
             return LogFailure(
                 evidence, kind(code, phrase.speaker), phrase.codes,
-                sentence.replacing("<host>", with: host).capitalizedFirst)
+                sentence.replacing("<host>", with: host).capitalizedFirst, fix: phrase.fix.map { [$0] } ?? [])
         }
         switch (code, kind(code, phrase.speaker)) {
         case (.tlsHandshakeFailed, .notApple) where evidence.alert != nil: return nil
@@ -204,9 +204,21 @@ enum LogJudge {
         104: [.netReset], 110: [.netTimeout], 111: [.netRefused], 113: [.netRefused],
     ]
 
+    /// The errors of a load that the app itself ended.
+    static let cancellations: Set<Int> = [-999, -1012]
+
     /// An NSURLError that is no cause of ours.
     private static func other(_ evidence: LogEvidence) -> LogFailure? {
-        guard let row = evidence.urlError.flatMap(ErrorNumber.url), row.number != -999 else { return nil }
+        guard let row = evidence.urlError.flatMap(ErrorNumber.url) else { return nil }
+        if cancellations.contains(row.number) {
+            return LogFailure(
+                evidence, .network, [.trustRefusedByDelegate, .httpNoAnswer],
+                "\(row.name): the app itself ended the load of \(evidence.host): its own check of the certificate or of its pins, or code that cancels.",
+                fix: [
+                    "pins of the app (Alamofire, AFNetworking, TrustKit, a delegate): compare them with the server's certificate; one that was renewed has another",
+                    "if the app cancels loads that it no longer needs, nothing is wrong",
+                ])
+        }
         return LogFailure(
             evidence, .network, [.httpNoAnswer],
             "\(row.name): \(row.meaning.isEmpty ? row.sentence : row.meaning)".sentence)
@@ -233,7 +245,7 @@ enum LogJudge {
         let verb = codes.count == 1 && codes.first == .netReset ? "reset" : "cut"
         fix.append(
             isLate
-                ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash"
+                ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash; if the log has lines of quic_ or h3, also with HTTP/3 switched off"
                 : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
         )
         return LogFailure(
@@ -315,7 +327,8 @@ enum LogJudge {
         case .netSandbox: return .sandbox
         case .netOffline: return .network
         case .cleartextBlocked: return .ats
-        case .cleartextOwnRule: return .notApple
+        case .cleartextOwnRule: return speaker == .system ? .network : .notApple
+        case .trustRefusedByDelegate where speaker == .system: return .network
         default: break
         }
         switch CauseTable.current[code]?.stage {
@@ -346,6 +359,8 @@ extension LogPhrase.Speaker {
         case .chromium: "Chromium (Electron)"
         case .node: "Node (Electron)"
         case .curl: "curl"
+        case .openSSL: "OpenSSL (its own tools, curl, Python, Ruby and others)"
+        case .android: "Android"
         }
     }
 
@@ -360,7 +375,10 @@ extension LogPhrase.Speaker {
         case .chromium:
             "a root of your own goes into the keychain as always trusted, or into the verify procedure of the session"
         case .node: "a root of your own goes into NODE_EXTRA_CA_CERTS"
-        case .curl: "a root of your own is given with --cacert"
+        case .curl, .openSSL:
+            "a root of your own is given with --cacert (curl), -CAfile (openssl) or SSL_CERT_FILE; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
+        case .android:
+            "a root of your own goes into Android's network security configuration; for iOS give the lines of its console"
         }
     }
 }

@@ -31,7 +31,7 @@ struct LogLine {
             ?? text.numberOfDomain
         streamError =
             (LogLine.streamMembers + LogLine.streamWords).lazy
-            .compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first
+            .compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first ?? text.streamNumberOfDomain
         for sentence in LogSentence.all where text.contains(sentence.words) {
             self.sentence = sentence
             break
@@ -132,10 +132,25 @@ struct Scan {
         guard let rest = rest(after: "NSURLErrorDomain") ?? rest(after: "kCFErrorDomainCFNetwork") else { return nil }
         let near = Scan(bytes: rest.prefix(40))
         if let number = near.bytes.indices.lazy.compactMap({ near.negative(at: $0) }).first { return number }
-        return ["code: ", "code\":", "code\": ", "code=", "Code="].lazy.compactMap {
-            negative(after: $0, in: -4000 ... -1)
-        }.first
+        return Scan.codeWords.lazy.compactMap { negative(after: $0, in: -4000 ... -1) }.first
     }
+
+    /// The same of the domain of TLS.
+    var streamNumberOfDomain: Int? {
+        guard let rest = rest(after: "kCFStreamErrorDomainSSL") else { return nil }
+        let near = Scan(bytes: rest.prefix(40))
+        let number =
+            near.bytes.indices.lazy.compactMap { near.negative(at: $0) }.first
+            ?? Scan.codeWords.lazy.compactMap { negative(after: $0, in: -9899 ... -9800) }.first
+        return number.flatMap { -9899 ... -9800 ~= $0 ? $0 : nil }
+    }
+
+    /// Whether the domain of an error of a load is named.
+    var namesDomain: Bool { contains("NSURLErrorDomain") || contains("kCFStreamErrorDomainSSL") }
+
+    private static let codeWords: [StaticString] = [
+        "code: ", "Code: ", "code\":", "code\": ", "code\" : ", "code=", "Code=", "code = ",
+    ]
 
     /// The number whose minus stands at an index.
     private func negative(at index: Int) -> Int? {

@@ -7,7 +7,7 @@ import Vocabulary
 struct LogPhrase: Sendable {
     /// Who wrote them: what loads without the system's stack is not judged by ATS.
     enum Speaker: Sendable {
-        case system, dart, dotNet, unity, chromium, node, curl
+        case system, dart, dotNet, unity, chromium, node, curl, openSSL, android
     }
 
     /// Matched whatever the case of ASCII letters; at least four bytes.
@@ -17,16 +17,27 @@ struct LogPhrase: Sendable {
     let codes: [Code]
     /// A sentence with `<host>` for the host; nil where the meaning of the first code says it.
     let sentence: String?
+    /// What to do, if it is not what the first code asks for.
+    let fix: String?
+    /// The number that the words stand for, in NSURLErrorDomain.
+    let urlError: Int?
 
-    init(_ words: String, _ speaker: Speaker, _ codes: [Code], _ sentence: String? = nil) {
+    init(
+        _ words: String, _ speaker: Speaker, _ codes: [Code], _ sentence: String? = nil, fix: String? = nil,
+        urlError: Int? = nil
+    ) {
         self.words = words
         self.speaker = speaker
         self.codes = codes
         self.sentence = sentence
+        self.fix = fix
+        self.urlError = urlError
     }
 
     /// The most telling first: of several in one load the first decides.
-    static let all = SystemWords.all + DartWords.all + DotNetWords.all + UnityWords.all + ElectronWords.all
+    static let all =
+        SystemWords.all + AndroidWords.all + DartWords.all + DotNetWords.all + OpenSSLWords.all + UnityWords.all
+        + ElectronWords.all
 
     /// Where phrases stand in a line, in one pass over its bytes.
     ///

@@ -36,9 +36,11 @@ struct ExplainedSubject {
         } else if let number, has("alert"), let alert = UInt8(exactly: number) {
             self.init(alert: alert)
         } else if let number {
+            let isStream = has("stream") || has("ssl") || has("osstatus")
             let row =
-                has("stream") || has("ssl") || has("osstatus")
-                ? ErrorNumber.stream(-number) : ErrorNumber.url(-number) ?? ErrorNumber.stream(-number)
+                (has("cfnetwork") ? ErrorNumber.cfNetwork(number) : nil)
+                ?? (isStream ? nil : ErrorNumber.url(-number)) ?? ErrorNumber.stream(-number)
+                ?? ErrorNumber.security(-number)
             guard let row else { return nil }
             self.init(row)
         } else if let row = ExplainedSubject.named.first(where: { name, _ in name.elementsEqual(letters) })?.row {
@@ -82,19 +84,23 @@ struct ExplainedSubject {
             return ["nsurlerror", "urlerror", "urlerrorcode", "kcfurlerror"].map {
                 (name: Array($0.utf8) + short, row: row)
             }
-        } + ErrorNumber.streamErrors.map { (name: $0.name.utf8.asciiLowercased, row: $0) }
+        }
+        + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.cfNetworkErrors).map {
+            (name: $0.name.utf8.asciiLowercased, row: $0)
+        }
 
     /// Every name that can be asked for, for words that are near one.
     static var names: [String] {
         KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames
-            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors).flatMap { [$0.name, String($0.number)] }
+            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors).flatMap {
+                [$0.name, String($0.number)]
+            }
     }
 
     // MARK: - What each is
 
     private init(_ row: ErrorNumber) {
-        let isURL = ErrorNumber.url(row.number) != nil
-        title = "\(row.name), \(isURL ? "NSURLErrorDomain" : "kCFStreamErrorDomainSSL (3) and OSStatus") \(row.number)"
+        title = "\(row.name), \(row.domain.rawValue) \(row.number)"
         says = row.meaning.isEmpty ? nil : row.sentence
         means = row.meaning.isEmpty ? row.sentence : row.meaning
         codes = row.codes

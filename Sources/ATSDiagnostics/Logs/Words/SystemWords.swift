@@ -10,7 +10,9 @@ enum SystemWords {
     static let systemTrust = "ATS failed system trust"
     static let reset = "received ECONNRESET with incomplete TLS handshake"
 
-    static let all: [LogPhrase] = [
+    static let all: [LogPhrase] = named + proxies + numbers + sentences
+
+    private static let named: [LogPhrase] = [
         row("Local network prohibited", [.netLocalNetwork]),
         row("Sandbox is preventing this process", [.netSandbox]),
         row("deny(1) network-outbound", [.netSandbox]), row("[1: Operation not permitted]", [.netSandbox]),
@@ -22,22 +24,59 @@ enum SystemWords {
             "Cellular data is switched off for this app, and there is no other network."),
         row("Denied over Wi-Fi", [.netOffline], "Wi-Fi is not allowed for this app, and there is no other network."),
         row("unsatisfied (No network route)", [.netOffline], "The device has no route to any network."),
+        row("was not allowed to display insecure content", [.cleartextOwnRule], mixed, fix: "load it over https"),
+        row("was not allowed to run insecure content", [.cleartextOwnRule], mixed, fix: "load it over https"),
+        // What checks of the app write that pin.
+        row("Pin validation failed for", [.trustRefusedByDelegate], pinned, fix: pins),
+        row("SSL Pin not found for", [.trustRefusedByDelegate], pinned, fix: pins),
+        row("certificatePinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
+        row("publicKeyPinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
         row(
-            "kCFErrorDomainCFNetwork Code=310", [.netRefused],
-            "The proxy of the system's settings refuses the tunnel to <host>: look at the proxy first."),
+            "No certificates were found or provided for evaluation", [.trustRefusedByDelegate],
+            "The app's own check found no certificate to compare with: the .cer file is not in the app's bundle (Copy Bundle Resources), or it is not DER.",
+            fix: "add the certificate as DER to the app's bundle"
+        ),
         row(
-            "kCFErrorDomainCFNetwork Code=306", [.netRefused],
-            "The proxy of the system's settings cannot be reached: look at the proxy first."),
-        // Security's own words for what a policy refuses.
-        row("SSLHostname", [.trustWrongHost]),
+            "No public keys were found or provided for evaluation", [.trustRefusedByDelegate],
+            "The app's own check found no key to compare with: the .cer file is not in the app's bundle (Copy Bundle Resources), or it is not DER.",
+            fix: "add the certificate as DER to the app's bundle"
+        ),
+        // Security's own words for what a policy refuses, and its sentences for them (SecFrameworkStrings.h).
+        row("SSLHostname", [.trustWrongHost]), row("SSL hostname does not match name(s)", [.trustWrongHost]),
+        row("Certificate exceeds maximum temporal validity", [.trustValidityTooLong]),
+        row("Extended key usage does not match certificate usage", [.trustWrongKeyUsage]),
+        row("Key usage does not match certificate usage", [.trustWrongKeyUsage]),
+        row("Certificate is using a broken key size", [.trustWeakKey]),
+        row("Key size is not permitted for this use", [.trustWeakKey]),
+        row("Certificate is using a broken signature algorithm", [.trustWeakSignature]),
+        row("Signature hash algorithm is not permitted for this use", [.trustWeakSignature]),
+        row("Certificate is not temporally valid", [.trustExpired]),
+        row("Root is not temporally valid", [.trustExpired]),
+        row("possible missing intermediate", [.trustMissingIntermediate, .trustUnknownRoot]),
+        row("Certificate Transparency validation required", [.ctMissing]),
+        row("Public key does not match pinned value", [.trustPinMismatch]),
+        row("certificates do not meet pinning requirements", [.trustPinMismatch]),
+        row("Name constraints violated", [.trustNameConstraints]), row("Certificate is blocked", [.trustRevoked]),
+        row("Root is not trusted", [.trustUnknownRoot, .trustSelfSigned]),
         row("ValidityPeriodMaximums", [.trustValidityTooLong]), row("TemporalValidity", [.trustExpired]),
         row("SystemTrustedCTRequired", [.ctMissing]), row("MissingIntermediate", [.trustMissingIntermediate]),
         row("ServerAuthEKU", [.trustWrongKeyUsage]), row("WeakKeySize", [.trustWeakKey]),
         row("WeakSignature", [.trustWeakSignature]), row("BlackListedLeaf", [.trustRevoked]),
         row("NameConstraints", [.trustNameConstraints]), row("AnchorTrusted", [.trustUnknownRoot]),
-        // The same as numbers of the system, SecBase.h.
-        row("-67602", [.trustWrongHost]), row("-67609", [.trustWrongKeyUsage]), row("-67818", [.trustExpired]),
-        row("-67819", [.trustNotYetValid]), row("-67820", [.trustRevoked]), row("-67901", [.trustValidityTooLong]),
+        row("ExtendedKeyUsage", [.trustWrongKeyUsage]),
+        // What it says of the whole, and Keychain Access.
+        row("certificate name does not match input", [.trustWrongHost, .trustNoSubjectAlternativeName]),
+        row("certificate is expired", [.trustExpired]), row("certificate is revoked", [.trustRevoked]),
+        row("(expired root)", [.trustExpired]),
+        row("certificate is not permitted for this usage", [.trustWrongKeyUsage]),
+        row("certificate was signed by an unknown authority", [.trustUnknownRoot]),
+        row("certificate was signed by an untrusted issuer", [.trustUnknownRoot]),
+        row("certificate has an invalid issuer", [.trustMissingIntermediate, .trustUnknownRoot]),
+        row("root certificate is not trusted", [.trustUnknownRoot]),
+        row("certificate is not trusted", [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]),
+        row(
+            "certificate is not standards compliant",
+            [.trustValidityTooLong, .trustWrongKeyUsage, .trustWeakKey, .trustWeakSignature]),
         row("CSSMERR_TP_CERT_EXPIRED", [.trustExpired]), row("CSSMERR_APPLETP_HOSTNAME_MISMATCH", [.trustWrongHost]),
         row(
             "WRONG_VERSION_NUMBER", [.netNotTLS],
@@ -49,7 +88,41 @@ enum SystemWords {
         row("default TLS Trust evaluation failed", []), row("TLS Trust encountered error", []),
     ]
 
-    private static func row(_ words: String, _ codes: [Code], _ sentence: String? = nil) -> LogPhrase {
-        LogPhrase(words, .system, codes, sentence)
+    private static let mixed =
+        "WebKit blocks mixed content: a page of https, or of a scheme of the app, may not load http, whatever ATS allows."
+    private static let pinned =
+        "The app's own check refused <host>: none of the keys or certificates that the app pins is in the chain."
+    private static let pins =
+        "compare the app's pins with the keys that the server has now (`sealward ats pins HOST` prints them): a renewed certificate has another"
+
+    /// Proxies of the system's settings, in the two ways in which an error is printed.
+    private static let proxies: [LogPhrase] = ErrorNumber.cfNetworkErrors.flatMap { error in
+        ["kCFErrorDomainCFNetwork Code=\(error.number) ", "kCFErrorDomainCFNetwork error \(error.number)."].map {
+            LogPhrase(
+                $0, .system, error.codes, error.sentence.prefix(1).uppercased() + error.sentence.dropFirst() + ".",
+                fix: error.codes.first == .netRefused
+                    ? "try without the proxy, and look at its settings on the device (Wi-Fi > HTTP Proxy) and at its log"
+                    : nil
+            )
+        }
+    }
+
+    /// Numbers of SecTrust.
+    private static let numbers: [LogPhrase] = ErrorNumber.securityErrors.map {
+        LogPhrase(String($0.number), .system, $0.codes)
+    }
+
+    /// Apple's sentences for numbers, where the number itself was not copied.
+    private static let sentences: [LogPhrase] =
+        ErrorNumber.urlErrors.filter { $0.sentence.hasSuffix(".") }.map { error in
+            // The name of the host stands behind the first words of some.
+            let words = error.sentence.hasPrefix("The server ") ? error.sentence.dropFirst(10) : error.sentence[...]
+            return LogPhrase(String(words), .system, [], urlError: error.number)
+        } + [LogPhrase("A TLS error caused the secure connection to fail", .system, [], urlError: -1200)]
+
+    private static func row(
+        _ words: String, _ codes: [Code], _ sentence: String? = nil, fix: String? = nil
+    ) -> LogPhrase {
+        LogPhrase(words, .system, codes, sentence, fix: fix)
     }
 }

@@ -10,7 +10,6 @@ enum UnityWords {
         [
             LogPhrase("Insecure connection not allowed", .unity, [.cleartextOwnRule]),
             LogPhrase("Non-secure network connections disabled", .unity, [.cleartextOwnRule]),
-            LogPhrase("Cleartext HTTP traffic to", .unity, [.cleartextOwnRule]),
             LogPhrase("X509VERIFY_FLAG_EXPIRED", .unity, [.trustExpired]),
             LogPhrase("X509VERIFY_FLAG_REVOKED", .unity, [.trustRevoked]),
             LogPhrase("X509VERIFY_FLAG_CN_MISMATCH", .unity, [.trustWrongHost]),
