@@ -195,6 +195,7 @@ extension StoreContract {
         try expect(seen.map(\.number), is: Array(1...300))
         try expect(Set(seen.map(\.entry.target)).count, is: 300)
         try await nodes[0].append([])
+        try expect(try await nodes[1].newestAuditNumber(), is: 300)
         let odd = AuditEntry(
             at: Sample.now, name: "a\0b", operation: "o", target: String(repeating: "é", count: 600), outcome: "ok",
             address: "192.0.2.1", correlationId: "c", session: "s", reason: "why")

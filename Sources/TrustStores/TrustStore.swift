@@ -147,6 +147,9 @@ public protocol TrustStore: Sendable {
     /// The entries behind a number, or from the first one, in their order.
     func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry]
 
+    /// The number of the entry that was appended last; 0 if there was none.
+    func newestAuditNumber() async throws -> Int64
+
     // MARK: Receipts
 
     /// Hands out receipts whose refresh is due, longest overdue first, none of them to two callers until its lease runs out.

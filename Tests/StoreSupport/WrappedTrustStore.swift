@@ -125,6 +125,9 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func audit(after number: Int64?, limit: Int) async throws -> [NumberedAuditEntry] {
         try await wrapper.run("audit") { try await base.audit(after: number, limit: limit) }
     }
+    package func newestAuditNumber() async throws -> Int64 {
+        try await wrapper.run("newestAuditNumber") { try await base.newestAuditNumber() }
+    }
 
     package func leaseDueReceipts(at instant: Date, limit: Int, for duration: Duration) async throws -> [ReceiptLease] {
         try await wrapper.run("leaseDueReceipts") {

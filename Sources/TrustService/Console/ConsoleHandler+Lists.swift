@@ -15,7 +15,7 @@ extension ConsoleHandler {
     @Sendable func auditPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         guard visitor.seesAudit else { throw Problem(.callerUnauthorized) }
         let query = try StrictQuery(call.query, known: ["before"], blank: .absent)
-        let newest = try await newestNumber()
+        let newest = try await operators.store.newestAuditNumber()
         let before = try query.number("before", 1...9_999_999_999, default: 0)
         let last = before > 0 ? min(Int64(before) - 1, newest) : newest
         let after = max(0, last - Int64(ConsoleHandler.auditSize))
@@ -43,25 +43,6 @@ extension ConsoleHandler {
 
             """
         return ConsolePage(title: "Audit", place: .audit, visitor: visitor, body: body).answer()
-    }
-
-    /// The number of the newest entry; 0 if there is none. Numbers grow, so it is found by halving: about twice as many questions as the
-    /// number has bits, each for one entry.
-    private func newestNumber() async throws -> Int64 {
-        guard try await isBehind(0) else { return 0 }
-        // There is an entry behind `low`, and none behind `high`.
-        var (low, high): (Int64, Int64) = (0, 1)
-        while high < Int64.max / 2, try await isBehind(high) { (low, high) = (high, high * 2) }
-        while high - low > 1 {
-            let middle = low + (high - low) / 2
-            if try await isBehind(middle) { low = middle } else { high = middle }
-        }
-        return high
-    }
-
-    /// Whether there is an entry with a larger number.
-    private func isBehind(_ number: Int64) async throws -> Bool {
-        try await !operators.store.audit(after: number, limit: 1).isEmpty
     }
 
     // MARK: - Sessions

@@ -84,8 +84,8 @@ struct ConsoleOverview {
             empty: "Nothing was refused."
         ).html()
         return """
-            <div id="tiles" class="tiles">\(tiles(facts))</div>
             <div class="cards">
+            <section id="sums"><h2>In short</h2>\(sums(facts))</section>
             <section id="activity" class="whole"><h2>Last 24 hours, all nodes</h2>\(activity(facts))</section>
             <section id="refusals"><h2>Refusals by code</h2>\(codes)</section>
             <section id="risk"><h2>Keys per device within 30 days</h2>\(risk(facts))</section>
@@ -119,20 +119,21 @@ struct ConsoleOverview {
             "<a href=\"/console/keys?app=\((app ?? "").utf8.percentEncoded())\(environment)&amp;metric=\(least)\">\(text)</a>"
     }
 
-    private func tiles(_ facts: Facts) -> HTML {
-        func tile(_ name: String, _ value: String, _ note: String, isOff: Bool = false) -> HTML {
-            let style: HTML = isOff ? " warn" : ""
-            return
-                "<div class=\"tile\(style)\"><span class=\"dim\">\(name)</span><strong>\(value)</strong><span class=\"dim\">\(note)</span></div>\n"
-        }
-        let simulated = ConsoleText.sum(facts.keys.filter(\.simulated).map(\.keys))
+    private func sums(_ facts: Facts) -> HTML {
+        func count(_ counts: [Int]) -> String { ConsoleText.count(ConsoleText.sum(counts)) }
         let support = facts.risk.support
-        return """
-            \(tile("Attestations", ConsoleText.count(ConsoleText.sum(facts.counts(EventKind.attested))), "last 24 hours"))\
-            \(tile("Refused", ConsoleText.count(ConsoleText.sum(facts.counts(EventKind.refused))), "last 24 hours"))\
-            \(tile("Keys", ConsoleText.count(ConsoleText.sum(facts.keys.map(\.keys))), simulated > 0 ? "\(ConsoleText.count(simulated)) simulated" : "not revoked"))\
-            \(tile("Without support", ConsoleText.percent(support.recentRatio), "usual \(ConsoleText.percent(support.usualRatio))", isOff: support.isAlert))
-            """
+        return ConsoleTable.facts([
+            ("Attestations in 24 hours", "\(count(facts.counts(EventKind.attested)))"),
+            ("Refused in 24 hours", "\(count(facts.counts(EventKind.refused)))"),
+            (
+                "Keys that are not revoked",
+                "\(count(facts.keys.map(\.keys))), \(count(facts.keys.filter(\.simulated).map(\.keys))) simulated"
+            ),
+            (
+                "Clients without support",
+                "\(ConsoleText.percent(support.recentRatio)), usual \(ConsoleText.percent(support.usualRatio))"
+            ),
+        ])
     }
 
     // MARK: - Hours, metrics and the ramp

@@ -60,14 +60,7 @@ struct ConsolePage {
         case audit = "Audit"
         case sessions = "Sessions"
 
-        var path: HTML {
-            switch self {
-            case .overview: "/console/"
-            case .keys: "/console/keys"
-            case .audit: "/console/audit"
-            case .sessions: "/console/sessions"
-            }
-        }
+        var path: String { "/console/" + (self == .overview ? "" : rawValue.lowercased()) }
 
         func isOpen(to visitor: ConsoleVisitor) -> Bool {
             switch self {

@@ -29,6 +29,8 @@ extension SQLTrustStore {
         }
     }
 
+    package func newestAuditNumber() async throws -> Int64 { try await auditEnds().ends.last.number }
+
     /// Removes lines from the front of the audit up to the first that is not older than `edge`, and keeps the place of the last one removed.
     ///
     /// Lines go in their order, so one with a wrong time in the future keeps those behind it until its own time has come.

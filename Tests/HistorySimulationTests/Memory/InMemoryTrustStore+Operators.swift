@@ -111,6 +111,8 @@ extension InMemoryTrustStore {
         return try locked { Array($0.audit.drop { $0.number <= number ?? 0 }.prefix(limit)) }
     }
 
+    func newestAuditNumber() async throws -> Int64 { try locked { $0.auditEnd.number } }
+
     func reserve(
         _ claim: PromotionClaim, tokens: PromotionTokens, countingGrantsFrom grantStart: Date, for duration: Duration,
         at instant: Date
