@@ -3,6 +3,7 @@
 
 import Formats
 import Foundation
+import HTTPTypes
 import Logging
 import Testing
 import TrustStores

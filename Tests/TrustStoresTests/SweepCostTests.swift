@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 import TrustStoreContract
+import Vocabulary
 
 @testable import TrustStores
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FoundationEssentials
+import Vocabulary
 
 /// Where the service gets the time and random bytes: it reads them nowhere else.
 package struct SystemSources: Sendable {

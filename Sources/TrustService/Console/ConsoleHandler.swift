@@ -5,6 +5,8 @@ import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import Reporting
+import TrustStores
+import TrustTokens
 import Vocabulary
 
 /// The console: pages for operators with a browser, at the internal listener.

@@ -5,7 +5,7 @@ import AppAttest
 import Formats
 import FoundationEssentials
 import HTTPService
-import TrustStores
+package import TrustStores
 import Vocabulary
 
 /// Keys as operators see and revoke them.

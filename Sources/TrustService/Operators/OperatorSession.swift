@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppAttest
+package import AppAttest
 package import Formats
-package import FoundationEssentials
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import Logging

@@ -44,7 +44,7 @@ struct AssertionHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         return try await modes.judged(app, call, keyId: presented.keyId) {
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
-            try await proofs.accept(presented, app, call) { judged in
+            try await proofs.accept(presented, app, call) { judged -> Judged<Answer> in
                 let issued = try await live.current.tokens.issue(
                     for: judged.key, trust: judged.trust, singleUse: singleUse, identifier: random(16), at: call.now)
                 return .success(

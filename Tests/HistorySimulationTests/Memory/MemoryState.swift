@@ -112,7 +112,7 @@ struct MemoryState {
     mutating func advance(_ advance: CounterAdvance, at instant: Date) -> AdvanceOutcome {
         let name = SpentName(advance.challenge)
         let before = keys[advance.keyId].map {
-            KeyState(window: $0.window, largestGap: $0.key.largestGap, isRevoked: $0.key.revokedAt != nil)
+            TrustStores.KeyState(window: $0.window, largestGap: $0.key.largestGap, isRevoked: $0.key.revokedAt != nil)
         }
         switch advance.decision(on: before, spending: standing(of: name, at: instant)) {
         case .failure(let refusal): return .refused(refusal)
@@ -161,7 +161,7 @@ struct HolderName: Hashable {
 }
 
 extension StoredKey {
-    func advanced(to state: KeyState, at instant: Date) -> StoredKey {
+    func advanced(to state: TrustStores.KeyState, at instant: Date) -> StoredKey {
         var key = self
         key.counter = state.window.highest
         key.largestGap = state.largestGap
