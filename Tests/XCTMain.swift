@@ -1,4 +1,4 @@
-// Sealward: open trust stack for Apple apps and servers.
+// Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
 // The entry point of the tests on Linux. The one that SwiftPM makes looks for XCTest cases in the index of the build; there are none, and
