@@ -285,43 +285,33 @@ extension RevocationRule {
 }
 
 /// A part of the list of keys that one index gives in its order.
-struct KeyRange {
-    var environment: String?
-    var app: String?
+private struct KeyRange {
+    let environment: String
+    let app: String?
     /// The names after which it begins, and no bytes of an id for the very first.
-    var after: (environment: String, app: String, id: [UInt8])
+    let after: (app: String, id: [UInt8])
 
     /// The parts that a filter without a user asks for, in the order of the list.
     static func ranges(of filter: KeyFilter, after cursor: KeyCursor?) -> [KeyRange] {
-        let after = cursor.map { ($0.environment, $0.app, $0.id.bytes) } ?? ("", "", [])
-        if filter.environment == nil, filter.app == nil { return [KeyRange(after: after)] }
         let environments =
             filter.environment.map { [$0] } ?? AttestationEnvironment.allCases.map(\.rawValue).sorted()
         return environments.compactMap { environment in
-            if environment.hasSameBytes(as: after.0) {
-                return KeyRange(environment: environment, app: filter.app, after: after)
+            if let cursor, environment.hasSameBytes(as: cursor.environment) {
+                return KeyRange(environment: environment, app: filter.app, after: (cursor.app, cursor.id.bytes))
             }
             // Behind the cursor's environment everything is new; before it nothing is.
-            guard UTF8Key(after.0) < UTF8Key(environment) else { return nil }
-            return KeyRange(environment: environment, app: filter.app, after: (environment, "", []))
+            guard UTF8Key(cursor?.environment ?? "") < UTF8Key(environment) else { return nil }
+            return KeyRange(environment: environment, app: filter.app, after: ("", []))
         }
     }
 }
 
 extension SQLSession {
     fileprivate func keys(in range: KeyRange, limit: Int) throws -> [StoredKey] {
-        let rows = SQLValue.integer(Int64(limit))
-        let id = SQLValue.bytes(range.after.id)
-        let result: SQLResult
-        switch (range.environment, range.app) {
-        case (let environment?, let app?):
-            result = try run(ListText.ofApp, .text(environment), .text(app), id, rows)
-        case (let environment?, nil):
-            result = try run(ListText.ofEnvironment, .text(environment), .text(range.after.app), id, rows)
-        case (nil, _):
-            result = try run(ListText.all, .text(range.after.environment), .text(range.after.app), id, rows)
-        }
-        return try result.rows.map(StoredKey.init(row:))
+        try run(
+            range.app == nil ? ListText.ofEnvironment : ListText.ofApp, .text(range.environment),
+            .text(range.app ?? range.after.app), .bytes(range.after.id), .integer(Int64(limit))
+        ).rows.map(StoredKey.init(row:))
     }
 
     /// The keys of one user by id alone: there are few.
@@ -357,12 +347,6 @@ private enum ListText {
     static let ofEnvironment = SQLText(
         """
         SELECT \(StoredKey.columns) FROM attested_keys WHERE environment = $1 AND (app, id) > ($2, $3)
-        ORDER BY environment, app, id LIMIT $4
-        """
-    )
-    static let all = SQLText(
-        """
-        SELECT \(StoredKey.columns) FROM attested_keys WHERE (environment, app, id) > ($1, $2, $3)
         ORDER BY environment, app, id LIMIT $4
         """
     )
