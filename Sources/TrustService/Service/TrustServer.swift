@@ -169,8 +169,8 @@ public struct TrustServer: Service {
             answer: responder.answer)
     }
 
-    /// What answers the requests of a listener, or of a caller in this process.
-    func responder(
+    /// What answers the requests of a listener.
+    private func responder(
         isInternal: Bool, at address: ListenAddress, _ addressLimits: RequestLimits
     ) -> ServiceResponder {
         let configuration = parts.configuration
