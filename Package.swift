@@ -242,7 +242,7 @@ let package = Package(
             "TrustService",
             [
                 "TrustTokens", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel", .jwt,
+                "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel",
                 .lifecycle, .logging, .crypto, .cryptoExtras, .httpTypes, .tracing,
             ],
             resources: [.embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css")]

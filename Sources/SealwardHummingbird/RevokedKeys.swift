@@ -42,7 +42,7 @@ struct RevokedKeys: Sendable {
             guard let token = try? CompactToken(text, algorithm: "ES256", limit: RevokedKeyList.tokenLimit),
                 case .key(let key) = await keys.key(token.keyId), token.isSigned(by: key),
                 let list = RevokedKeyList(token), list.issuer.hasSameBytes(as: issuer),
-                RevokedKeys.isValid(list, at: now())
+                list.life.contains(now())
             else { return nil }
             return list
         }
@@ -51,15 +51,10 @@ struct RevokedKeys: Sendable {
     func standing(ofKey bytes: [UInt8]) async -> Standing {
         let instant = now()
         let state = await document.state(pause: RevokedKeys.pause) { list, _ in
-            RevokedKeys.isValid(list, at: instant)
+            list.life.contains(instant)
         }
-        guard let list = state.value, RevokedKeys.isValid(list, at: now()) else { return .unknown }
+        guard let list = state.value, list.life.contains(now()) else { return .unknown }
         if list.names(RevocationMark(ofKey: bytes)) { return .revoked }
         return list.isComplete ? .good : .unlisted
-    }
-
-    private static func isValid(_ list: RevokedKeyList, at instant: Date) -> Bool {
-        let seconds = instant.timeIntervalSince1970
-        return seconds < Double(list.expiresAt) && Double(list.issuedAt) <= seconds + 60
     }
 }

@@ -156,17 +156,17 @@ public struct TokenGate: Sendable {
         guard isServiceProtected else {
             throw GateRefusal.unchecked("the address of the service must be https, or http at a loopback address")
         }
-        let facts = try await signed(token)
-        var identity = try identity(of: facts)
+        let claims = try await signed(token)
+        var identity = try identity(of: claims)
         switch configuration.proof.kind {
         case .signature:
-            guard !facts.isSingleUse else { throw GateRefusal.singleUse }
-            try await refuseRevoked(facts, token)
+            guard !claims.isSingleUse else { throw GateRefusal.singleUse }
+            try await refuseRevoked(identity.key, token)
         case .service(let quota):
-            guard !facts.isSingleUse else { throw GateRefusal.singleUse }
+            guard !claims.isSingleUse else { throw GateRefusal.singleUse }
             identity.quotaRemaining = try await authorize(token, quota: quota)
         case .singleUse(let serverToken):
-            guard facts.isSingleUse else {
+            guard claims.isSingleUse else {
                 throw GateRefusal("token.not-single-use", 400, "the token is not a single-use token")
             }
             try await consume(token, serverToken)
@@ -177,7 +177,7 @@ public struct TokenGate: Sendable {
     // MARK: - Without the service
 
     /// The claims of a token that a key of the service signed.
-    private func signed(_ text: String) async throws(GateRefusal) -> TokenFacts {
+    private func signed(_ text: String) async throws(GateRefusal) -> TokenClaims {
         let token: CompactToken
         do {
             token = try CompactToken(text, algorithm: "ES256")
@@ -191,14 +191,14 @@ public struct TokenGate: Sendable {
             switch await set.key(token.keyId) {
             case .key(let key):
                 // What nobody signed is never read.
-                guard token.isSigned(by: key), let facts = token.claims.flatMap(TokenFacts.init) else {
+                guard token.isSigned(by: key), let claims = token.claims.flatMap(TokenClaims.init) else {
                     throw GateRefusal.invalid("the signature or a claim")
                 }
                 let issuer = configuration.issuer + (isSimulator ? "/simulator" : "")
-                guard facts.issuer.hasSameBytes(as: issuer), facts.isSimulated == isSimulator,
-                    facts.audience.hasSameBytes(as: configuration.audience)
+                guard claims.issuer.hasSameBytes(as: issuer), claims.isSimulated == isSimulator,
+                    claims.audience.hasSameBytes(as: configuration.audience)
                 else { throw GateRefusal.invalid("the issuer or audience") }
-                return facts
+                return claims
             case .unknown: continue
             case .unavailable: isUnavailable = true
             }
@@ -207,27 +207,27 @@ public struct TokenGate: Sendable {
             ? GateRefusal.unchecked("the keys of the service cannot be fetched") : GateRefusal.invalid("an unknown key")
     }
 
-    private func identity(of facts: TokenFacts) throws(GateRefusal) -> AttestedIdentity {
-        let seconds = now().timeIntervalSince1970
-        guard seconds < Double(facts.expiresAt), Double(facts.issuedAt) <= seconds + 60 else {
-            throw GateRefusal.invalid("expired, or issued later than now")
-        }
-        guard apps.contains(UTF8Key(facts.app)) else { throw GateRefusal("policy.app", 403, "another app") }
-        guard configuration.environments.contains(facts.environment) else {
+    private func identity(of claims: TokenClaims) throws(GateRefusal) -> AttestedIdentity {
+        guard let key = claims.key, let tier = TrustTier(rawValue: claims.tier),
+            let environment = AttestedIdentity.Environment(rawValue: claims.environment)
+        else { throw GateRefusal.invalid("a claim") }
+        guard claims.life.contains(now()) else { throw GateRefusal.invalid("expired, or issued later than now") }
+        guard apps.contains(UTF8Key(claims.app)) else { throw GateRefusal("policy.app", 403, "another app") }
+        guard configuration.environments.contains(environment) else {
             throw GateRefusal("policy.environment", 403, "another environment")
         }
-        guard facts.tier >= configuration.lowestTier else {
+        guard tier >= configuration.lowestTier else {
             throw GateRefusal("policy.tier", 403, "the tier is too low")
         }
         return AttestedIdentity(
-            app: facts.app, key: facts.key, tier: facts.tier, environment: facts.environment,
-            isSimulated: facts.isSimulated, tokenIdentifier: facts.identifier,
-            expiresAt: Date(timeIntervalSince1970: Double(facts.expiresAt)))
+            app: claims.app, key: key, tier: tier, environment: environment, isSimulated: claims.isSimulated,
+            tokenIdentifier: claims.identifier,
+            expiresAt: Date(timeIntervalSince1970: Double(claims.life.expiresAt)))
     }
 
     /// Looks for the key in the list of revoked keys; asks the service where the list leaves keys out.
-    private func refuseRevoked(_ facts: TokenFacts, _ token: String) async throws(GateRefusal) {
-        guard let key = Base64.decode(facts.key) else { throw GateRefusal.invalid("a key that is not base64") }
+    private func refuseRevoked(_ key: String, _ token: String) async throws(GateRefusal) {
+        guard let key = Base64.decode(key) else { throw GateRefusal.invalid("a key that is not base64") }
         switch await revoked.standing(ofKey: key) {
         case .good: return
         case .revoked: throw GateRefusal("key.revoked", 403, "the list of revoked keys names it")

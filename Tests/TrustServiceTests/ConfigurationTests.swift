@@ -7,6 +7,7 @@ import Foundation
 import TLSModel
 import Testing
 import TrustStores
+import TrustTokens
 
 @testable import HTTPService
 @testable import TrustService
@@ -48,11 +49,11 @@ import TrustStores
             user: nil, attestationDigest: [], validationCategory: nil, bundleVersion: nil, osVersion: nil)
         let key = StoredKey(
             record, attestedAt: Date(), counter: 0, largestGap: 0, lastUsedAt: nil, revokedAt: nil, riskMetric: nil)
-        let issued = try await tokens.issue(
+        let issued = try tokens.issue(
             for: key, trust: JudgedTrust(tier: "standard", reasons: ["newKey", "riskAboveBaseline", "category"]),
             singleUse: true, identifier: [UInt8](repeating: 255, count: 16), at: Date())
         #expect(issued.token.utf8.count > 3000)
-        #expect(try tokens.read(issued.token, at: Date()).sub == record.identity)
+        #expect(try tokens.read(issued.token, at: Date()).app == record.identity)
     }
 
     @Test func emptyConfigurationHasTheContractsDefaults() throws {

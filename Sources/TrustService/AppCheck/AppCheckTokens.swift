@@ -35,9 +35,7 @@ struct AppCheckClaims: Sendable, Equatable {
     /// Whether it is good for one use.
     let limitedUse: Bool
     let jti: String
-    /// Seconds since 1970.
-    let issuedAt: Int
-    let expiresAt: Int
+    let life: TokenLife
 
     /// Google's names of what was exchanged.
     enum Provider: String, CaseIterable {
@@ -107,21 +105,19 @@ struct AppCheckTokens: Sendable {
             throw Problem(.internalError, evidence: "no key for tokens of tests")
         }
         let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl).inSeconds)
-        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
         let claims = AppCheckClaims(
             appId: appId, subject: subject, trust: trust, limitedUse: limitedUse, jti: Base64.encodeURL(identifier),
-            issuedAt: issuedAt, expiresAt: issuedAt + seconds)
+            life: TokenLife(from: now, seconds: seconds))
         return (try signer.token(document(claims)), seconds)
     }
 
     private func document(_ claims: AppCheckClaims) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("iss", .string(issuer)), .init("sub", .string(claims.appId)),
-            .init("aud", .array(audiences.map(JSONValue.string))), .init("iat", .integer(claims.issuedAt)),
-            .init("exp", .integer(claims.expiresAt)), .init("jti", .string(claims.jti)),
+            .init("aud", .array(audiences.map(JSONValue.string))), .init("jti", .string(claims.jti)),
             .init("provider", .string(claims.provider.rawValue)),
         ]
-        members += claims.trust.members
+        members += claims.life.members + claims.trust.members
         // The same claim as in tokens of the service.
         if claims.limitedUse { members.append(.init("singleUse", true)) }
         switch claims.subject {
@@ -139,18 +135,12 @@ struct AppCheckTokens: Sendable {
     /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
         let claims = try signed(token)
-        let seconds = now.timeIntervalSince1970
-        guard seconds < Double(claims.expiresAt), Double(claims.issuedAt) <= seconds + 60 else {
-            throw Problem(.tokenInvalid, evidence: "expired")
-        }
+        guard claims.life.contains(now) else { throw Problem(.tokenInvalid, evidence: "expired") }
         return claims
     }
 
     /// Whether a token that this service signed was good once and has ended.
-    func hasEnded(_ token: String, at now: Date) -> Bool {
-        guard let claims = try? signed(token) else { return false }
-        return now.timeIntervalSince1970 >= Double(claims.expiresAt)
-    }
+    func hasEnded(_ token: String, at now: Date) -> Bool { (try? signed(token).life.isOver(at: now)) ?? false }
 
     /// The claims of a token that this service signed, whatever the time.
     private func signed(_ token: String) throws(Problem) -> AppCheckClaims {
@@ -177,8 +167,7 @@ extension AppCheckClaims {
     fileprivate init?(_ document: JSONValue) {
         guard let appId = document.member("sub")?.text, let jti = document.member("jti")?.text,
             let tier = document.member("tier")?.text, document.member("singleUse").map({ $0.flag != nil }) ?? true,
-            case .integer(let issuedAt)? = document.member("iat"),
-            case .integer(let expiresAt)? = document.member("exp")
+            let life = TokenLife(document)
         else { return nil }
         let subject: Subject
         switch document.member("provider")?.text.flatMap(Provider.init(rawValue:)) {
@@ -196,6 +185,6 @@ extension AppCheckClaims {
         let reasons = document.member("reasons")?.elements?.compactMap(\.text) ?? []
         self.init(
             appId: appId, subject: subject, trust: JudgedTrust(tier: tier, reasons: reasons),
-            limitedUse: document.member("singleUse")?.flag ?? false, jti: jti, issuedAt: issuedAt, expiresAt: expiresAt)
+            limitedUse: document.member("singleUse")?.flag ?? false, jti: jti, life: life)
     }
 }

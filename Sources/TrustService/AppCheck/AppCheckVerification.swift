@@ -5,6 +5,7 @@ import Formats
 import FoundationEssentials
 import HTTPService
 import TrustStores
+import TrustTokens
 import Vocabulary
 
 /// Who holds an App Check token of ours that is good now.
@@ -42,7 +43,7 @@ struct AppCheckBearers: Sendable {
         }
         // Apart from the identifiers of single-use tokens, though no two of either are alike.
         let spending = SingleUseToken(
-            id: "app-check:\(claims.jti)", expiresAt: Date(timeIntervalSince1970: Double(claims.expiresAt)))
+            id: "app-check:\(claims.jti)", expiresAt: Date(timeIntervalSince1970: Double(claims.life.expiresAt)))
         return GoodToken(
             bearer: bearer, jti: claims.jti, reasons: claims.trust.reasons, isSingleUse: claims.limitedUse,
             spending: spending)

@@ -4,6 +4,7 @@
 import Crypto
 import Formats
 import FoundationEssentials
+import TrustTokens
 import Vocabulary
 import _CryptoExtras
 
@@ -44,11 +45,9 @@ struct RS256Key: Sendable {
 
     /// A token with these claims.
     func token(_ claims: JSONValue) throws -> String {
-        let header: JSONValue = ["alg": "RS256", "typ": "JWT", "kid": .string(identifier)]
-        let signed =
-            "\(Base64.encodeURL(header.encoded(pretty: false))).\(Base64.encodeURL(claims.encoded(pretty: false)))"
-        let signature = try key.signature(for: SHA256.hash(data: Data(signed.utf8)), padding: .insecurePKCS1v1_5)
-        return "\(signed).\(Base64.encodeURL(signature.rawRepresentation))"
+        try CompactToken.text(claims, algorithm: AppCheckTokens.algorithm, keyId: identifier) {
+            try key.signature(for: SHA256.hash(data: $0), padding: .insecurePKCS1v1_5).rawRepresentation
+        }
     }
 
     /// Whether this key made the signature.

@@ -45,7 +45,7 @@ struct AssertionHandler: Handler {
         return try await modes.judged(app, call, keyId: presented.keyId) {
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
             try await proofs.accept(presented, app, call) { judged -> Judged<Answer> in
-                let issued = try await live.current.tokens.issue(
+                let issued = try live.current.tokens.issue(
                     for: judged.key, trust: judged.trust, singleUse: singleUse, identifier: random(16), at: call.now)
                 return .success(
                     .json([

@@ -7,7 +7,6 @@ import Formats
 import FoundationEssentials
 import HTTPService
 import HTTPTypes
-import JWTKit
 import Logging
 import Synchronization
 import TrustStores
@@ -21,7 +20,10 @@ final class RevocationList: Sendable {
         let token: String
         /// The entity tag, with its quotes.
         let tag: String
-        let claims: RevokedKeyClaims
+        /// Seconds since 1970.
+        let issuedAt: Int
+        /// What it says beside its times.
+        let claims: [JSONValue.Member]
         /// The name of the key that signed it.
         let signer: String
     }
@@ -70,41 +72,26 @@ final class RevocationList: Sendable {
                 metadata: ["named": "\(revoked.names.count)"])
         }
         let keys = live.current.tokens.production
-        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
-        let claims = RevokedKeyClaims(
-            iss: keys.issuer, iat: issuedAt, exp: issuedAt + RevocationList.life,
-            // In the order of the marks, which says nothing about when each was revoked.
-            keys: revoked.names.map { RevocationMark(ofHash: $0).text }.sorted(),
-            complete: revoked.isComplete ? nil : false)
-        if let before = last.withLock({ $0 }), before.signer == keys.signer, before.claims.saysTheSame(as: claims),
-            (0..<RevocationList.renewal).contains(issuedAt - before.claims.iat)
+        let life = TokenLife(from: now, seconds: RevocationList.life)
+        // In the order of the marks, which says nothing about when each was revoked.
+        let marks = revoked.names.map { RevocationMark(ofHash: $0).text }.sorted()
+        var claims: [JSONValue.Member] = [
+            .init("iss", .string(keys.issuer)), .init("keys", .array(marks.map(JSONValue.string))),
+        ]
+        // Absent if all are named.
+        if !revoked.isComplete { claims.append(.init("complete", false)) }
+        if let before = last.withLock({ $0 }), before.signer == keys.signer, before.claims == claims,
+            (0..<RevocationList.renewal).contains(life.issuedAt - before.issuedAt)
         {
             return before
         }
-        let token = try await keys.sign(claims, type: RevokedKeyList.type)
+        let token = try keys.sign(claims + life.members, type: RevokedKeyList.type)
         let digest = SHA256.hash(data: Data(token.utf8)).prefix(12)
-        let signed = Signed(token: token, tag: "\"\(Base64.encodeURL(digest))\"", claims: claims, signer: keys.signer)
+        let signed = Signed(
+            token: token, tag: "\"\(Base64.encodeURL(digest))\"", issuedAt: life.issuedAt, claims: claims,
+            signer: keys.signer)
         last.withLock { $0 = signed }
         return signed
-    }
-}
-
-/// What the list says. The names are the contract's.
-struct RevokedKeyClaims: JWTPayload {
-    var iss: String
-    var iat: Int
-    var exp: Int
-    /// Marks in base64url, ascending.
-    var keys: [String]
-    /// False if there are more keys than are named; else absent.
-    var complete: Bool?
-
-    /// Readers judge the time themselves.
-    func verify(using algorithm: some JWTAlgorithm) {}
-
-    /// Whether two lists differ in their times alone.
-    func saysTheSame(as other: RevokedKeyClaims) -> Bool {
-        iss.hasSameBytes(as: other.iss) && keys == other.keys && complete == other.complete
     }
 }
 

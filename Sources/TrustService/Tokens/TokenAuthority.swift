@@ -31,9 +31,9 @@ package struct TokenAuthority: Sendable {
         if keys.isEmpty { keys = [try await TokenAuthority.derived(.tokens, store, random(32))] }
         let simulator = [try await TokenAuthority.derived(.simulatorTokens, store, random(32))]
         let strangers = [try await TokenAuthority.derived(.untrustedTokens, store, random(32))]
-        guard let production = await TokenKeySet(issuer: settings.issuer, keys: keys),
-            let simulated = await TokenKeySet(issuer: settings.issuer + "/simulator", keys: simulator),
-            let untrusted = await TokenKeySet(issuer: settings.issuer + "/untrusted", keys: strangers)
+        guard let production = TokenKeySet(issuer: settings.issuer, keys: keys),
+            let simulated = TokenKeySet(issuer: settings.issuer + "/simulator", keys: simulator),
+            let untrusted = TokenKeySet(issuer: settings.issuer + "/untrusted", keys: strangers)
         else { throw StoreFault.damaged("the token keys cannot be used") }
         self.production = production
         self.simulated = simulated
@@ -58,33 +58,46 @@ package struct TokenAuthority: Sendable {
         throw StoreFault.damaged("no token key can be derived")
     }
 
+    /// A token, and its life in seconds.
+    typealias Issued = (token: String, expiresIn: Int)
+
     /// A token for a key that has just proved itself.
     func issue(
         for key: StoredKey, trust: JudgedTrust, singleUse: Bool, identifier: [UInt8], at now: Date
-    ) async throws -> (token: String, expiresIn: Int) {
-        let set = key.simulated ? simulated : production
-        let seconds = Int(min(ttl, singleUse ? TokenAuthority.singleUseLimit : ttl).inSeconds)
-        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
-        let claims = TokenClaims(
-            iss: set.issuer, aud: audience, sub: key.identity, jti: Base64.encodeURL(identifier), iat: issuedAt,
-            exp: issuedAt + seconds, key: key.id.base64, tier: trust.tier, env: key.environment,
-            sim: key.simulated, singleUse: singleUse ? true : nil, reasons: trust.reasons)
-        return (try await set.sign(claims), seconds)
+    ) throws -> Issued {
+        let claims: [JSONValue.Member] = [
+            .init("key", .string(key.id.base64)), .init("env", .string(key.environment)),
+            .init("sim", .bool(key.simulated)),
+        ]
+        return try token(
+            of: key.simulated ? simulated : production, for: key.identity, identifier,
+            life: singleUse ? min(ttl, TokenAuthority.singleUseLimit) : ttl, at: now,
+            claims + trust.members + (singleUse ? [.init("singleUse", true)] : []))
     }
 
     /// A token for a caller that cannot attest.
     ///
     /// - Parameter reason: why it cannot, as it says itself.
-    func issueUntrusted(
-        for app: ServedApp, reason: String, identifier: [UInt8], at now: Date
-    ) async throws -> (token: String, expiresIn: Int) {
-        let issuedAt = Int(now.timeIntervalSince1970.rounded(.down))
-        let seconds = Int(ttl.inSeconds)
-        let claims = TokenClaims(
-            iss: untrusted.issuer, aud: audience, sub: app.settings.appIds.first ?? "",
-            jti: Base64.encodeURL(identifier), iat: issuedAt, exp: issuedAt + seconds, key: nil,
-            tier: TokenTerms.noTier, env: app.deviceTokenEnvironment, sim: false, singleUse: nil, reasons: [reason])
-        return (try await untrusted.sign(claims), seconds)
+    func issueUntrusted(for app: ServedApp, reason: String, identifier: [UInt8], at now: Date) throws -> Issued {
+        let trust = JudgedTrust(tier: TokenTerms.noTier, reasons: [reason])
+        let claims: [JSONValue.Member] = [
+            .init("env", .string(app.deviceTokenEnvironment)), .init("sim", false),
+        ]
+        return try token(
+            of: untrusted, for: app.settings.appIds.first ?? "", identifier, life: ttl, at: now, claims + trust.members)
+    }
+
+    private func token(
+        of set: TokenKeySet, for app: String, _ identifier: [UInt8], life: Duration, at now: Date,
+        _ claims: [JSONValue.Member]
+    ) throws -> Issued {
+        let seconds = Int(life.inSeconds)
+        let first: [JSONValue.Member] = [
+            .init("iss", .string(set.issuer)), .init("aud", .string(audience)), .init("sub", .string(app)),
+            .init("jti", .string(Base64.encodeURL(identifier))),
+        ]
+        let token = try set.sign(first + TokenLife(from: now, seconds: seconds).members + claims)
+        return (token, seconds)
     }
 
     /// The claims of a token that this service signed and that is valid now.
@@ -92,31 +105,24 @@ package struct TokenAuthority: Sendable {
     /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) throws(Problem) -> TokenClaims {
         let claims = try signed(token)
-        guard isCurrent(claims, at: now) else { throw Problem(.tokenInvalid, evidence: "expired") }
+        guard claims.life.contains(now) else { throw Problem(.tokenInvalid, evidence: "expired") }
         return claims
     }
 
     /// Whether a token that this service signed was good once and has ended.
-    func hasEnded(_ token: String, at now: Date) -> Bool {
-        guard let claims = try? signed(token) else { return false }
-        return now.timeIntervalSince1970 >= Double(claims.exp)
-    }
-
-    private func isCurrent(_ claims: TokenClaims, at now: Date) -> Bool {
-        let seconds = now.timeIntervalSince1970
-        return seconds < Double(claims.exp) && Double(claims.iat) <= seconds + 60
-    }
+    func hasEnded(_ token: String, at now: Date) -> Bool { (try? signed(token).life.isOver(at: now)) ?? false }
 
     /// The claims of a token that this service signed, whatever the time.
     private func signed(_ token: String) throws(Problem) -> TokenClaims {
-        let compact = try CompactToken.read(token, algorithm: "ES256")
+        let compact = try CompactToken.read(token, algorithm: TokenKeySet.algorithm)
         guard let set = [production, simulated, untrusted].first(where: { $0.contains(compact.keyId) }) else {
             throw Problem(.tokenInvalid, evidence: "an unknown key")
         }
         guard let claims = set.verify(compact) else {
             throw Problem(.tokenInvalid, evidence: "the signature")
         }
-        guard claims.iss == set.issuer, claims.aud == audience, claims.sim == (set.issuer == simulated.issuer),
+        guard claims.issuer == set.issuer, claims.audience == audience,
+            claims.isSimulated == (set.issuer == simulated.issuer),
             (claims.key == nil) == (set.issuer == untrusted.issuer)
         else { throw Problem(.tokenInvalid, evidence: "the issuer or audience") }
         return claims

@@ -131,10 +131,10 @@ struct TokenHandler: Handler {
     /// A token of this service that is good now.
     private func native(_ text: String, _ call: Call) async throws -> GoodToken {
         let claims = try tokens.read(text, at: call.now)
-        let end = Date(timeIntervalSince1970: Double(claims.exp))
+        let end = Date(timeIntervalSince1970: Double(claims.life.expiresAt))
         return GoodToken(
-            bearer: try await bearer(claims, call), jti: claims.jti, reasons: claims.reasons ?? [],
-            isSingleUse: claims.singleUse == true, spending: SingleUseToken(id: claims.jti, expiresAt: end))
+            bearer: try await bearer(claims, call), jti: claims.identifier, reasons: claims.reasons,
+            isSingleUse: claims.isSingleUse, spending: SingleUseToken(id: claims.identifier, expiresAt: end))
     }
 
     private func bearer(_ claims: TokenClaims, _ call: Call) async throws -> TokenBearer {
@@ -142,13 +142,17 @@ struct TokenHandler: Handler {
             // Under settings of now: an app that refuses such callers again refuses their tokens too.
             guard
                 let app = live.current.apps.values.first(where: {
-                    $0.settings.appIds.contains { $0.hasSameBytes(as: claims.sub) }
+                    $0.settings.appIds.contains { $0.hasSameBytes(as: claims.app) }
                 })
             else { throw Problem(.tokenInvalid, evidence: "an unknown app") }
             guard app.settings.untrusted == .allow else { throw Problem(.policyUntrusted) }
-            return TokenBearer(untrusted: app, identity: claims.sub, address: call.address)
+            return TokenBearer(untrusted: app, identity: claims.app, address: call.address)
         }
-        return TokenBearer(try await usableKey(id, of: claims), tier: claims.tier)
+        let key = try await trusted.key(ofToken: id, environment: claims.environment, simulated: claims.isSimulated)
+        guard key.identity.hasSameBytes(as: claims.app) else {
+            throw Problem(.tokenInvalid, evidence: "an unknown device key")
+        }
+        return TokenBearer(key, tier: claims.tier)
     }
 
     /// `POST /v1/tokens/consume`: a single-use token, or a limited-use one of App Check, passes once, on any number of nodes.
@@ -186,18 +190,6 @@ struct TokenHandler: Handler {
         case .alreadyUsed: throw Problem(.tokenSpent)
         case .expired: throw Problem(.tokenInvalid, evidence: "expired")
         }
-    }
-
-    /// The key of a token, as long as it may be used.
-    ///
-    /// - Throws: ``Problem`` `token.invalid` for a key that is not stored, is another than the token says, or is not trusted any more;
-    ///   `key.revoked`.
-    private func usableKey(_ id: String, of claims: TokenClaims) async throws -> StoredKey {
-        let key = try await trusted.key(ofToken: id, environment: claims.env, simulated: claims.sim)
-        guard key.identity.hasSameBytes(as: claims.sub) else {
-            throw Problem(.tokenInvalid, evidence: "an unknown device key")
-        }
-        return key
     }
 
     /// `GET /.well-known/jwks.json` and its twins for simulated devices and for callers that cannot attest.

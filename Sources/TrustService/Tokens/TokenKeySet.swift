@@ -4,33 +4,35 @@
 import Crypto
 import Formats
 import FoundationEssentials
-import JWTKit
 import TrustTokens
 import Vocabulary
 
 /// The keys of one issuer: the first signs, all verify.
 struct TokenKeySet: Sendable {
     let issuer: String
-    private let keys: JWTKeyCollection
-    private let signing: JWKIdentifier
+    /// The name of the key that signs.
+    let signer: String
+    private let signing: P256.Signing.PrivateKey
     /// The public keys by their identifiers.
     private let verifying: [UTF8Key: P256.Signing.PublicKey]
     /// The public keys as a JSON Web Key Set.
     let published: JSONValue
 
-    init?(issuer: String, keys privateKeys: [P256.Signing.PrivateKey]) async {
-        guard let first = privateKeys.first else { return nil }
+    /// The `alg` of its tokens.
+    static let algorithm = "ES256"
+
+    /// Nil without a key.
+    init?(issuer: String, keys: [P256.Signing.PrivateKey]) {
+        guard let first = keys.first else { return nil }
         self.issuer = issuer
-        signing = JWKIdentifier(string: TokenKeySet.thumbprint(first.publicKey))
-        keys = JWTKeyCollection()
+        signing = first
+        signer = TokenKeySet.thumbprint(first.publicKey)
         var verifying: [UTF8Key: P256.Signing.PublicKey] = [:]
         var documents: [JSONValue] = []
-        for key in privateKeys {
-            let identifier = TokenKeySet.thumbprint(key.publicKey)
-            guard verifying.updateValue(key.publicKey, forKey: UTF8Key(identifier)) == nil else { continue }
-            guard let signer = try? ES256PrivateKey(backing: key) else { return nil }
-            await keys.add(ecdsa: signer, kid: JWKIdentifier(string: identifier))
-            documents.append(TokenKeySet.document(key.publicKey, identifier))
+        for key in keys.map(\.publicKey) {
+            let identifier = TokenKeySet.thumbprint(key)
+            guard verifying.updateValue(key, forKey: UTF8Key(identifier)) == nil else { continue }
+            documents.append(TokenKeySet.document(key, identifier))
         }
         self.verifying = verifying
         published = ["keys": .array(documents)]
@@ -38,14 +40,11 @@ struct TokenKeySet: Sendable {
 
     func contains(_ identifier: String) -> Bool { verifying[UTF8Key(identifier)] != nil }
 
-    /// The name of the key that signs.
-    var signer: String { signing.string }
-
     /// - Parameter type: the `typ` of the header.
-    func sign(_ claims: some JWTPayload, type: String = "JWT") async throws -> String {
-        var header = JWTHeader()
-        header.typ = type
-        return try await keys.sign(claims, kid: signing, header: header)
+    func sign(_ claims: [JSONValue.Member], type: String = "JWT") throws -> String {
+        try CompactToken.text(.object(claims), algorithm: TokenKeySet.algorithm, type: type, keyId: signer) {
+            try signing.signature(for: $0).rawRepresentation
+        }
     }
 
     /// The claims of a token, if the key that it names signed it.
@@ -75,7 +74,7 @@ struct TokenKeySet: Sendable {
     private static func document(_ key: P256.Signing.PublicKey, _ identifier: String) -> JSONValue {
         let (x, y) = coordinates(key)
         return [
-            "kty": "EC", "crv": "P-256", "x": .string(x), "y": .string(y), "use": "sig", "alg": "ES256",
+            "kty": "EC", "crv": "P-256", "x": .string(x), "y": .string(y), "use": "sig", "alg": .string(algorithm),
             "kid": .string(identifier),
         ]
     }

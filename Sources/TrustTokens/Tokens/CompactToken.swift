@@ -44,6 +44,17 @@ package struct CompactToken: Sendable {
         end = String(Substring(tail))
     }
 
+    /// The text of a token with these claims.
+    ///
+    /// - Parameter sign: signs header, dot and claims.
+    package static func text(
+        _ claims: JSONValue, algorithm: String, type: String = "JWT", keyId: String, sign: (Data) throws -> Data
+    ) rethrows -> String {
+        let header: JSONValue = ["alg": .string(algorithm), "typ": .string(type), "kid": .string(keyId)]
+        let signed = [header, claims].map { Base64.encodeURL($0.encoded(pretty: false)) }.joined(separator: ".")
+        return "\(signed).\(Base64.encodeURL(try sign(Data(signed.utf8))))"
+    }
+
     /// The bytes of its claims; nil if they are not base64url.
     package var payload: [UInt8]? { Base64.decodeURL(middle) }
     /// The bytes of its signature; nil if they are not base64url.

@@ -56,9 +56,7 @@ package struct RevokedKeyList: Sendable {
     package static let tokenLimit = 4_194_304
 
     package let issuer: String
-    /// Seconds since 1970.
-    package let issuedAt: Int
-    package let expiresAt: Int
+    package let life: TokenLife
     /// Whether it names all; if not, keys that were revoked earlier are missing.
     package let isComplete: Bool
     private let marks: Set<RevocationMark>
@@ -68,16 +66,15 @@ package struct RevokedKeyList: Sendable {
         var limits = JSONReader.Limits.outside
         limits.values = RevokedKeyList.keyLimit + 64
         guard token.type?.hasSameBytes(as: RevokedKeyList.type) == true, let claims = token.claims(limits: limits),
-            let issuer = claims.member("iss")?.text, let issuedAt = claims.member("iat")?.integer,
-            let expiresAt = claims.member("exp")?.integer, let keys = claims.member("keys")?.elements,
+            let issuer = claims.member("iss")?.text, let life = TokenLife(claims),
+            let keys = claims.member("keys")?.elements,
             keys.count <= RevokedKeyList.keyLimit, claims.member("complete").map({ $0.flag != nil }) ?? true
         else { return nil }
         let marks = keys.compactMap { $0.text.flatMap { RevocationMark($0) } }
         // A key that cannot be read could be the one that is asked for.
         guard marks.count == keys.count else { return nil }
         self.issuer = issuer
-        self.issuedAt = issuedAt
-        self.expiresAt = expiresAt
+        self.life = life
         self.marks = Set(marks)
         isComplete = claims.member("complete")?.flag ?? true
     }

@@ -32,6 +32,27 @@ import Vocabulary
         #expect(!token.isSigned(by: P256.Signing.PrivateKey().publicKey))
     }
 
+    @Test func whatIsWrittenIsRead() throws {
+        let text = try CompactToken.text(["sub": "app"], algorithm: "ES256", type: "list+jwt", keyId: "one") {
+            try Self.key.signature(for: $0).rawRepresentation
+        }
+        let token = try CompactToken(text, algorithm: "ES256")
+        #expect(token.isSigned(by: Self.key.publicKey) && token.claims == ["sub": "app"])
+        #expect(token.keyId == "one" && token.type == "list+jwt")
+    }
+
+    @Test func aTokenIsGoodFromItsIssueToItsEnd() throws {
+        let start = Date(timeIntervalSince1970: 1_800_000_000.9)
+        let life = TokenLife(from: start, seconds: 300)
+        #expect(life.issuedAt == 1_800_000_000 && life.expiresAt == 1_800_000_300)
+        #expect(TokenLife(.object(life.members)) == life && TokenLife(["iat": 1]) == nil)
+        let times: [(Double, Bool)] = [(-60, true), (-61, false), (299.9, true), (300, false)]
+        for (seconds, isGood) in times {
+            let instant = Date(timeIntervalSince1970: 1_800_000_000 + seconds)
+            #expect(life.contains(instant) == isGood && life.isOver(at: instant) == (seconds >= 300))
+        }
+    }
+
     @Test(arguments: [
         #"{"alg":"none","kid":"one"}"#, #"{"alg":"RS256","kid":"one"}"#, #"{"alg":"es256","kid":"one"}"#,
         #"{"kid":"one"}"#,
