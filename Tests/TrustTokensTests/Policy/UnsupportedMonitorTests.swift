@@ -24,7 +24,7 @@ import Testing
     @Test("a steady share is no alert", arguments: [0.0, 0.01, 0.05, 0.3])
     func steady(_ share: Double) {
         let report = UnsupportedMonitor().report(Self.hours(usual: share, last: share), at: Self.now)
-        #expect(!report.isAlert, "evidence \(report.evidence)")
+        #expect(report.risingSince == nil, "evidence \(report.evidence)")
         #expect(abs(report.recentRatio - share) < 0.02)
     }
 
@@ -51,12 +51,16 @@ import Testing
     @Test("a fall is none, few clients are none, the order does not matter")
     func others() {
         let monitor = UnsupportedMonitor()
-        #expect(!monitor.report(Self.hours(usual: 0.2, last: 0.01), at: Self.now).isAlert)
-        #expect(!monitor.report([SupportCount(hour: Self.now - 3600, unsupported: 2, total: 3)], at: Self.now).isAlert)
-        #expect(!monitor.report([], at: Self.now).isAlert)
+        #expect(monitor.report(Self.hours(usual: 0.2, last: 0.01), at: Self.now).risingSince == nil)
+        #expect(
+            monitor.report([SupportCount(hour: Self.now - 3600, unsupported: 2, total: 3)], at: Self.now).risingSince
+                == nil)
+        #expect(monitor.report([], at: Self.now).risingSince == nil)
         let hours = Self.hours(usual: 0.02, last: 0.2)
         #expect(monitor.report(hours.shuffled(), at: Self.now) == monitor.report(hours, at: Self.now))
         #expect(SupportCount(hour: Self.now, unsupported: 9, total: 3).total == 9)
-        #expect(monitor.report([SupportCount(hour: Self.now - 1, unsupported: 500, total: 500)], at: Self.now).isAlert)
+        #expect(
+            monitor.report([SupportCount(hour: Self.now - 1, unsupported: 500, total: 500)], at: Self.now).risingSince
+                != nil)
     }
 }

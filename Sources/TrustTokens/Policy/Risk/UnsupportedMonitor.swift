@@ -80,9 +80,6 @@ package struct UnsupportedReport: Sendable, Equatable {
     package let clients: Int
     /// The highest evidence of the last day.
     package let evidence: Double
-    /// The hour in which the bar was passed; nil if all is as usual.
+    /// The hour in which the bar was passed, of which operators are told; nil if all is as usual.
     package let risingSince: Date?
-
-    /// Whether operators are alerted.
-    package var isAlert: Bool { risingSince != nil }
 }
