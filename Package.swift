@@ -224,9 +224,8 @@ let package = Package(
             "AppleServices",
             [
                 "ServerTrait",
-                "ATSClient", "AppTransportSecurity", "TLSModel", "TLSProbe", "Vocabulary", "DeviceCheckBits", .jwt,
-                .httpTypes,
-                .nioCore,
+                "ATSClient", "AppTransportSecurity", "TLSModel", "TLSProbe", "Vocabulary", "DeviceCheckBits",
+                "TrustTokens", "Formats", .crypto, .httpTypes, .nioCore,
             ]
         ),
 

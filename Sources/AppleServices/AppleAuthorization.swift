@@ -1,8 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
+import Formats
 package import FoundationEssentials
-import JWTKit
+import TrustTokens
 
 /// A key that cannot authorize requests to Apple.
 public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringConvertible {
@@ -24,7 +26,7 @@ public actor AppleAuthorization {
     package nonisolated let teamId: String
     /// The key's id, ten characters: `kid`.
     package nonisolated let keyId: String
-    private let keys: JWTKeyCollection
+    private let key: P256.Signing.PrivateKey
     private let lifetime: Duration
     private var current: (token: String, madeAt: Date)?
 
@@ -39,54 +41,46 @@ public actor AppleAuthorization {
     ) async throws(AppleAuthorizationFault) {
         guard !teamId.isEmpty else { throw AppleAuthorizationFault(reason: "the team id is empty") }
         guard !keyId.isEmpty else { throw AppleAuthorizationFault(reason: "the key id is empty") }
-        let key: ES256PrivateKey
         do {
-            key = try ES256PrivateKey(pem: privateKeyPEM)
+            key = try P256.Signing.PrivateKey(pemRepresentation: privateKeyPEM)
         } catch {
             throw AppleAuthorizationFault(reason: "the key file contains no P-256 private key in PEM (Apple's .p8)")
         }
         self.teamId = teamId
         self.keyId = keyId
         self.lifetime = lifetime
-        keys = JWTKeyCollection()
-        await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyId))
     }
 
     /// The token to use at `instant`: the current one while it is young enough, else a new one.
-    package func token(at instant: Date) async throws(AppleAuthorizationFault) -> String {
+    package func token(at instant: Date) throws(AppleAuthorizationFault) -> String {
         if let current {
             let age = instant.timeIntervalSince(current.madeAt)
             // A clock that was set back must not keep a token from the future in use.
             if age >= 0, age < Double(lifetime.components.seconds) { return current.token }
         }
-        return try await make(at: instant, insteadOf: current?.token)
+        return try make(at: instant)
     }
 
     /// A token other than the one that Apple has just refused.
     ///
     /// Of many requests that were refused with the same token only the first makes a new one.
-    package func token(insteadOf refused: String, at instant: Date) async throws(AppleAuthorizationFault) -> String {
+    package func token(insteadOf refused: String, at instant: Date) throws(AppleAuthorizationFault) -> String {
         if let current, current.token != refused { return current.token }
-        return try await make(at: instant, insteadOf: refused)
+        return try make(at: instant)
     }
 
-    /// Signs a new token. Signing suspends, so that another caller may have replaced `old` meanwhile: then that token serves both.
-    private func make(at instant: Date, insteadOf old: String?) async throws(AppleAuthorizationFault) -> String {
+    private func make(at instant: Date) throws(AppleAuthorizationFault) -> String {
         let seconds = Int(min(max(instant.timeIntervalSince1970, 0), 253_402_300_799))
         do {
-            let token = try await keys.sign(Claims(iss: teamId, iat: seconds), kid: JWKIdentifier(string: keyId))
-            if let current, current.token != old { return current.token }
+            let token = try CompactToken.text(
+                ["iss": .string(teamId), "iat": .integer(seconds)], algorithm: "ES256", keyId: keyId
+            ) {
+                try key.signature(for: $0).rawRepresentation
+            }
             current = (token, instant)
             return token
         } catch {
             throw AppleAuthorizationFault(reason: "the authorization could not be signed")
         }
-    }
-
-    private struct Claims: JWTPayload {
-        let iss: String
-        let iat: Int
-
-        func verify(using algorithm: some JWTAlgorithm) {}
     }
 }
