@@ -3,7 +3,7 @@
 
 import HTTPTypes
 import Logging
-import ServiceLifecycle
+package import ServiceLifecycle
 import Vocabulary
 
 /// Sends spans to a receiver of OTLP over HTTP, a batch at a time, while it runs.
@@ -70,17 +70,6 @@ package struct TraceExporter: Service {
         await client.shutDown()
     }
 
-    /// Waits; false if it was stopped instead.
-    private func pause(_ duration: Duration) async -> Bool {
-        if Task.isShuttingDownGracefully { return false }
-        do {
-            try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
-            return true
-        } catch {
-            return false
-        }
-    }
-
     /// Runs `body` with a tracer, and the exporter beside it.
     package func run<Result>(with body: (SpanTracer) async throws -> Result) async throws -> Result {
         let exporting = Task { await run() }
@@ -113,6 +102,19 @@ package struct TraceExporter: Service {
             return (200...299).contains(answer.status) ? nil : "The receiver answered \(answer.status)."
         } catch {
             return "The receiver: \(error)."
+        }
+    }
+}
+
+extension Service {
+    /// Waits; false if the service is to stop instead.
+    package func pause(_ duration: Duration) async -> Bool {
+        if Task.isShuttingDownGracefully { return false }
+        do {
+            try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
+            return true
+        } catch {
+            return false
         }
     }
 }

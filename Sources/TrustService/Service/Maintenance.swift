@@ -130,13 +130,3 @@ struct ReceiptSchedule: Service {
         }
     }
 }
-
-/// Waits; false if the service is to stop instead.
-private func pause(_ duration: Duration) async -> Bool {
-    do {
-        try await cancelWhenGracefulShutdown { try await Task.sleep(for: duration) }
-        return true
-    } catch {
-        return false
-    }
-}
