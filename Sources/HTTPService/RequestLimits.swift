@@ -28,13 +28,13 @@ package final class RequestLimits: Sendable {
     /// Takes one token.
     ///
     /// - Parameter at: seconds of a clock that never goes back.
-    /// - Returns: nil if the request may pass, otherwise after how many seconds the next token is there.
-    package func take(_ name: String, at: Double) -> Double? { count(1, name, at: at) }
+    /// - Returns: nil if the request may pass, otherwise after how many whole seconds the next token is there: 1 to 3,600.
+    package func take(_ name: String, at: Double) -> Int? { count(1, name, at: at) }
 
-    /// After how many seconds a token is there; nil if one is. Takes none.
-    package func wait(_ name: String, at: Double) -> Double? { count(0, name, at: at) }
+    /// After how many whole seconds a token is there; nil if one is. Takes none.
+    package func wait(_ name: String, at: Double) -> Int? { count(0, name, at: at) }
 
-    private func count(_ tokens: Double, _ name: String, at: Double) -> Double? {
+    private func count(_ tokens: Double, _ name: String, at: Double) -> Int? {
         buckets.withLock { buckets in
             var name = name
             if buckets[name] == nil, buckets.count >= tableLimit {
@@ -45,7 +45,7 @@ package final class RequestLimits: Sendable {
             bucket.tokens = min(capacity, bucket.tokens + max(0, at - bucket.at) * rate)
             bucket.at = max(at, bucket.at)
             defer { buckets[name] = bucket }
-            guard bucket.tokens >= 1 else { return (1 - bucket.tokens) / rate }
+            guard bucket.tokens >= 1 else { return Int(min(max(1, ((1 - bucket.tokens) / rate).rounded(.up)), 3600)) }
             bucket.tokens -= tokens
             return nil
         }

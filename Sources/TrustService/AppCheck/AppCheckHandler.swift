@@ -190,8 +190,7 @@ struct AppCheckHandler: Handler {
         let limitedUse = try body.limitedUse()
         let address = CallerAddress.bucket(of: call.address)
         if let wait = misses.wait(address, at: sources.uptime()) {
-            throw Problem(
-                .limitAddress, retryAfterSeconds: max(1, Int(wait.rounded(.up))), evidence: "wrong debug tokens")
+            throw Problem(.limitAddress, retryAfterSeconds: wait, evidence: "wrong debug tokens")
         }
         return try await modes.judged(served.app, call, keyId: nil, monitors: false) {
             guard let name = served.side.debugName(of: debugToken, app: served.app.settings.id, at: call.now) else {

@@ -152,8 +152,9 @@ struct PromotionHandler: Handler {
     }
 
     private static func pending(until: Date, _ call: Call) -> Problem {
-        let seconds = max(1, Int(min(until.timeIntervalSince(call.now), 3600).rounded(.up)))
-        return Problem(.promotionPending, retryAfterSeconds: seconds, evidence: "the claim is being decided")
+        Problem(
+            .promotionPending, retryAfterSeconds: Problem.seconds(until: until, from: call.now),
+            evidence: "the claim is being decided")
     }
 
     /// Decides a claim once: whoever asks again with the same transaction id gets the stored answer.

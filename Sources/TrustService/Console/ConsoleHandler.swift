@@ -182,9 +182,7 @@ struct ConsoleHandler: Handler {
             {
                 observer.count(.consoleSignIns, [("outcome", "limited")])
                 await record.record(call, by: caller, refusedWith: .limitAddress)
-                throw Problem(
-                    .limitAddress, retryAfterSeconds: Int(min(max(1, wait.rounded(.up)), 3600)),
-                    evidence: "wrong tokens at the sign-in")
+                throw Problem(.limitAddress, retryAfterSeconds: wait, evidence: "wrong tokens at the sign-in")
             }
             observer.count(.consoleSignIns, [("outcome", "refused")])
             await record.record(call, by: caller, refusedWith: .callerUnauthorized)

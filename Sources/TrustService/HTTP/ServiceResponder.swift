@@ -121,7 +121,7 @@ struct ServiceResponder: Sendable {
 
     private func take(from limits: RequestLimits, _ address: String) throws(Problem) {
         if let wait = limits.take(CallerAddress.bucket(of: address), at: sources.uptime()) {
-            throw Problem(.limitAddress, retryAfterSeconds: max(1, Int(wait.rounded(.up))))
+            throw Problem(.limitAddress, retryAfterSeconds: wait)
         }
     }
 

@@ -247,8 +247,8 @@ struct OperatorService: Sendable {
             acceptsOldUntil: signsFrom.addingTimeInterval(margin))
         switch try await store.rotateChallengeKey(rotation, at: now) {
         case .tooSoon(let until):
-            let seconds = Int(min(max(until.timeIntervalSince(now), 1), 86_400).rounded(.up))
-            throw Problem(.challengeRotationPending, retryAfterSeconds: seconds)
+            throw Problem(
+                .challengeRotationPending, retryAfterSeconds: Problem.seconds(until: until, from: now))
         case .rotated(let generation):
             observer.count(.challengeKeysRotated)
             try? await reread()

@@ -45,7 +45,7 @@ struct AppDirectory: Sendable {
         guard let id, id.utf8.count <= Route.parameterLimit, let app = all[id], app.settings.id.hasSameBytes(as: id)
         else { throw Problem(.appUnknown) }
         if call.caller == .anyone, let wait = limits?.take(id, at: uptime()) {
-            throw Problem(.limitApp, retryAfterSeconds: max(1, Int(wait.rounded(.up))))
+            throw Problem(.limitApp, retryAfterSeconds: wait)
         }
         return app
     }
