@@ -16,7 +16,7 @@ package protocol ServerProbing: Sendable {
     ///   - address: where to connect; nil asks the resolver.
     ///   - scope: the addresses that may be connected to.
     func evidence(
-        of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
+        of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence
 
     /// What a server at an address may lead to.
@@ -164,11 +164,11 @@ package struct TargetDiagnosis: Sendable {
     }
 
     /// Every offer that the configurations and the search for the smallest exception need, the default one's first.
-    private func offers(_ configurations: [DiagnosticConfiguration], for place: LoadURL) -> [Offer] {
+    private func offers(_ configurations: [DiagnosticConfiguration], for place: LoadURL) -> [HelloOffer] {
         let rows = configurations.filter { !$0.isAppDictionary }.map { ($0.dictionary, profile) }
         let own = configurations.filter(\.isAppDictionary).map { ($0.dictionary, appProfile) }
         let edits = own.flatMap { ExceptionLadder.edits(of: $0.0, for: place, on: appProfile) }.map { ($0, appProfile) }
-        return Offer.distinct(
+        return HelloOffer.distinct(
             rows + own
                 + ExceptionLadder.dictionaries(host: ExceptionLadder.key(for: place.host, on: profile)).map {
                     ($0, profile)

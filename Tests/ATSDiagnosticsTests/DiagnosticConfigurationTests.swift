@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import TLSProbe
 import Testing
 
 @testable import ATSDiagnostics
@@ -29,7 +30,7 @@ import Testing
         let target = try CheckTarget("h.example")
         let profile = OSProfile.standard.linked(on: try #require(LinkedSDK(number: sdk)))
         let rows = DiagnosticConfiguration.all(host: "h.example", supportsTLS13: true)
-        let offers = Offer.distinct(rows.map { ($0.dictionary, profile) }, target.url)
+        let offers = HelloOffer.distinct(rows.map { ($0.dictionary, profile) }, target.url)
         #expect(offers.count == count)
     }
 
@@ -41,8 +42,9 @@ import Testing
         {
             ($0.dictionary, profile)
         }
-        let own = Offer.distinct(rows, target.url)
-        let search = Offer.distinct(ExceptionLadder.dictionaries(host: "h.example").map { ($0, profile) }, target.url)
+        let own = HelloOffer.distinct(rows, target.url)
+        let search = HelloOffer.distinct(
+            ExceptionLadder.dictionaries(host: "h.example").map { ($0, profile) }, target.url)
         #expect(search.allSatisfy(own.contains))
     }
 

@@ -5,6 +5,7 @@ import AppTransportSecurity
 import Foundation
 import PropertyLists
 import TLSModel
+import TLSProbe
 import TestSupport
 import Testing
 import Vocabulary
@@ -127,7 +128,7 @@ import Vocabulary
 
             // check
             var judge = known.judge
-            let offer = Offer(decision.requirements)
+            let offer = HelloOffer(decision.requirements)
             if url.isSecure { judge.evidence[Endpoint(url)]?.outcomes[offer] = server.answer(offer) }
             let checked = judge.judge(dictionary: dictionary)
             #expect(checked.result == fetched.result, "\(words): \(checked.because) \(fetched.because)")
@@ -154,7 +155,7 @@ import Vocabulary
         let dictionaries =
             [ATSDictionary(), .allowingEverything] + ExceptionLadder.dictionaries(host: url.host)
         var evidence = HostEvidence(address: "192.0.2.1")
-        for offer in Offer.distinct(dictionaries.map { ($0, profile) }, url) {
+        for offer in HelloOffer.distinct(dictionaries.map { ($0, profile) }, url) {
             evidence.outcomes[offer] = server.answer(offer)
         }
         // As the network is asked: only where every hello was refused.
@@ -175,7 +176,7 @@ import Vocabulary
             return (.fail, fault.error, fault.causes)
         }
         guard url.isSecure else { return (.pass, nil, []) }
-        let outcome = server.answer(Offer(decision.requirements))
+        let outcome = server.answer(HelloOffer(decision.requirements))
         guard case .negotiated(let handshake) = outcome else {
             let fault = LoadFaults.translate(
                 ConnectFailure(outcome: outcome), url: url, decision: decision, widest: widest(server))

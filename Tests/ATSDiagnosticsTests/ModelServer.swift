@@ -16,9 +16,9 @@ struct ModelServer: ServerProbing {
     var failure: ConnectionFailure?
     var chain: ChainFacts = ModelServer.goodChain
 
-    func answer(_ offer: Offer) -> HandshakeOutcome {
+    func answer(_ offer: HelloOffer) -> HandshakeOutcome {
         if let failure { return .connection(failure) }
-        let common = versions.filter { offer.minimum <= $0 && $0 <= offer.maximum }.max()
+        let common = versions.filter { offer.minimumVersion <= $0 && $0 <= offer.maximumVersion }.max()
         guard let version = common else { return .alert(level: 2, description: 70) }
         let own = version == .tls13 ? [.aes128GCMSHA256] : suites
         guard let suite = own.first(where: offer.suites.contains) else { return .alert(level: 2, description: 40) }
@@ -29,7 +29,7 @@ struct ModelServer: ServerProbing {
     }
 
     func evidence(
-        of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
+        of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence {
         var evidence = HostEvidence(address: failure == nil ? "192.0.2.1" : nil)
         for offer in offers { evidence.outcomes[offer] = answer(offer) }

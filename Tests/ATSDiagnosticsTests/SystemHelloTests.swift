@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 import AppTransportSecurity
 import Foundation
 import PropertyLists
@@ -163,7 +164,7 @@ import Testing
         let profile = sdk.flatMap { LinkedSDK(number: $0) }.map(system.linked) ?? system
         let policy = ATSPolicy(
             dictionary: ATSDictionary(try PropertyListValue(json: Array(json.utf8))), profile: profile)
-        var offer = Offer(policy.decide(try LoadURL("https://\(name)/")).requirements).hello(serverName: name)
+        var offer = HelloOffer(policy.decide(try LoadURL("https://\(name)/")).requirements).named(name)
         offer.applicationProtocols = protocols
         var handshake = ClientHandshake(offer: offer, secrets: .fresh())
         return (try Structure(handshake.start()), offer.length)
@@ -209,7 +210,7 @@ import Testing
         let policy = ATSPolicy(dictionary: ATSDictionary(), profile: profile)
         for (host, name) in [("192.0.2.7", isSent ? "192.0.2.7" : ""), ("api.example.com", "api.example.com")] {
             let url = try LoadURL("https://\(host)/")
-            let offer = Offer(policy.requirements(for: url)).hello(serverName: host)
+            let offer = HelloOffer(policy.requirements(for: url)).named(host)
             var handshake = ClientHandshake(offer: offer, secrets: .fresh())
             #expect(try Structure(handshake.start()).serverName == name, "\(id) \(host)")
         }
@@ -219,10 +220,10 @@ import Testing
     func smaller() throws {
         let profile = try #require(OSProfile.named("macos26"))
         let policy = ATSPolicy(dictionary: ATSDictionary(), profile: profile)
-        let offer = Offer(policy.decide(try LoadURL("https://api.example.com/")).requirements)
+        let offer = HelloOffer(policy.decide(try LoadURL("https://api.example.com/")).requirements)
         let smaller = try #require(offer.smaller)
-        #expect(offer.hello(serverName: "api.example.com").length > 1460)
-        #expect(smaller.hello(serverName: "api.example.com").length == 517)
+        #expect(offer.named("api.example.com").length > 1460)
+        #expect(smaller.named("api.example.com").length == 517)
         #expect(smaller.smaller == nil && smaller != offer)
         #expect((smaller.suites, smaller.groups) == (offer.suites, Array(offer.groups.dropFirst())))
     }

@@ -189,7 +189,7 @@ import Vocabulary
         let isPrivate: Bool
         let seen: Seen
         func evidence(
-            of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
+            of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
         ) async
             -> HostEvidence
         {

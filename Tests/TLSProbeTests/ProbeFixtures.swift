@@ -66,10 +66,8 @@ enum ProbeFixtures {
     static let prober = Prober(group: MultiThreadedEventLoopGroup.singleton)
 
     static func probe(_ offer: HelloOffer, port: Int, name: String? = "localhost") async throws -> HandshakeOutcome {
-        var offer = offer
-        if let name { offer.serverName = name }
         let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
-        return await prober.attempt(offer, addresses: [address], timeout: .seconds(20)).outcome
+        return await prober.attempt(name.map(offer.named) ?? offer, addresses: [address], timeout: .seconds(20)).outcome
     }
 }
 

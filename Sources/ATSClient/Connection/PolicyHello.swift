@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
+package import AppTransportSecurity
 import NIOCore
 import TLSModel
-import TLSProbe
+package import TLSProbe
 
 /// The hello that a system sends to a host under a policy, without a load behind it: for what the connection of a load cannot tell.
 struct PolicyHello: Sendable {
@@ -13,12 +13,7 @@ struct PolicyHello: Sendable {
     private let addresses: [SocketAddress]
 
     init(_ requirements: TransportRequirements, host: String, _ prober: Prober, _ addresses: [SocketAddress]) {
-        var offer = HelloOffer(
-            minimumVersion: requirements.effectiveMinimum, maximumVersion: requirements.maximum,
-            suites: requirements.suites, groups: requirements.groups, signatureSchemes: requirements.signatureSchemes,
-            serverName: host, keyShareGroups: requirements.keyShareGroups)
-        offer.layout = requirements.helloLayout
-        self.offer = offer
+        offer = HelloOffer(requirements).named(host)
         self.prober = prober
         self.addresses = addresses
     }
@@ -54,6 +49,17 @@ struct PolicyHello: Sendable {
     func observation(timeout: Duration) async -> HandshakeObservation? {
         guard case .negotiated(let seen) = await send(timeout: timeout).outcome else { return nil }
         return seen
+    }
+}
+
+extension HelloOffer {
+    /// What a system offers under a policy: two requirements with the same offer are decided by the same hello.
+    package init(_ requirements: TransportRequirements) {
+        self.init(
+            minimumVersion: requirements.effectiveMinimum, maximumVersion: requirements.maximum,
+            suites: requirements.suites, groups: requirements.groups, signatureSchemes: requirements.signatureSchemes,
+            keyShareGroups: requirements.keyShareGroups)
+        layout = requirements.helloLayout
     }
 }
 

@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import TLSModel
-import TLSProbe
+package import TLSProbe
 
 /// Which hellos are sent to learn the outcome of all offers: all of them, or as few as decide the rest.
 package struct HelloPlan: Sendable {
-    package let offers: [Offer]
+    package let offers: [HelloOffer]
     package let isExhaustive: Bool
 
     /// - Parameter ask: sends one hello; nil when the time is over.
-    package func run(_ ask: (Offer) async -> HandshakeOutcome?) async -> HostEvidence {
+    package func run(_ ask: (HelloOffer) async -> HandshakeOutcome?) async -> HostEvidence {
         var evidence = HostEvidence()
         for group in groups {
             var plan = AdaptivePlan(
-                questions: group.map(\.question), maximumVersion: group.first?.maximum ?? .tls13,
+                questions: group.map { HelloQuestion(minimumVersion: $0.minimumVersion, suites: $0.suites) },
+                maximumVersion: group.first?.maximumVersion ?? .tls13,
                 exhaustive: isExhaustive)
             while let index = plan.next {
                 guard let outcome = await ask(group[index]) else { break }
@@ -27,8 +28,8 @@ package struct HelloPlan: Sendable {
     }
 
     /// Offers that differ in version floor and suites alone decide one another; those with other groups or signature schemes do not.
-    private var groups: [[Offer]] {
-        var groups: [[Offer]] = []
+    private var groups: [[HelloOffer]] {
+        var groups: [[HelloOffer]] = []
         for offer in offers {
             if let index = groups.firstIndex(where: { $0.first.map(offer.isComparable) == true }) {
                 groups[index].append(offer)
@@ -40,10 +41,10 @@ package struct HelloPlan: Sendable {
     }
 }
 
-extension Offer {
+extension HelloOffer {
     /// Whether what is learned with one of two hellos says something about the other.
-    func isComparable(to other: Offer) -> Bool {
-        maximum == other.maximum && groups == other.groups && keyShareGroups == other.keyShareGroups
+    func isComparable(to other: HelloOffer) -> Bool {
+        maximumVersion == other.maximumVersion && groups == other.groups && keyShareGroups == other.keyShareGroups
             && signatureSchemes == other.signatureSchemes && layout == other.layout
     }
 }

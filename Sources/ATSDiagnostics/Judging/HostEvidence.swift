@@ -1,77 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import AppTransportSecurity
+import AppTransportSecurity
 package import FoundationEssentials
 package import TLSModel
-import TLSProbe
-
-/// What a hello offers, as far as it changes the answer: two requirements with the same offer are decided by the same hello.
-package struct Offer: Hashable, Sendable {
-    package let minimum: TLSVersion
-    package let maximum: TLSVersion
-    /// The most wanted first.
-    package let suites: [CipherSuite]
-    package let groups: [NamedGroup]
-    /// The groups that the hello has a key share of.
-    package let keyShareGroups: [NamedGroup]
-    package let signatureSchemes: [SignatureScheme]
-    /// How the hello is written.
-    package let layout: HelloLayout
-    /// What a hello with this offer asks.
-    var question: HelloQuestion { HelloQuestion(minimumVersion: minimum, suites: suites) }
-
-    package init(_ requirements: TransportRequirements) {
-        minimum = requirements.effectiveMinimum
-        maximum = requirements.maximum
-        suites = requirements.suites
-        groups = requirements.groups
-        keyShareGroups = requirements.keyShareGroups
-        signatureSchemes = requirements.signatureSchemes
-        layout = requirements.helloLayout
-    }
-
-    private init(_ other: Offer, groups: [NamedGroup], keyShareGroups: [NamedGroup]) {
-        minimum = other.minimum
-        maximum = other.maximum
-        suites = other.suites
-        self.groups = groups
-        self.keyShareGroups = keyShareGroups
-        signatureSchemes = other.signatureSchemes
-        layout = other.layout
-    }
-
-    /// The same without post-quantum groups, so that the hello fits into one TCP segment; nil if it has none.
-    package var smaller: Offer? {
-        guard keyShareGroups.contains(where: \.isHybrid) else { return nil }
-        return Offer(self, groups: NamedGroup.classical(groups), keyShareGroups: NamedGroup.classical(keyShareGroups))
-    }
-
-    /// The hello itself.
-    func hello(serverName: String) -> HelloOffer {
-        var offer = HelloOffer(
-            minimumVersion: minimum, maximumVersion: maximum, suites: suites, groups: groups,
-            signatureSchemes: signatureSchemes, serverName: serverName, keyShareGroups: keyShareGroups)
-        offer.layout = layout
-        return offer
-    }
-
-    package static func == (left: Offer, right: Offer) -> Bool {
-        left.minimum == right.minimum && left.maximum == right.maximum && left.suites == right.suites
-            && left.isComparable(to: right)
-    }
-
-    /// Of the lists the lengths alone: few offers differ in more, and they are looked up for every judgement.
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(minimum)
-        hasher.combine(maximum)
-        hasher.combine(suites.count)
-    }
-}
+package import TLSProbe
 
 /// What was learned about one server: an outcome for each offer, and a path for each chain that it presented.
 package struct HostEvidence: Sendable {
-    package var outcomes: [Offer: HandshakeOutcome]
+    package var outcomes: [HelloOffer: HandshakeOutcome]
     /// By the presented list of DER certificates.
     package var chains: [PresentedChain: ChainFacts]
     /// What the stapled OCSP responses say, each looked at once. The key is the response before the chain.
@@ -82,12 +19,12 @@ package struct HostEvidence: Sendable {
     package var explanation: HandshakeObservation?
     /// A hello without post-quantum groups and what the server said to it; sent only where the others failed in a way that their size may
     /// explain.
-    package var smaller: (offer: Offer, outcome: HandshakeOutcome)?
+    package var smaller: (offer: HelloOffer, outcome: HandshakeOutcome)?
     /// The address that answered first.
     package var address: String?
 
     package init(
-        outcomes: [Offer: HandshakeOutcome] = [:], chains: [PresentedChain: ChainFacts] = [:], hellos: Int = 0,
+        outcomes: [HelloOffer: HandshakeOutcome] = [:], chains: [PresentedChain: ChainFacts] = [:], hellos: Int = 0,
         address: String? = nil
     ) {
         self.outcomes = outcomes
@@ -106,7 +43,7 @@ package struct HostEvidence: Sendable {
     }
 
     /// What to show of the server: the answer to the default offer, or else to the widest one, or else to a smaller one.
-    func answer(to defaults: Offer, host: String) -> (facts: ConnectionFacts?, hello: AnsweredHello) {
+    func answer(to defaults: HelloOffer, host: String) -> (facts: ConnectionFacts?, hello: AnsweredHello) {
         var smallerFacts: ConnectionFacts?
         var gotFurther: Bool?
         switch smaller?.outcome {
@@ -117,9 +54,9 @@ package struct HostEvidence: Sendable {
         case .connection?: gotFurther = false
         case nil: break
         }
-        func hello(_ kind: AnsweredHello.Kind, _ offer: Offer?) -> AnsweredHello {
+        func hello(_ kind: AnsweredHello.Kind, _ offer: HelloOffer?) -> AnsweredHello {
             AnsweredHello(
-                kind: kind, length: offer.map { $0.hello(serverName: host).length }, smallerGotFurther: gotFurther)
+                kind: kind, length: offer.map { $0.named(host).length }, smallerGotFurther: gotFurther)
         }
         if case .negotiated(let observation)? = outcomes[defaults], let facts = facts(of: observation) {
             return (facts, hello(.default, defaults))
@@ -142,8 +79,8 @@ package struct HostEvidence: Sendable {
     }
 
     /// The handshake that asked least: of those that succeeded, the one with the most offered suites and the lowest minimum.
-    package var widest: (offer: Offer, facts: ConnectionFacts)? {
-        var best: (offer: Offer, facts: ConnectionFacts)?
+    package var widest: (offer: HelloOffer, facts: ConnectionFacts)? {
+        var best: (offer: HelloOffer, facts: ConnectionFacts)?
         for (offer, outcome) in outcomes {
             guard case .negotiated(let observation) = outcome, let facts = facts(of: observation) else { continue }
             if let held = best?.offer, !offer.isWider(than: held) { continue }
@@ -153,14 +90,14 @@ package struct HostEvidence: Sendable {
     }
 }
 
-extension Offer {
+extension HelloOffer {
     /// The offer that decides the most.
-    static func widest(of offers: some Collection<Offer>) -> Offer? { offers.max { $1.isWider(than: $0) } }
+    static func widest(of offers: some Collection<HelloOffer>) -> HelloOffer? { offers.max { $1.isWider(than: $0) } }
 
     /// A total order, so that the choice never depends on the order of a dictionary.
-    fileprivate func isWider(than other: Offer) -> Bool {
+    fileprivate func isWider(than other: HelloOffer) -> Bool {
         if suites.count != other.suites.count { return suites.count > other.suites.count }
-        if minimum != other.minimum { return minimum < other.minimum }
+        if minimumVersion != other.minimumVersion { return minimumVersion < other.minimumVersion }
         return suites.map(\.rawValue).lexicographicallyPrecedes(other.suites.map(\.rawValue))
     }
 }

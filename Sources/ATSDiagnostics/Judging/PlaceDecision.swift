@@ -1,7 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 package import AppTransportSecurity
+package import TLSProbe
 import Vocabulary
 
 /// What a policy asks of one place, as far as a judge needs it.
@@ -12,7 +14,7 @@ struct PlaceDecision: Sendable {
     let because: [Cause]
     let notes: [Cause]
     let requirements: TransportRequirements
-    let offer: Offer
+    let offer: HelloOffer
 
     init(_ dictionary: ATSDictionary, _ profile: OSProfile, _ place: LoadURL) {
         let decision = ATSPolicy(dictionary: dictionary, profile: profile).decide(place)
@@ -21,18 +23,18 @@ struct PlaceDecision: Sendable {
         because = decision.failures
         notes = decision.notes
         requirements = decision.requirements
-        offer = Offer(decision.requirements)
+        offer = HelloOffer(decision.requirements)
     }
 }
 
-extension Offer {
+extension HelloOffer {
     /// What the dictionaries offer to one place on their systems, each offer once, the first dictionary's first.
-    package static func distinct(_ dictionaries: [(ATSDictionary, OSProfile)], _ place: LoadURL) -> [Offer] {
-        var offers: [Offer] = []
+    package static func distinct(_ dictionaries: [(ATSDictionary, OSProfile)], _ place: LoadURL) -> [HelloOffer] {
+        var offers: [HelloOffer] = []
         for (dictionary, profile) in dictionaries {
             for reading in dictionary.readings(on: profile) {
                 let policy = ATSPolicy(dictionary: reading, profile: profile)
-                let offer = Offer(policy.requirements(for: place))
+                let offer = HelloOffer(policy.requirements(for: place))
                 if !offers.contains(offer) { offers.append(offer) }
             }
         }

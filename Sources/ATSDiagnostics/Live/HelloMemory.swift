@@ -32,10 +32,10 @@ final class HelloMemory: Sendable {
     final class Place: Sendable {
         private struct State {
             var server: Result<ServerAddress, NoAddress>?
-            var outcomes: [Offer: HandshakeOutcome] = [:]
+            var outcomes: [HelloOffer: HandshakeOutcome] = [:]
             var wasConnected = false
             /// An outcome that every other hello would have too, with the offer that had it.
-            var dead: (offer: Offer, outcome: HandshakeOutcome)?
+            var dead: (offer: HelloOffer, outcome: HandshakeOutcome)?
             /// By what the system offers; a value of nil says that nothing was negotiated.
             var explanations: [WidestHello.Baseline: HandshakeObservation?] = [:]
         }
@@ -49,7 +49,7 @@ final class HelloMemory: Sendable {
         }
 
         /// What the server answered, or would answer; nil if it must be asked.
-        func outcome(of offer: Offer) -> HandshakeOutcome? {
+        func outcome(of offer: HelloOffer) -> HandshakeOutcome? {
             state.withLock { state in
                 if let outcome = state.outcomes[offer] { return outcome }
                 guard let dead = state.dead else { return nil }
@@ -62,7 +62,7 @@ final class HelloMemory: Sendable {
         /// Whether any hello was written to the server.
         var wasConnected: Bool { state.withLock { $0.wasConnected } }
 
-        func remember(_ outcome: HandshakeOutcome, of offer: Offer, wasConnected: Bool) {
+        func remember(_ outcome: HandshakeOutcome, of offer: HelloOffer, wasConnected: Bool) {
             state.withLock { state in
                 if wasConnected { state.wasConnected = true }
                 state.outcomes[offer] = outcome

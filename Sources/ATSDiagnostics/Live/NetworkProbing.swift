@@ -41,7 +41,7 @@ struct NetworkProbing: ServerProbing {
     }
 
     func evidence(
-        of endpoint: Endpoint, offers: [Offer], address: String?, within scope: FetchScope
+        of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence {
         let known = memory?.place(endpoint, address: address, within: scope) ?? HelloMemory.Place()
         let server: ServerAddress
@@ -53,12 +53,12 @@ struct NetworkProbing: ServerProbing {
         }
         let plan = HelloPlan(offers: offers, isExhaustive: isExhaustive)
         var hellos = 0
-        func send(_ offer: Offer) async -> HandshakeOutcome? {
+        func send(_ offer: HelloOffer) async -> HandshakeOutcome? {
             let timeout = TargetDeadline.remaining(atMost: connectTimeout)
             guard timeout > .zero, !Task.isCancelled else { return nil }
             let (outcome, used, wasConnected) = await spans.around("hello", endpoint, describe: \.outcome.attributes) {
                 await prober.attempt(
-                    offer.hello(serverName: endpoint.host), addresses: server.candidates, connectTimeout: timeout,
+                    offer.named(endpoint.host), addresses: server.candidates, connectTimeout: timeout,
                     timeout: timeout)
             }
             hellos += 1
@@ -66,14 +66,14 @@ struct NetworkProbing: ServerProbing {
             known.remember(outcome, of: offer, wasConnected: wasConnected)
             return outcome
         }
-        func ask(_ offer: Offer) async -> HandshakeOutcome? {
+        func ask(_ offer: HelloOffer) async -> HandshakeOutcome? {
             if let outcome = known.outcome(of: offer) { return outcome }
             return await send(offer)
         }
         var evidence = await plan.run(ask)
         evidence.address = server.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
-            let baseline = WidestHello.Baseline(maximum: last.maximum, groups: last.groups)
+            let baseline = WidestHello.Baseline(maximum: last.maximumVersion, groups: last.groups)
             evidence.explanation = await known.explanation(beyond: baseline) {
                 await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
                     await WidestHello.ask(
@@ -82,7 +82,7 @@ struct NetworkProbing: ServerProbing {
                 }
             }
         }
-        if let widest = Offer.widest(of: offers), let smaller = widest.smaller, known.wasConnected,
+        if let widest = HelloOffer.widest(of: offers), let smaller = widest.smaller, known.wasConnected,
             evidence.mayFailForSize(widest),
             let outcome = await SmallerHello.outcome(of: { await ask(smaller) }, again: { await send(widest) })
         {
@@ -153,9 +153,9 @@ extension HostEvidence {
     /// Whether nothing but the size of the hello may be the reason that no hello led to a handshake.
     ///
     /// A server that answers with alerts has another reason unless it negotiates, where everything classical is offered, what was offered.
-    fileprivate func mayFailForSize(_ widest: Offer) -> Bool {
+    fileprivate func mayFailForSize(_ widest: HelloOffer) -> Bool {
         if outcomes.values.contains(where: \.isNegotiated) || outcomes.isEmpty { return false }
-        if let explanation { return widest.hello(serverName: "").offers(explanation) }
+        if let explanation { return widest.offers(explanation) }
         return outcomes.values.allSatisfy(\.isSilence)
     }
 }

@@ -47,6 +47,20 @@ public struct HelloOffer: Sendable, Hashable {
         self.keyShareGroups = keyShareGroups
     }
 
+    /// The same with the name of a server in it.
+    package func named(_ name: String?) -> HelloOffer {
+        var offer = self
+        offer.serverName = name
+        return offer
+    }
+
+    /// Of the lists the lengths alone: few offers differ in more, and they are looked up for every judgement.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(minimumVersion)
+        hasher.combine(maximumVersion)
+        hasher.combine(suites.count)
+    }
+
     /// The groups of Apple's clients that this prober can agree on a key with.
     public static let commonGroups: [NamedGroup] = [.x25519, .secp256r1, .secp384r1, .secp521r1]
 

@@ -90,13 +90,11 @@ public struct Prober: Sendable {
         _ offer: HelloOffer, host: String, port: Int, serverName: String? = nil, connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)
     ) async -> HandshakeOutcome {
-        var named = offer
-        named.serverName = serverName ?? host
-        return switch await resolver.resolve(host: host, port: port, timeout: timeout) {
+        switch await resolver.resolve(host: host, port: port, timeout: timeout) {
         case .failed(let failure): .connection(failure)
         case .addresses(let addresses):
             await attempt(
-                named, addresses: addresses, connectTimeout: connectTimeout, timeout: timeout
+                offer.named(serverName ?? host), addresses: addresses, connectTimeout: connectTimeout, timeout: timeout
             ).outcome
         }
     }
