@@ -18,15 +18,7 @@ package struct DiagnosisPage: Sendable {
     }
 
     /// The verdict for one system, for the strip of hosts by systems.
-    package struct Verdict: Sendable {
-        package let system: String
-        package let result: Result
-
-        package init(system: String, result: Result) {
-            self.system = system
-            self.result = result
-        }
-    }
+    package typealias Verdict = (system: String, result: Result)
 
     /// One tested configuration.
     package struct Configuration: Sendable {
@@ -49,28 +41,10 @@ package struct DiagnosisPage: Sendable {
     }
 
     /// A cause with what fixes it.
-    package struct Reason: Sendable {
-        package let cause: Cause
-        package let fix: String?
-
-        package init(_ cause: Cause, fix: String? = nil) {
-            self.cause = cause
-            self.fix = fix
-        }
-    }
+    package typealias Reason = (cause: Cause, fix: String?)
 
     /// One certificate of the chain; times in seconds since 1970.
-    package struct Certificate: Sendable {
-        package let name: String
-        package let notBefore: Int
-        package let notAfter: Int
-
-        package init(name: String, notBefore: Int, notAfter: Int) {
-            self.name = name
-            self.notBefore = notBefore
-            self.notAfter = notAfter
-        }
-    }
+    package typealias Certificate = (name: String, notBefore: Int, notAfter: Int)
 
     /// Everything about one server. Parts that stay empty are left out of the page.
     package struct Target: Sendable {
@@ -125,101 +99,95 @@ package struct DiagnosisPage: Sendable {
         return page.rendered(footer: "sealward \(version)")
     }
 
-    private func tag(_ result: Result) -> String {
+    private func tag(_ result: Result) -> HTML {
         "<span class=\"tag \(result.rawValue.lowercased())\">\(result.rawValue)</span>"
     }
 
-    private func strip() -> String {
+    private func strip() -> HTML {
         var systems: [String] = []
         for verdict in targets.flatMap(\.verdicts) where !systems.contains(verdict.system) {
             systems.append(verdict.system)
         }
-        var result =
-            "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Hosts by system\"><table class=\"strip\"><thead><tr><th>host</th>"
-        for system in systems { result += "<th>\(HTMLPage.text(system))</th>" }
-        result += "</tr></thead><tbody>\n"
-        for target in targets {
-            result += "<tr><th scope=\"row\"><code>\(HTMLPage.text(target.name))</code></th>"
-            for system in systems {
-                result += "<td>\(target.verdicts.first { $0.system == system }.map { tag($0.result) } ?? "–")</td>"
+        let rows = targets.map { target -> HTML in
+            let cells = systems.map { system -> HTML in
+                "<td>\(target.verdicts.first { $0.system == system }.map { tag($0.result) } ?? "–")</td>"
             }
-            result += "</tr>\n"
+            return "<tr><th scope=\"row\"><code>\(target.name)</code></th>\(cells)</tr>\n"
         }
-        return result + "</tbody></table></div>\n"
+        return """
+            <div class="wide" tabindex="0" role="region" aria-label="Hosts by system"><table class="strip"><thead><tr><th>host</th>\
+            \(systems.map { "<th>\($0)</th>" as HTML })</tr></thead><tbody>
+            \(rows)</tbody></table></div>
+
+            """
     }
 
-    private func markup(_ target: Target) -> String {
-        var result = ""
-        if !target.causes.isEmpty { result += "<h3>Why</h3>\n" + list(target.causes) }
-        if !target.notes.isEmpty { result += "<h3>Notes</h3>\n" + list(target.notes) }
-        if !target.configurations.isEmpty { result += "<h3>Configurations</h3>\n" + grid(target.configurations) }
+    private func markup(_ target: Target) -> HTML {
+        var result = HTML()
+        if !target.causes.isEmpty { result += "<h3>Why</h3>\n\(target.causes.map(pair))" }
+        if !target.notes.isEmpty { result += "<h3>Notes</h3>\n\(target.notes.map(pair))" }
+        if !target.configurations.isEmpty { result += "<h3>Configurations</h3>\n\(grid(target.configurations))" }
         if !target.certificates.isEmpty {
-            result += "<h3>Certificates</h3>\n" + timeline(target.certificates.map { ($0, $0.name) })
+            result += "<h3>Certificates</h3>\n\(timeline(target.certificates.map { ($0, $0.name) }))"
         }
         if let before = target.before, let after = target.after, before != after {
-            result += "<h3>The smallest change to the Info.plist</h3>\n<pre tabindex=\"0\">"
-            for line in LineDifference.lines(from: before, to: after) {
-                result += "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(HTMLPage.block(line.text))</span>"
+            let lines = LineDifference.lines(from: before, to: after).map { line -> HTML in
+                "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(block: line.text)</span>"
             }
-            result += "</pre>\n"
+            result += "<h3>The smallest change to the Info.plist</h3>\n<pre tabindex=\"0\">\(lines)</pre>\n"
         }
         if target.noExceptionHelps { result += "<p>No exception in the Info.plist helps.</p>\n" }
         if let configuration = target.serverConfiguration {
-            result += "<h3>Or fix the server (nginx)</h3>\n<pre tabindex=\"0\">\(HTMLPage.block(configuration))</pre>\n"
+            result += "<h3>Or fix the server (nginx)</h3>\n<pre tabindex=\"0\">\(block: configuration)</pre>\n"
         }
         return result
     }
 
-    /// Causes at the left, what fixes each at the right.
-    private func list(_ reasons: [Reason]) -> String {
-        var result = ""
-        for reason in reasons {
-            let cause = reason.cause
-            result +=
-                "<div class=\"pair\"><p><code>\(HTMLPage.text(cause.code.rawValue))</code> \(HTMLPage.text(cause.message))"
-            if let citation = cause.citation {
-                result += " <span class=\"path\">(\(HTMLPage.text(citation.source)))</span>"
-            }
-            let fix = reason.fix.map { "<span class=\"dim\">Fix:</span> \(HTMLPage.text($0))" } ?? ""
-            result += "</p><p>\(fix)</p></div>\n"
-        }
-        return result
+    /// A cause at the left, what fixes it at the right.
+    private func pair(_ reason: Reason) -> HTML {
+        let cause = reason.cause
+        let source = cause.citation.map { " <span class=\"path\">(\($0.source))</span>" as HTML } ?? ""
+        let fix = reason.fix.map { "<span class=\"dim\">Fix:</span> \($0)" as HTML } ?? ""
+        return """
+            <div class="pair"><p><code>\(cause.code.rawValue)</code> \(cause.message)\(source)</p><p>\(fix)</p></div>
+
+            """
     }
 
-    private func changes() -> String {
+    private func changes() -> HTML {
         HistoryPage.table(targets.flatMap { target in target.changes.map { (target.name, $0) } }, first: "target")
     }
 
     /// Every leaf, the one that expires first on top.
-    private func calendar() -> String {
+    private func calendar() -> HTML {
         let leaves = targets.compactMap { target in target.certificates.first.map { ($0, target.name) } }
         return timeline(leaves.sorted { $0.0.notAfter < $1.0.notAfter })
     }
 
-    private func grid(_ configurations: [Configuration]) -> String {
-        var result =
-            "<table class=\"stack\"><thead><tr><th>configuration</th><th>result</th><th>note</th></tr></thead><tbody>\n"
+    private func grid(_ configurations: [Configuration]) -> HTML {
+        var rows = HTML()
         var section = ""
         for row in configurations {
             if row.section != section {
                 section = row.section
-                result += "<tr><td colspan=\"3\" class=\"path\">\(HTMLPage.text(section))</td></tr>\n"
+                rows += "<tr><td colspan=\"3\" class=\"path\">\(section)</td></tr>\n"
             }
-            result += "<tr\(row.isSmallest ? " class=\"smallest\"" : "")><td>\(HTMLPage.text(row.name))"
+            rows += "<tr\(row.isSmallest ? " class=\"smallest\"" as HTML : "")><td>\(row.name)"
             if let dictionary = row.dictionary {
-                result +=
-                    "<details><summary class=\"path\">dictionary</summary><pre tabindex=\"0\">\(HTMLPage.block(dictionary))</pre></details>"
+                rows += """
+                    <details><summary class="path">dictionary</summary><pre tabindex="0">\(block: dictionary)</pre></details>
+                    """
             }
-            result += "</td><td>\(tag(row.result))</td><td>\(row.isSmallest ? "smallest that works" : "")</td></tr>\n"
+            rows += "</td><td>\(tag(row.result))</td><td>\(row.isSmallest ? "smallest that works" : "")</td></tr>\n"
         }
-        return result + "</tbody></table>\n"
+        return .table(["configuration", "result", "note"], rows)
     }
 
     /// Thirty days in seconds: who renews by hand should begin.
     private static let soon = 30 * 86_400
 
     /// - Parameter rows: certificates with what they are called.
-    private func timeline(_ rows: [(certificate: Certificate, name: String)]) -> String {
+    private func timeline(_ rows: [(certificate: Certificate, name: String)]) -> HTML {
         let certificates = rows.map(\.certificate)
         let now = judgedAt ?? certificates.map(\.notBefore).max() ?? 0
         let first = min(certificates.map(\.notBefore).min() ?? now, now)
@@ -230,24 +198,23 @@ package struct DiagnosisPage: Sendable {
             let hundredths = Int((min(1, max(0, share)) * 10_000).rounded())
             return "\(hundredths / 100).\(hundredths % 100 / 10)\(hundredths % 10)"
         }
-        var result =
-            "<table class=\"stack\"><thead><tr><th>certificate</th><th>from</th><th>to</th><th>validity</th></tr></thead><tbody>\n"
+        let marker: HTML = judgedAt == nil ? "" : "<b style=\"left:\(percent(now))%\"></b>"
+        var body = HTML()
         for (certificate, name) in rows {
             let isOut = now < certificate.notBefore || now > certificate.notAfter
             let isSoon = !isOut && certificate.notAfter < now + DiagnosisPage.soon
-            let state = isOut ? " class=\"out\"" : isSoon ? " class=\"soon\"" : ""
-            let tag =
+            let state: HTML = isOut ? " class=\"out\"" : isSoon ? " class=\"soon\"" : ""
+            let tag: HTML =
                 isOut
                 ? " <span class=\"tag fail\">outside</span>" : isSoon ? " <span class=\"tag warning\">soon</span>" : ""
-            result += "<tr><td>\(HTMLPage.text(name))</td>"
-            result += "<td class=\"day\" data-of=\"from\">\(CivilDate.text(certificate.notBefore))</td>"
-            result += "<td class=\"day\" data-of=\"to\">\(CivilDate.text(certificate.notAfter))\(tag)</td>"
-            result +=
-                "<td><div class=\"span\"><i\(state) style=\"left:\(percent(certificate.notBefore))%;"
-            result += "right:calc(100% - \(percent(certificate.notAfter))%)\"></i>"
-            result += judgedAt == nil ? "" : "<b style=\"left:\(percent(now))%\"></b>"
-            result += "</div></td></tr>\n"
+            body += """
+                <tr><td>\(name)</td><td class="day" data-of="from">\(CivilDate.text(certificate.notBefore))</td>\
+                <td class="day" data-of="to">\(CivilDate.text(certificate.notAfter))\(tag)</td>\
+                <td><div class="span"><i\(state) style="left:\(percent(certificate.notBefore))%;\
+                right:calc(100% - \(percent(certificate.notAfter))%)"></i>\(marker)</div></td></tr>
+
+                """
         }
-        return result + "</tbody></table>\n"
+        return .table(["certificate", "from", "to", "validity"], body)
     }
 }

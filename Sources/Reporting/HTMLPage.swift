@@ -9,16 +9,13 @@ struct HTMLPage {
     /// One sentence below the title.
     let lead: String
     /// The finished markup of the page's sections.
-    var body = ""
+    var body = HTML()
 
     /// Everything that is put in comes through here: the text of a file or a server is never markup.
     static func text(_ text: String) -> String { Markup.text(text.terminalSafe) }
 
-    /// Text that may have several lines.
-    static func block(_ text: String) -> String { Markup.text(text) }
-
-    mutating func section(_ heading: String, _ markup: String) {
-        body += "<section><h2>\(Self.text(heading))</h2>\n\(markup)</section>\n"
+    mutating func section(_ heading: String, _ markup: HTML) {
+        body += "<section><h2>\(heading)</h2>\n\(markup)</section>\n"
     }
 
     func rendered(footer: String) -> String {
@@ -39,7 +36,7 @@ struct HTMLPage {
         <header><div class="bar"><span class="brand">Sealward</span><h1>\(Self.text(title))</h1></div></header>
         <main>
         <p class="lead dim">\(Self.text(lead))</p>
-        \(body)</main>
+        \(body.markup)</main>
         <footer class="dim">\(Self.text(footer))</footer>
         </body>
         </html>

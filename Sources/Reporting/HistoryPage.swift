@@ -7,32 +7,11 @@ import Vocabulary
 ///
 /// Fill it with plain values; nothing is judged here. Every text is escaped.
 package struct HistoryPage: Sendable {
-    /// One run's verdict.
-    package struct Point: Sendable {
-        /// Seconds since 1970.
-        package let at: Int64
-        package let result: DiagnosisPage.Result
-
-        package init(at: Int64, result: DiagnosisPage.Result) {
-            self.at = at
-            self.result = result
-        }
-    }
+    /// One run's verdict, in seconds since 1970.
+    package typealias Point = (at: Int64, result: DiagnosisPage.Result)
 
     /// One difference, as text.
-    package struct Change: Sendable {
-        package let at: Int64
-        package let field: String
-        package let before: String
-        package let after: String
-
-        package init(at: Int64, field: String, before: String, after: String) {
-            self.at = at
-            self.field = field
-            self.before = before
-            self.after = after
-        }
-    }
+    package typealias Change = (at: Int64, field: String, before: String, after: String)
 
     /// One server.
     package struct Target: Sendable {
@@ -100,41 +79,47 @@ package struct HistoryPage: Sendable {
         return "\(day) \(parts.joined(separator: ":")) UTC"
     }
 
-    private func markup(_ target: Target) -> String {
-        let result = course(target.points)
-        if target.changes.isEmpty { return result + "<p class=\"path\">Nothing changed.</p>\n" }
-        return result + HistoryPage.table(target.changes.map { (day($0.at), $0) }, first: "run of")
+    private func markup(_ target: Target) -> HTML {
+        let changes: HTML =
+            target.changes.isEmpty
+            ? "<p class=\"path\">Nothing changed.</p>\n"
+            : HistoryPage.table(target.changes.map { (day($0.at), $0) }, first: "run of")
+        return "\(course(target.points))\(changes)"
     }
 
     /// Changes in rows, each behind a first cell.
-    static func table(_ rows: [(cell: String, change: Change)], first: String) -> String {
-        var result =
-            "<table class=\"stack\"><thead><tr><th>\(first)</th><th>what</th><th>before</th><th>after</th></tr></thead><tbody>\n"
-        for (cell, change) in rows {
-            result += "<tr><td>\(HTMLPage.text(cell))</td><td>\(HTMLPage.text(change.field))</td>"
-            result += "<td data-of=\"before\"><code>\(HTMLPage.text(change.before))</code></td>"
-            result += "<td data-of=\"after\"><code>\(HTMLPage.text(change.after))</code></td></tr>\n"
+    static func table(_ rows: [(cell: String, change: Change)], first: String) -> HTML {
+        let rows = rows.map { cell, change -> HTML in
+            """
+            <tr><td>\(cell)</td><td>\(change.field)</td><td data-of="before"><code>\(change.before)</code></td>\
+            <td data-of="after"><code>\(change.after)</code></td></tr>
+
+            """
         }
-        return result + "</tbody></table>\n"
+        return .table([first, "what", "before", "after"], "\(rows)")
     }
 
     /// The width of a course in the units of its picture.
     private static let width = 1000.0
 
     /// A band for each run until the next one, all courses on one scale of time.
-    private func course(_ points: [Point]) -> String {
+    private func course(_ points: [Point]) -> HTML {
         guard let first = points.first, let last = points.last else { return "" }
-        var result =
-            "<svg class=\"course\" viewBox=\"0 0 1000 24\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"verdicts from "
-        result += "\(day(first.at)) to \(day(last.at)), most recently \(last.result.rawValue)\">\n"
-        for (index, point) in points.enumerated() {
+        let bands = points.enumerated().map { index, point -> HTML in
             let start = place(point.at)
             let next = index + 1 < points.count ? place(points[index + 1].at) : HistoryPage.width
-            let word = "\(day(point.at)) \(point.result.rawValue)"
-            result += "<rect class=\"\(point.result.rawValue.lowercased())\" x=\"\(tenths(start))\" y=\"0\" "
-            result += "width=\"\(tenths(max(4, next - start)))\" height=\"24\"><title>\(word)</title></rect>\n"
+            return """
+                <rect class="\(point.result.rawValue.lowercased())" x="\(tenths(start))" y="0" \
+                width="\(tenths(max(4, next - start)))" height="24"><title>\(day(point.at)) \(point.result.rawValue)</title></rect>
+
+                """
         }
-        return result + "</svg>\n"
+        return """
+            <svg class="course" viewBox="0 0 1000 24" preserveAspectRatio="none" role="img" aria-label="verdicts from \
+            \(day(first.at)) to \(day(last.at)), most recently \(last.result.rawValue)">
+            \(bands)</svg>
+
+            """
     }
 
     /// In Double, so that absurd times cannot overflow. The last run has a twentieth of the width.

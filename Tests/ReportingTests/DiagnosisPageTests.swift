@@ -9,7 +9,7 @@ import Vocabulary
 @Suite struct DiagnosisPageTests {
     static let page: DiagnosisPage = {
         var target = DiagnosisPage.Target(name: "https://old.example.com/<x>")
-        target.verdicts = [.init(system: "iOS 9", result: .pass), .init(system: "macOS 26", result: .fail)]
+        target.verdicts = [("iOS 9", .pass), ("macOS 26", .fail)]
         target.configurations = [
             .init(section: "Default ATS Secure Connection", name: "ATS Default Connection", result: .fail),
             .init(
@@ -18,14 +18,15 @@ import Vocabulary
             .init(section: "Configuring TLS exceptions for old.example.com", name: "TLSv1.0", result: .undetermined),
         ]
         target.causes = [
-            .init(
+            (
                 Cause(
                     "ats.tls.version-too-low", "The server ends at TLS 1.1.", citation: .apple("x", read: "2026-11-21")),
-                fix: "enable TLS 1.2 on the server")
+                "enable TLS 1.2 on the server"
+            )
         ]
         target.certificates = [
-            .init(name: "CN=old.example.com", notBefore: 1_735_689_600, notAfter: 1_767_225_600),
-            .init(name: "CN=Root", notBefore: 1_420_070_400, notAfter: 2_051_222_400),
+            ("CN=old.example.com", 1_735_689_600, 1_767_225_600),
+            ("CN=Root", 1_420_070_400, 2_051_222_400),
         ]
         target.before = "<dict>\n</dict>"
         target.after = "<dict>\n  <key>x</key>\n</dict>"

@@ -6,9 +6,9 @@ import Testing
 
 @Suite struct HistoryPageTests {
     private static func page(_ times: [Int64]) -> String {
-        let points = times.map { HistoryPage.Point(at: $0, result: .pass) }
+        let points = times.map { (at: $0, result: DiagnosisPage.Result.pass) }
         let changes = times.dropFirst().map {
-            HistoryPage.Change(at: $0, field: "verdict", before: "FAIL", after: "PASS")
+            (at: $0, field: "verdict", before: "FAIL", after: "PASS")
         }
         let target = HistoryPage.Target(name: "a.example", points: points, changes: Array(changes))
         let span = (times.first ?? 0)...max(times.first ?? 0, times.last ?? 0)

@@ -21,8 +21,8 @@ extension CheckDocuments {
                 isSmallest: report.isLeastPassing(row), dictionary: propertyList(row.configuration.dictionary))
         }
         let causes = report.decisive?.because ?? []
-        target.causes = causes.map { .init($0, fix: Remediation(for: $0)?.server) }
-        target.notes = report.warnings.map { .init($0) }
+        target.causes = causes.map { ($0, Remediation(for: $0)?.server) }
+        target.notes = report.warnings.map { ($0, nil) }
         target.certificates = certificates(report)
         if let exception = report.smallestException.dictionary {
             let present =
@@ -40,7 +40,7 @@ extension CheckDocuments {
         let all =
             report.systems.isEmpty
             ? [(profile, report.decisive)] : report.systems.map { ($0.profile, $0.decisive) }
-        return all.map { .init(system: $0.shownName, result: result($1)) }
+        return all.map { ($0.shownName, result($1)) }
     }
 
     private static func result(_ row: ConfigurationResult?) -> DiagnosisPage.Result {
@@ -51,9 +51,7 @@ extension CheckDocuments {
         guard let chain = report.facts?.chain else { return [] }
         let root = chain.anchor.map { [($0.certificate, " (\($0.kind.rawValue) root)")] } ?? []
         return (chain.judged.map { ($0, "") } + root).map { certificate, suffix in
-            DiagnosisPage.Certificate(
-                name: certificate.subject + suffix, notBefore: seconds(certificate.notBefore),
-                notAfter: seconds(certificate.notAfter))
+            (certificate.subject + suffix, seconds(certificate.notBefore), seconds(certificate.notAfter))
         }
     }
 

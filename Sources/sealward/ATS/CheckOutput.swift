@@ -159,7 +159,7 @@ struct CheckOutput {
     /// Puts beside each target of the page what changed since the run before.
     mutating func compare(_ changes: (_ target: String) throws -> [TargetCourse.Change]) throws {
         for place in pages.keys {
-            pages[place]?.changes = try changes(try targets.name(at: place)).map(HistoryPage.Change.init)
+            pages[place]?.changes = try changes(try targets.name(at: place)).map(\.row)
         }
     }
 

@@ -130,9 +130,9 @@ struct HistoryCommand: WorkingCommand {
         HistoryPage.Target(
             name: course.target,
             points: course.comparable.suffix(HistoryCommand.pointLimit).map {
-                .init(at: $0.at, result: DiagnosisPage.Result(rawValue: $0.summary.verdict.rawValue) ?? .undetermined)
+                ($0.at, DiagnosisPage.Result(rawValue: $0.summary.verdict.rawValue) ?? .undetermined)
             },
-            changes: course.changes.suffix(HistoryCommand.pointLimit).map(HistoryPage.Change.init)
+            changes: course.changes.suffix(HistoryCommand.pointLimit).map(\.row)
         )
     }
 
@@ -158,10 +158,7 @@ struct HistoryCommand: WorkingCommand {
     }
 }
 
-extension HistoryPage.Change {
-    init(_ change: TargetCourse.Change) {
-        self.init(
-            at: change.at, field: change.field.rawValue, before: TargetCourse.shown(change.before),
-            after: TargetCourse.shown(change.after))
-    }
+extension TargetCourse.Change {
+    /// As a page shows it.
+    var row: HistoryPage.Change { (at, field.rawValue, TargetCourse.shown(before), TargetCourse.shown(after)) }
 }
