@@ -7,7 +7,7 @@ import FoundationEssentials
 import TrustService
 import Vocabulary
 
-struct AuditCommand: AsyncParsableCommand {
+struct AuditCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
         abstract: "What backends and operators did or were refused, and failed sign-ins, oldest first.",
@@ -32,43 +32,32 @@ struct AuditCommand: AsyncParsableCommand {
     @Flag(help: "Go on with new entries as they happen, until interrupted.")
     var follow = false
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         try OperatorTarget.validate(limit: limit, upTo: AuditPage.largest)
         guard after ?? 0 >= 0 else { throw ValidationError("--after must be 0 or more.") }
-        guard !follow || shared.output == nil else {
+        guard !follow || form.shared.output == nil else {
             throw ValidationError("--follow never ends: redirect standard output instead of --output.")
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            if follow { return try await followed() }
-            guard let entries = try await page(after: after) else { return .findings }
-            let text =
-                switch format {
-                case .json:
-                    JSONValue.object([.init("schema", "sealward.audit/1"), .init("entries", .array(entries))])
-                        .rendered()
-                        + "\n"
-                case .text: entries.map { AuditCommand.line($0) + "\n" }.joined().fitted
-                }
-            try CommandIO.write(text, to: shared.output)
-            return .clean
-        }
+    func outcome() async throws -> Outcome {
+        if follow { return try await followed() }
+        let entries = try await page(after: after)
+        try form.format.write(
+            ["schema": "sealward.audit/1", "entries": .array(entries)],
+            text: entries.map { AuditCommand.line($0) + "\n" }.joined(), to: form.shared)
+        return .clean
     }
 
-    /// Entries after a number, oldest first; nil after the refusal has been said.
-    private func page(after number: Int?, token: String? = nil) async throws -> [JSONValue]? {
+    /// Entries after a number, oldest first.
+    private func page(after number: Int?, token: String? = nil) async throws -> [JSONValue] {
         if target.url == nil {
             return try await target.inStore { try await $0.audit(after: number.map(Int64.init), limit: limit) }
         }
         let query = [("limit", String(limit))] + (number.map { [("after", String($0))] } ?? [])
-        return try await target.overHTTP("GET", "/v1/audit", query: query, token: token)?
+        return try await target.overHTTP("GET", "/v1/audit", query: query, token: token)
             .split(separator: UInt8(ascii: "\n")).map { try OperatorTarget.read(Array($0)) }
     }
 
@@ -77,13 +66,13 @@ struct AuditCommand: AsyncParsableCommand {
         let token = try target.token()
         var last = after
         while true {
-            guard let entries = try await page(after: last, token: token) else { return .findings }
+            let entries = try await page(after: last, token: token)
             for entry in entries {
                 guard case .integer(let number)? = entry.member("number"), number > last ?? -1 else {
                     throw CommandFault("The answer is not a page of the audit.")
                 }
                 last = number
-                let text = format == .json ? entry.rendered(pretty: false) : AuditCommand.line(entry)
+                let text = form.format == .json ? entry.rendered(pretty: false) : AuditCommand.line(entry)
                 try CommandIO.write(text + "\n", to: nil)
             }
             if entries.count < limit { try await Task.sleep(for: .seconds(1)) }

@@ -22,7 +22,7 @@ struct KeysCommand: AsyncParsableCommand {
     )
 }
 
-struct ListKeysCommand: AsyncParsableCommand {
+struct ListKeysCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List keys by app, user and environment.",
@@ -51,37 +51,30 @@ struct ListKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The maximum number of keys, up to 1000.", valueName: "N"))
     var limit = 30
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws { try OperatorTarget.validate(limit: limit, upTo: KeyPage.largest) }
 
-    func run() async throws {
-        try await CommandIO.run {
-            var query = [("limit", String(limit))]
-            for (name, value) in [
-                ("app", app), ("user", user), ("environment", environment?.rawValue), ("after", after),
-            ] {
-                if let value { query.append((name, value)) }
-            }
-            let filter = KeyFilter(app: app, user: user, environment: environment?.rawValue)
-            let answer = try await target.document("GET", "/v1/keys", query: query) {
-                try await $0.list(filter, after: after, limit: limit)
-            }
-            guard let answer else { return .findings }
-            guard case .array(let keys)? = answer.member("keys") else {
-                throw CommandFault(
-                    "The answer is not a list of keys: `keys` is missing. Is --url the address of the service?")
-            }
-            let next = answer.member("next") ?? .null
-            try format.write(
-                ["schema": "sealward.keys/1", "keys": .array(keys), "next": next],
-                text: keys.map { ListKeysCommand.line($0).fitted + "\n" }.joined()
-                    + (next.text.map { "more: --after \($0.terminalSafe)\n" } ?? ""), fits: false, to: shared)
-            return .clean
+    func result() async throws -> CommandResult {
+        var query = [("limit", String(limit))]
+        for (name, value) in [
+            ("app", app), ("user", user), ("environment", environment?.rawValue), ("after", after),
+        ] {
+            if let value { query.append((name, value)) }
         }
+        let filter = KeyFilter(app: app, user: user, environment: environment?.rawValue)
+        let answer = try await target.document("GET", "/v1/keys", query: query) {
+            try await $0.list(filter, after: after, limit: limit)
+        }
+        guard case .array(let keys)? = answer.member("keys") else {
+            throw CommandFault(
+                "The answer is not a list of keys: `keys` is missing. Is --url the address of the service?")
+        }
+        let next = answer.member("next") ?? .null
+        return CommandResult(
+            ["schema": "sealward.keys/1", "keys": .array(keys), "next": next],
+            text: keys.map { ListKeysCommand.line($0).fitted + "\n" }.joined()
+                + (next.text.map { "more: --after \($0.terminalSafe)\n" } ?? ""), fits: false)
     }
 
     private static func line(_ key: JSONValue) -> String {
@@ -94,7 +87,7 @@ struct ListKeysCommand: AsyncParsableCommand {
     }
 }
 
-struct RevokeKeysCommand: AsyncParsableCommand {
+struct RevokeKeysCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
         abstract: "Revoke one key, or all keys of an app that match one rule.",
@@ -134,10 +127,7 @@ struct RevokeKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The reason, one word, for the history; default operator.", valueName: "CODE"))
     var code: String?
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     /// Each as the service reads it, and as the store does.
     private var rules: [(member: JSONValue.Member, rule: RevocationRule)] {
@@ -173,35 +163,28 @@ struct RevokeKeysCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let reason = code.map { [JSONValue.Member("code", .string($0))] } ?? []
-            if let key {
-                return try await target.change(key, "revoke", "POST", "/revoke", body: .object(reason), format, shared)
-                {
-                    try await $0.revoke($1, code: code)
-                }
+    func result() async throws -> CommandResult {
+        let reason = code.map { [JSONValue.Member("code", .string($0))] } ?? []
+        if let key {
+            return try await target.change(key, "revoke", "POST", "/revoke", body: .object(reason)) {
+                try await $0.revoke($1, code: code)
             }
-            guard let app, let rule = rules.first else { throw CommandFault("--app: is missing.") }
-            var body = [rule.member] + reason
-            if dryRun { body.append(.init("dryRun", true)) }
-            if let expect { body.append(.init("expect", .integer(expect))) }
-            let bound = dryRun ? .dryRun : expect.map { .exactly($0) } ?? RevocationBound.usual
-            let answer = try await target.document(
-                "POST", "/v1/apps/\(OperatorTarget.encoded(app))/revocations", body: .object(body)
-            ) { try await $0.revokeKeys(of: app, matching: rule.rule, bound: bound, code: code) }
-            guard let answer else { return .findings }
-            if dryRun {
-                try OperatorChange("would-revoke", counted: "wouldRevoke", in: answer).write(format, shared)
-                return .clean
-            }
-            try OperatorChange("revoke", counted: "revoked", in: answer).write(format, shared)
-            return .clean
         }
+        guard let app, let rule = rules.first else { throw CommandFault("--app: is missing.") }
+        var body = [rule.member] + reason
+        if dryRun { body.append(.init("dryRun", true)) }
+        if let expect { body.append(.init("expect", .integer(expect))) }
+        let bound = dryRun ? .dryRun : expect.map { .exactly($0) } ?? RevocationBound.usual
+        let answer = try await target.document(
+            "POST", "/v1/apps/\(OperatorTarget.encoded(app))/revocations", body: .object(body)
+        ) { try await $0.revokeKeys(of: app, matching: rule.rule, bound: bound, code: code) }
+        return dryRun
+            ? try .keys("would-revoke", counted: "wouldRevoke", in: answer)
+            : try .keys("revoke", counted: "revoked", in: answer)
     }
 }
 
-struct RestoreKeyCommand: AsyncParsableCommand {
+struct RestoreKeyCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
         abstract: "Restore a key within a day of its revocation.",
@@ -218,21 +201,16 @@ struct RestoreKeyCommand: AsyncParsableCommand {
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws { try OperatorTarget.validate(key: key) }
 
-    func run() async throws {
-        try await CommandIO.run {
-            try await target.change(key, "restore", "POST", "/restore", format, shared) { try await $0.restore($1) }
-        }
+    func result() async throws -> CommandResult {
+        try await target.change(key, "restore", "POST", "/restore") { try await $0.restore($1) }
     }
 }
 
-struct DeleteKeysCommand: AsyncParsableCommand {
+struct DeleteKeysCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
         abstract: "Delete one key, or all keys of a user, with receipts and names.",
@@ -254,10 +232,7 @@ struct DeleteKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only keys of this app; with --user.", valueName: "ID"))
     var app: String?
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         try OperatorTarget.validate(key: key)
@@ -266,61 +241,46 @@ struct DeleteKeysCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            if let key {
-                return try await target.change(key, "delete", "DELETE", "", format, shared) { try await $0.delete($1) }
-            }
-            guard let user else { throw CommandFault("--user: is missing.") }
-            let answer = try await target.document(
-                "DELETE", "/v1/users/\(OperatorTarget.encoded(user))", query: app.map { [("app", $0)] } ?? []
-            ) { try await $0.deleteKeys(ofUser: user, app: app) }
-            guard let answer else { return .findings }
-            try OperatorChange("delete", counted: "deleted", in: answer).write(format, shared)
-            return .clean
-        }
+    func result() async throws -> CommandResult {
+        if let key { return try await target.change(key, "delete", "DELETE", "") { try await $0.delete($1) } }
+        guard let user else { throw CommandFault("--user: is missing.") }
+        let answer = try await target.document(
+            "DELETE", "/v1/users/\(OperatorTarget.encoded(user))", query: app.map { [("app", $0)] } ?? []
+        ) { try await $0.deleteKeys(ofUser: user, app: app) }
+        return try .keys("delete", counted: "deleted", in: answer)
     }
 }
 
-/// What a verb changed.
 extension OperatorTarget {
     /// Changes one key, and says so.
     fileprivate func change(
         _ key: String, _ operation: String, _ method: String, _ verb: String, body: JSONValue? = nil,
-        _ format: TextOrJSON, _ shared: SharedOptions,
         inStore ask: (OperatorSession, KeyIdentifier?) async throws -> Void
-    ) async throws -> Outcome {
+    ) async throws -> CommandResult {
         let id = OperatorTarget.key(key)
-        let answer = try await document(method, "/v1/keys/\(id?.base64URL ?? "")\(verb)", body: body) { session in
+        _ = try await document(method, "/v1/keys/\(id?.base64URL ?? "")\(verb)", body: body) { session in
             try await ask(session, id)
             return [:]
         }
-        guard answer != nil else { return .findings }
-        try OperatorChange(operation, 1).write(format, shared)
-        return .clean
+        return .keys(operation, 1)
     }
 }
 
-private struct OperatorChange {
-    let operation: String
-    let count: Int
-
-    init(_ operation: String, _ count: Int) {
-        self.operation = operation
-        self.count = count
+extension CommandResult {
+    /// What an operation changed.
+    fileprivate static func keys(_ operation: String, _ count: Int) -> CommandResult {
+        CommandResult(
+            ["schema": "sealward.keys-change/1", "operation": .string(operation), "keys": .integer(count)],
+            text: "\(operation): \(count) \(count == 1 ? "key" : "keys")\n", fits: false)
     }
 
-    /// Reads the count from the answer to a verb that may change many keys.
-    init(_ operation: String, counted member: String, in answer: JSONValue) throws {
+    /// Reads the count from the answer to an operation that may change many keys.
+    fileprivate static func keys(
+        _ operation: String, counted member: String, in answer: JSONValue
+    ) throws -> CommandResult {
         guard case .integer(let count)? = answer.member(member) else {
             throw CommandFault("The answer does not say how many keys changed: `\(member)` is missing.")
         }
-        self.init(operation, count)
-    }
-
-    func write(_ format: TextOrJSON, _ shared: SharedOptions) throws {
-        try format.write(
-            ["schema": "sealward.keys-change/1", "operation": .string(operation), "keys": .integer(count)],
-            text: "\(operation): \(count) \(count == 1 ? "key" : "keys")\n", fits: false, to: shared)
+        return keys(operation, count)
     }
 }

@@ -60,13 +60,14 @@ struct OperatorTarget: ParsableArguments {
     /// Does an operation over HTTP or on the store.
     ///
     /// - Parameter ask: the same of the operators' service on the store.
-    /// - Returns: the document that answers it, or nil after the refusal has been said on standard error.
+    /// - Returns: the document that answers it.
+    /// - Throws: ``refusal(_:_:_:)``.
     func document(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil,
         inStore ask: (OperatorSession) async throws -> JSONValue
-    ) async throws -> JSONValue? {
+    ) async throws -> JSONValue {
         if url == nil { return try await inStore(ask) }
-        guard let bytes = try await overHTTP(method, path, query: query, body: body) else { return nil }
+        let bytes = try await overHTTP(method, path, query: query, body: body)
         return try bytes.isEmpty ? .object([]) : OperatorTarget.read(bytes)
     }
 
@@ -78,46 +79,41 @@ struct OperatorTarget: ParsableArguments {
 
     /// Asks the operators' service on the store, which has the reason for its audit.
     ///
-    /// - Returns: nil after the refusal has been said.
-    func inStore<Value: Sendable>(_ ask: (OperatorSession) async throws -> Value) async throws -> Value? {
+    /// - Throws: ``refusal(_:_:_:)``.
+    func inStore<Value: Sendable>(_ ask: (OperatorSession) async throws -> Value) async throws -> Value {
         let result = try await withStore { opened -> Result<Value, Problem> in
             let session = try await OperatorSession(opened, reason: reason)
             do { return .success(try await ask(session)) } catch { return .failure(Problem(error)) }
         }
         switch result {
         case .success(let value): return value
-        case .failure(let problem):
-            try refuse(problem.status, problem.title, problem.code.description)
-            return nil
+        case .failure(let problem): throw refusal(problem.status, problem.title, problem.code.description)
         }
     }
 
     /// Asks one route of the service.
     ///
     /// - Parameter token: the operator's token of one that asks often; nil if the file is read for this call.
-    /// - Returns: the body, or nil after the refusal has been said.
+    /// - Throws: ``refusal(_:_:_:)``.
     func overHTTP(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, token: String? = nil
-    ) async throws -> [UInt8]? {
+    ) async throws -> [UInt8] {
         let query = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
         let reply = try await send(
             method, path + (query.isEmpty ? "" : "?" + query), body?.encoded(pretty: false) ?? [], token)
         if (200...299).contains(reply.status) { return reply.body }
         let document = try? JSONReader.read(reply.body)
-        try refuse(
+        throw refusal(
             reply.status, document?.member("title")?.text ?? "The service refused.",
             document?.member("code")?.text ?? "status \(reply.status)")
-        return nil
     }
 
-    /// Says why an operation was refused.
-    ///
-    /// - Throws: what is a fault and no refusal; the status of wrong usage if the service cannot read what an option says.
-    private func refuse(_ status: Int, _ title: String, _ code: String) throws {
+    /// How a command ends whose operation was refused, which is said here; as wrong usage if the service cannot read what an option says.
+    private func refusal(_ status: Int, _ title: String, _ code: String) -> any Error {
         let sentence = "\(title.terminalSafe) (\(code.terminalSafe))"
-        guard status < 500 else { throw CommandFault(sentence) }
+        guard status < 500 else { return CommandFault(sentence) }
         CommandIO.say("sealward: \(sentence)")
-        if status == 400 { throw ExitCode.validationFailure }
+        return status == 400 ? .validationFailure : ExitCode(Outcome.findings.rawValue)
     }
 
     /// The token for --url; nil for a store. Standard input can be read once.

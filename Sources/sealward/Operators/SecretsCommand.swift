@@ -12,7 +12,7 @@ struct SecretsCommand: AsyncParsableCommand {
         subcommands: [RotateSecretCommand.self])
 }
 
-struct RotateSecretCommand: AsyncParsableCommand {
+struct RotateSecretCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "rotate",
         abstract: "Replace a secret of the store by a new one.",
@@ -32,10 +32,7 @@ struct RotateSecretCommand: AsyncParsableCommand {
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         guard OperatorSession.secretNames.contains(where: { $0.hasSameBytes(as: name) }) else {
@@ -45,33 +42,16 @@ struct RotateSecretCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        try await CommandIO.run {
-            let path = "/v1/secrets/\(OperatorTarget.encoded(name))/rotate"
-            guard let answer = try await target.document("POST", path, inStore: { try await $0.rotate(name) }) else {
-                return .findings
-            }
-            guard let end = answer.member("oldAcceptedUntil")?.text else {
-                throw CommandFault(
-                    "The answer does not say until when the old secret counts: `oldAcceptedUntil` is missing.")
-            }
-            let text =
-                switch format {
-                case .json: answer.adding(schema: "sealward.secret-rotation/1").rendered() + "\n"
-                case .text:
-                    "rotate: \(name)\n"
-                        + (answer.member("signsFrom")?.text.map { "signs from: \($0.terminalSafe)\n" } ?? "")
-                        + "old accepted until: \(end.terminalSafe)\n"
-                }
-            try CommandIO.write(text, to: shared.output)
-            return .clean
+    func result() async throws -> CommandResult {
+        let path = "/v1/secrets/\(OperatorTarget.encoded(name))/rotate"
+        let answer = try await target.document("POST", path) { try await $0.rotate(name) }
+        guard let end = answer.member("oldAcceptedUntil")?.text else {
+            throw CommandFault(
+                "The answer does not say until when the old secret counts: `oldAcceptedUntil` is missing.")
         }
-    }
-}
-
-extension JSONValue {
-    /// The object with the name of its document first.
-    fileprivate func adding(schema: String) -> JSONValue {
-        .object([.init("schema", .string(schema))] + (members ?? []))
+        let start = answer.member("signsFrom")?.text.map { "signs from: \($0.terminalSafe)\n" } ?? ""
+        return CommandResult(
+            .object([.init("schema", "sealward.secret-rotation/1")] + (answer.members ?? [])),
+            text: "rotate: \(name)\n\(start)old accepted until: \(end.terminalSafe)\n", fits: false)
     }
 }
