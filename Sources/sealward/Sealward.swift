@@ -46,11 +46,7 @@ struct Sealward: AsyncParsableCommand {
         do {
             var command = try await asyncParseAsRoot(words)
             do {
-                if var command = command as? any AsyncParsableCommand {
-                    try await command.run()
-                } else {
-                    try command.run()
-                }
+                try await command.start()
             } catch let usage as ValidationError {
                 // What only the run could judge is answered like everything else: with the usage of the command itself.
                 refuse(usage.message, type(of: command))

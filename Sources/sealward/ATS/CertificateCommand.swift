@@ -143,11 +143,9 @@ struct CertificateOptions: ParsableArguments {
     }
 
     func job(file: String) -> CertificateJob {
-        var job = CertificateJob(
+        CertificateJob(
             file: file, path: file, host: host, profile: system.anyProfile(), instant: at?.date,
-            authorities: trust.caFile, roots: trust.roots.map { [$0] } ?? [], logs: transparency.ctLogList,
-            response: ocspResponse, serverTrust: serverTrust == .ats ? .ats : .default)
-        job.appAnchors = trust.appAnchor
-        return job
+            authorities: trust.caFile, appAnchors: trust.appAnchor, roots: trust.roots.map { [$0] } ?? [],
+            logs: transparency.ctLogList, response: ocspResponse, serverTrust: serverTrust == .ats ? .ats : .default)
     }
 }

@@ -25,7 +25,9 @@ struct CertificateJob {
     var logs: String?
     var response: String?
     var serverTrust: TransportRequirements.ServerTrust
+}
 
+extension CertificateJob {
     /// A host as ``LoadURL`` has it: lower case, its ASCII form; an IPv6 address with or without brackets.
     static func host(_ text: String) throws(MalformedInput) -> String {
         if let address = IPAddress(text) { return address.canonicalText }
@@ -114,22 +116,6 @@ struct CertificateJob {
             }
             serverTrust = known == .ats ? .ats : .default
         }
-    }
-
-    init(
-        file: String, path: String, host: String?, profile: OSProfile, instant: Date?, authorities: [String],
-        roots: [String], logs: String?, response: String?, serverTrust: TransportRequirements.ServerTrust
-    ) {
-        self.file = file
-        self.path = path
-        self.host = host
-        self.profile = profile
-        self.instant = instant
-        self.authorities = authorities
-        self.roots = roots
-        self.logs = logs
-        self.response = response
-        self.serverTrust = serverTrust
     }
 }
 

@@ -99,11 +99,6 @@ struct AttestationAnswer {
 }
 
 extension Refusal {
-    /// The refusal of text that is no base64.
-    init(reading malformed: MalformedInput) {
-        self.init(malformed: malformed)
-    }
-
     func text(of name: String) -> String {
         let place = step.map { " in step \($0)" } ?? ""
         return (["refused: the \(name) fails\(place)"] + lines).map(\.terminalSafe).joined(separator: "\n") + "\n"

@@ -20,7 +20,7 @@ struct JudgedReceipt {
             receipt = read
             verdict = await ReceiptVerifier(roots: roots).verify(read, expectations, at: instant)
         } catch {
-            verdict = .refused(Refusal(reading: error))
+            verdict = .refused(Refusal(malformed: error))
         }
     }
 

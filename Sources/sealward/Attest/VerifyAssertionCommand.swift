@@ -77,7 +77,7 @@ struct VerifyAssertionCommand: ResultCommand {
                 } else {
                     first
                 }
-        case .failure(let malformed): verdict = .refused(Refusal(reading: malformed))
+        case .failure(let malformed): verdict = .refused(Refusal(malformed: malformed))
         }
         let isAccepted = if case .accepted = verdict { true } else { false }
         return CommandResult(

@@ -113,7 +113,7 @@ struct VerifyAttestationCommand: ResultCommand {
                     first
                 }
         case .failure(let malformed):
-            verdict = .refused(Refusal(reading: malformed))
+            verdict = .refused(Refusal(malformed: malformed))
         }
         let answer = AttestationAnswer(
             verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)

@@ -36,11 +36,7 @@ final class CommandCapture: Sendable {
         let status = await $current.withValue(capture) { () async -> Int32 in
             do {
                 var command = try await Sealward.asyncParseAsRoot(words)
-                if var command = command as? any AsyncParsableCommand {
-                    try await command.run()
-                } else {
-                    try command.run()
-                }
+                try await command.start()
                 return Outcome.clean.rawValue
             } catch let exit as ExitCode {
                 return exit.rawValue

@@ -4,6 +4,13 @@
 import ArgumentParser
 import Formats
 
+extension ParsableCommand {
+    /// Runs any command, also those that the parser makes.
+    mutating func start() async throws {
+        if var command = self as? any AsyncParsableCommand { try await command.run() } else { try run() }
+    }
+}
+
 /// A command whose ``outcome()`` does the work and says how it ended.
 protocol WorkingCommand: AsyncParsableCommand {
     /// - Throws: ``CommandFault`` and `MalformedInput`, which end the command with status 2 and one sentence.

@@ -8,18 +8,15 @@ import Vocabulary
 /// The command that the first words of a command line lead to.
 private struct AskedCommand {
     var type: any ParsableCommand.Type
-    /// For example `sealward ats`.
-    var path: String
     /// The words behind its name.
     var rest: ArraySlice<String>
 
     init(_ words: [String], below root: any ParsableCommand.Type) {
-        (type, path, rest) = (root, root.configuration.commandName ?? "", words[...])
+        (type, rest) = (root, words[...])
         while let word = rest.first,
             let next = type.configuration.subcommands.first(where: { $0.configuration.commandName == word })
         {
             type = next
-            path += " " + word
             rest = rest.dropFirst()
         }
     }
@@ -35,7 +32,7 @@ enum UnknownSubcommand {
         // Only groups of commands take no words of their own.
         guard !known.isEmpty, let word = asked.rest.first, !word.hasPrefix("-"), word != "help" else { return nil }
         // A name of another group counts if it is the very word, or if nothing of this group is near: who types 'lint' does not mean 'init'.
-        let elsewhere = places(below: root, path: root.configuration.commandName ?? "")
+        let elsewhere = places(below: root)
         let hint: String
         if let places = elsewhere[word] {
             hint = "Did you mean \(quoted(places))?"
@@ -46,19 +43,18 @@ enum UnknownSubcommand {
         } else {
             hint = "Its subcommands are \(known.joined(separator: ", "))."
         }
-        return "Error: '\(asked.path)' has no subcommand '\(word.terminalSafe(limit: 40))'. \(hint)\n"
-            + "Help:  '\(asked.path) --help'"
+        let name = Overview.name(of: asked.type)
+        return "Error: '\(name)' has no subcommand '\(word.terminalSafe(limit: 40))'. \(hint)\n"
+            + "Help:  '\(name) --help'"
     }
 
     /// Where each name of a command is, for example `sealward ats check` and `sealward store check`.
-    private static func places(below command: any ParsableCommand.Type, path: String) -> [String: [String]] {
-        var places: [String: [String]] = [:]
-        for subcommand in command.configuration.subcommands {
-            guard let name = subcommand.configuration.commandName else { continue }
-            places[name, default: []].append("\(path) \(name)")
-            places.merge(self.places(below: subcommand, path: "\(path) \(name)"), uniquingKeysWith: +)
+    private static func places(below command: any ParsableCommand.Type) -> [String: [String]] {
+        command.configuration.subcommands.reduce(into: [:]) { places, subcommand in
+            guard let name = subcommand.configuration.commandName else { return }
+            places[name, default: []].append(Overview.name(of: subcommand))
+            places.merge(self.places(below: subcommand), uniquingKeysWith: +)
         }
-        return places
     }
 
     private static func quoted(_ places: [String]) -> String {
