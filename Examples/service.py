@@ -1,10 +1,22 @@
 """A real service with a simulated Apple and a phone, for the checks of the examples. Standard library and openssl only."""
-import atexit, json, os, re, signal, subprocess, sys, time
+import atexit, base64, json, os, re, signal, subprocess, sys, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, f"{ROOT}/Examples/python-client")
+import client  # noqa: E402
+
 APP = "SIMTEAM001.com.example.shop"
 ISSUER, AUDIENCE = "https://trust.example.com", "shop-api"
 SERVER_TOKEN, ADMIN_TOKEN = "server-token-of-the-examples-0123456789", "admin-token-of-the-examples-0123456789"
+
+
+def post(url, body):
+    status, answer = client.post(url, body)
+    return answer if status in (200, 201) else sys.exit(f"{url}: {status} {answer}")
+
+
+def claims(token):
+    return json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
 
 
 class Service:
@@ -20,14 +32,26 @@ class Service:
             with open(os.open(f"{folder}/{name}.token", os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
                 file.write(token)
         os.chmod(f"{folder}/token.pem", 0o600)
-        with open(f"{folder}/sealward.json", "w") as file:
-            json.dump({"listen": "127.0.0.1:0", "store": f"sqlite:{folder}/s.sqlite",
-                       "serverTokenFile": f"{folder}/server.token", "adminTokenFile": f"{folder}/admin.token",
-                       "trustSimulator": {"attestationRoot": f"{folder}/a.pem", "receiptRoot": f"{folder}/r.pem"},
-                       "tokens": {"issuer": ISSUER, "audience": AUDIENCE, "keyFiles": [f"{folder}/token.pem"]},
-                       "apps": [{"id": "shop", "teamId": "SIMTEAM001", "bundleIds": ["com.example.shop"], "binding": "challenge",
-                                 "environments": ["production", "development"]}], **settings}, file)
-        self.base = self.start([self.program, "serve", "--config", f"{folder}/sealward.json", *words])
+        self.settings = {"listen": "127.0.0.1:0", "store": f"sqlite:{folder}/s.sqlite",
+                         "serverTokenFile": f"{folder}/server.token", "adminTokenFile": f"{folder}/admin.token",
+                         "trustSimulator": {"attestationRoot": f"{folder}/a.pem", "receiptRoot": f"{folder}/r.pem"},
+                         "tokens": {"issuer": ISSUER, "audience": AUDIENCE, "keyFiles": [f"{folder}/token.pem"]},
+                         "apps": [{"id": "shop", "teamId": "SIMTEAM001", "bundleIds": ["com.example.shop"], "binding": "challenge",
+                                   "environments": ["production", "development"]}]}
+        self.serve(*words, **settings)
+
+    def serve(self, *words, **settings):
+        """Starts the service; `settings` replace those of before."""
+        self.settings.update(settings)
+        with open(f"{self.folder}/sealward.json", "w") as file:
+            json.dump(self.settings, file)
+        self.base = self.start([self.program, "serve", "--config", f"{self.folder}/sealward.json", *words])
+
+    def end(self):
+        """Stops what was started last, as a supervisor does."""
+        process = self.running.pop()
+        process.terminate()
+        process.wait(30)
 
     def start(self, words, pattern=r"(http://127\.0\.0\.1:\d+)", **more):
         """Starts a program and waits until it names its address; `log` is the file of what it says."""
@@ -42,11 +66,21 @@ class Service:
             time.sleep(0.05)
         sys.exit(f"{' '.join(words)} did not start:\n{open(log).read()}")
 
-    def token(self, use, environment="production"):
+    def token(self, use, environment="production", app="shop"):
         """A token of a new key: for `many` uses or a `single` one."""
-        done = subprocess.run([sys.executable, f"{ROOT}/Examples/python-client/client.py", self.base, self.apple, "shop", APP, use, environment],
-                              capture_output=True, text=True)
+        done = subprocess.run([sys.executable, f"{ROOT}/Examples/python-client/client.py", self.base, self.apple, app, f"SIMTEAM001.com.example.{app}",
+                               use, environment], capture_output=True, text=True)
         return sys.exit(done.stdout + done.stderr) if done.returncode else done.stdout.split()[-1]
+
+    def app_check_token(self, app):
+        """A token that a new key gets as App Check's client in Objective-C asks for it, and the key."""
+        phones, app = f"{self.apple}/device/v1/devices", f"{self.base}/v1/{app}"
+        phone = f"{phones}/{post(phones, {'os': '27.0'})['device']}"
+        key = post(f"{phone}/keys", {"app": APP})["keyId"]
+        challenge = post(f"{app}:generateAppAttestChallenge", {})["challenge"]
+        made = post(f"{phone}/attest", {"keyId": key, "clientDataHash": client.digest(base64.b64decode(challenge))})
+        body = {"key_id": key, "attestation_statement": made["attestation"], "challenge": challenge}
+        return post(f"{app}:exchangeAppAttestAttestation", body)["appCheckToken"]["token"], key
 
     def stop(self):
         for process in self.running:
