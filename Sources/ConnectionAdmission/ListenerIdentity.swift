@@ -3,7 +3,7 @@
 
 package import FoundationEssentials
 package import NIOCore
-import NIOSSL
+package import NIOSSL
 
 /// The certificate and key of a listener with TLS, and the roots of the clients that it admits.
 ///
@@ -29,14 +29,9 @@ package struct ListenerIdentity: Sendable {
     ///   - clientRoots: PEM; nil asks clients for no certificate.
     package init(certificate: String, key: String, clientRoots: String? = nil) throws(Fault) {
         let chain = try ListenerIdentity.certificates(certificate, .certificate)
-        let privateKey: NIOSSLPrivateKey
-        do {
-            privateKey = try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem)
-        } catch {
-            throw Fault(file: .key, reason: "contains no private key in PEM, or one with a password")
-        }
         var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(privateKey))
+            certificateChain: chain.map { .certificate($0) },
+            privateKey: .privateKey(try ListenerIdentity.privateKey(key)))
         configuration.minimumTLSVersion = .tlsv12
         configuration.cipherSuiteValues = ListenerIdentity.suites
         configuration.curves = [.x25519_MLKEM768, .x25519, .secp256r1, .secp384r1]
@@ -46,12 +41,7 @@ package struct ListenerIdentity: Sendable {
             configuration.trustRoots = .certificates(try ListenerIdentity.certificates(clientRoots, .clientRoots))
             configuration.certificateVerification = .noHostnameVerification
         }
-        do {
-            context = try NIOSSLContext(configuration: configuration)
-        } catch {
-            throw Fault(
-                file: .key, reason: "is not the key of the first certificate, or of a kind that TLS does not use")
-        }
+        context = try ListenerIdentity.context(configuration)
         expires = chain.first.map { Date(timeIntervalSince1970: Double($0.notValidAfter)) } ?? .distantPast
     }
 
@@ -63,10 +53,27 @@ package struct ListenerIdentity: Sendable {
         .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
 
-    private static func certificates(_ pem: String, _ file: Fault.File) throws(Fault) -> [NIOSSLCertificate] {
+    fileprivate static func certificates(_ pem: String, _ file: Fault.File) throws(Fault) -> [NIOSSLCertificate] {
         let found = try? NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
         guard let found, !found.isEmpty else { throw Fault(file: file, reason: "contains no certificate in PEM") }
         return found
+    }
+
+    fileprivate static func privateKey(_ pem: String) throws(Fault) -> NIOSSLPrivateKey {
+        guard let key = try? NIOSSLPrivateKey(bytes: Array(pem.utf8), format: .pem) else {
+            throw Fault(file: .key, reason: "contains no private key in PEM, or one with a password")
+        }
+        return key
+    }
+
+    /// Fails only for a certificate and a key that do not fit.
+    @discardableResult
+    fileprivate static func context(_ configuration: TLSConfiguration) throws(Fault) -> NIOSSLContext {
+        guard let context = try? NIOSSLContext(configuration: configuration) else {
+            throw Fault(
+                file: .key, reason: "is not the key of the first certificate, or of a kind that TLS does not use")
+        }
+        return context
     }
 
     /// Puts TLS before everything else in the pipeline of a connection.
@@ -78,5 +85,37 @@ package struct ListenerIdentity: Sendable {
     package static func isFailedHandshake(_ error: any Error) -> Bool {
         if case .handshakeFailed = error as? NIOSSLError { return true }
         return false
+    }
+}
+
+/// TLS of a client of the user's own servers: whom it trusts beside the system's roots, and the certificate that it shows.
+package struct ClientIdentity: Sendable {
+    package let configuration: TLSConfiguration
+
+    /// The system's roots, and no certificate.
+    package init() {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        self.configuration = configuration
+    }
+
+    /// - Parameters:
+    ///   - roots: PEM.
+    ///   - pair: a certificate, with those between it and its root, and its key, as PEM; nil for none.
+    package init(
+        roots: [String], pair: (certificate: String, key: String)?
+    ) throws(ListenerIdentity.Fault) {
+        var configuration = ClientIdentity().configuration
+        for pem in roots {
+            configuration.additionalTrustRoots.append(
+                .certificates(try ListenerIdentity.certificates(pem, .clientRoots)))
+        }
+        if let pair {
+            configuration.certificateChain = try ListenerIdentity.certificates(pair.certificate, .certificate)
+                .map { .certificate($0) }
+            configuration.privateKey = .privateKey(try ListenerIdentity.privateKey(pair.key))
+        }
+        try ListenerIdentity.context(configuration)
+        self.configuration = configuration
     }
 }

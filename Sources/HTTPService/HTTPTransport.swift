@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AsyncHTTPClient
+package import ConnectionAdmission
 package import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -58,9 +59,10 @@ package struct HTTPTransport: Sendable {
     ///   - timeout: for a whole exchange.
     ///   - connectTimeout: for a connection, TLS included.
     ///   - addresses: where to connect for a host, in place of what the resolver says.
+    ///   - identity: whom it trusts, and what it shows.
     package init(
         timeout: Duration = .seconds(30), connectTimeout: Duration = .seconds(10), connectionsPerHost: Int = 8,
-        addresses: [String: String] = [:]
+        addresses: [String: String] = [:], identity: ClientIdentity = ClientIdentity()
     ) {
         self.timeout = timeout
         var configuration = HTTPClient.Configuration()
@@ -71,6 +73,7 @@ package struct HTTPTransport: Sendable {
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .http1Only
         configuration.dnsOverride = addresses
+        configuration.tlsConfiguration = identity.configuration
         owner = Owner(HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration))
     }
 

@@ -129,6 +129,45 @@ import TrustStores
         }
     }
 
+    /// Commands reach a service of a private authority that asks for a certificate.
+    @Test func operatorsReachAServiceOfAPrivateAuthority() async throws {
+        let files = try ListenerFiles()
+        let operators = try files.client("operators", issuer: files.root)
+        let stranger = try files.client("stranger", issuer: try files.certification.root("other", subject: "/CN=Other"))
+        try await Self.serve(#""tls": \#(Self.tls(files.server, roots: files.root))"#) { process, _ in
+            let token = files.certification.directory.path("token")
+            try Data(RunningService.adminToken.utf8).write(to: URL(fileURLWithPath: token))
+            try ListenerFiles.protect(token)
+            let trust = ["--ca-file", files.root.certificatePath]
+            func shown(_ client: TestCertification.Identity) -> [String] {
+                ["--client-certificate", client.certificatePath, "--client-key", client.keyPath]
+            }
+            for verb in [["keys", "list"], ["audit"], ["store", "check"]] {
+                let command = verb + ["--url", process.base, "--token-file", token]
+                let good = try ProgramRun(command + trust + shown(operators))
+                #expect(good.status == 0, "\(verb): \(good.errors)")
+                for more in [[], trust, shown(operators), trust + shown(stranger)] {
+                    let refused = try ProgramRun(command + more)
+                    #expect(refused.status == 2 && refused.errors.contains("no answer"), "\(verb): \(refused.errors)")
+                }
+            }
+            let command = ["keys", "list", "--url", process.base, "--token-file", token]
+            for (more, status, message) in [
+                (["--client-key", operators.keyPath], 64, "--client-certificate and --client-key together"),
+                (["--ca-file", operators.keyPath], 2, "\(operators.keyPath): contains no certificate in PEM."),
+                (
+                    ["--client-certificate", operators.certificatePath, "--client-key", stranger.keyPath], 2,
+                    "\(stranger.keyPath): is not the key of the first certificate"
+                ),
+            ] as [([String], Int32, String)] {
+                let run = try ProgramRun(command + more)
+                #expect(run.status == status && run.errors.contains(message), "\(run.errors)")
+            }
+            let local = try ProgramRun(["keys", "list", "--store", "sqlite:x"] + trust)
+            #expect(local.status == 64 && local.errors.contains("are for --url"), "\(local.errors)")
+        }
+    }
+
     @Test func aHangUpTakesTheNewPairAndKeepsTheOldOneIfTheNewIsBroken() async throws {
         let files = try ListenerFiles()
         let next = try files.another("next", days: 10)

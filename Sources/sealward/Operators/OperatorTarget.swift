@@ -29,12 +29,17 @@ struct OperatorTarget: ParsableArguments {
 
     @OptionGroup var connection: ReachOptions
 
+    @OptionGroup var secure: ServiceTLSOptions
+
     func validate() throws {
         guard (url == nil) != (store == nil) else {
             throw ValidationError("Give --url with --token-file, or --store.")
         }
         guard (url == nil) == (tokenFile == nil) else {
             throw ValidationError("--url and --token-file must be given together.")
+        }
+        guard url != nil || secure.isEmpty else {
+            throw ValidationError("--ca-file, --client-certificate and --client-key are for --url.")
         }
         if let reason, !AuditReason.isReason(reason) {
             throw ValidationError(
@@ -128,8 +133,9 @@ struct OperatorTarget: ParsableArguments {
         if !body.isEmpty { fields[.contentType] = "application/json" }
         if let name = HTTPField.Name("X-Audit-Reason") { fields[name] = reason }
         guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
+        let identity = try secure.identity()
         do {
-            return try await connection.transport(to: [url]).closing { transport in
+            return try await connection.transport(to: [url], identity: identity).closing { transport in
                 try await transport.send(method, endpoint.url(target), fields, body: body)
             }
         } catch {

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import AppleServices
 import ArgumentParser
+import ConnectionAdmission
 import HTTPService
 import TLSProbe
 
@@ -29,7 +30,8 @@ struct ReachOptions: ParsableArguments {
     ///
     /// - Parameter urls: the servers; of places that are given for others nothing is used.
     func transport(
-        to urls: [String], timeout: Duration = .seconds(30), connectionsPerHost: Int = 8
+        to urls: [String], timeout: Duration = .seconds(30), connectionsPerHost: Int = 8,
+        identity: ClientIdentity = ClientIdentity()
     ) throws -> HTTPTransport {
         let overrides = try places.overrides()
         var addresses: [String: String] = [:]
@@ -38,7 +40,7 @@ struct ReachOptions: ParsableArguments {
             if let address = place?.addresses.first { addresses[url.host] = address }
         }
         return HTTPTransport(
-            timeout: timeout, connectTimeout: connectLimit, connectionsPerHost: connectionsPerHost, addresses: addresses
-        )
+            timeout: timeout, connectTimeout: connectLimit, connectionsPerHost: connectionsPerHost, addresses: addresses,
+            identity: identity)
     }
 }
