@@ -28,6 +28,34 @@ import Testing
         #expect(program.stop() == 0)
     }
 
+    /// A hang-up reads the files again; a pair that does not fit keeps the old one.
+    @Test(arguments: [["ats", "exporter", "--quiet"], ["simulate", "apple", "--quiet"], ["ats", "proxy", "--quiet"]])
+    func aHangUpTakesTheNewPair(_ command: [String]) async throws {
+        let files = try ListenerFiles()
+        let next = try files.another("next")
+        let program = try await ListeningProgram(
+            command + ["--listen", "127.0.0.1:0"] + Self.options(files), in: files.certification.directory)
+        func put(_ from: String, _ to: String) throws {
+            try Data(contentsOf: URL(fileURLWithPath: from)).write(to: URL(fileURLWithPath: to))
+            try ListenerFiles.protect(to)
+        }
+        func hasNext() throws -> Bool {
+            try OpenSSLProgram.run(
+                ["s_client", "-connect", program.address.replacing("https://", with: "")], checked: false
+            ).contains("CN = next")
+        }
+        try put(next.keyPath, files.server.keyPath)
+        program.signal(SIGHUP)
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(try !hasNext())
+        try put(next.certificatePath, files.server.certificatePath)
+        program.signal(SIGHUP)
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try !hasNext(), ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try hasNext())
+        #expect(program.stop() == 0)
+    }
+
     @Test func clientsWithoutACertificateAreRefused() async throws {
         let files = try ListenerFiles()
         let client = try files.client("prometheus", issuer: files.root)

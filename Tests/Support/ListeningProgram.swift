@@ -43,6 +43,9 @@ package struct ListeningProgram {
         }
     }
 
+    /// Sends it a signal.
+    package func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
     /// Asks it to end, and gives its status.
     package func stop() -> Int32 {
         process.terminate()

@@ -183,7 +183,7 @@ public final class ATSProxy: Service {
         let encoder = HTTPResponseEncoder(configuration: framing)
         let front = ProxyFrontHandler(self, decoder: decoder, encoder: encoder)
         try channel.pipeline.syncOperations.addHandlers([encoder, FirstByteHandler(front), decoder, front])
-        try configuration.identity?.secure(channel.pipeline.syncOperations)
+        try configuration.identity?().secure(channel.pipeline.syncOperations)
     }
 
     /// Takes a place for a connection to a server among those that are counted, for the client that causes it. A probe goes on when its

@@ -16,8 +16,8 @@ extension ATSProxy {
         public var port = 8843
         /// Who may use the proxy, as `user:password`; nil asks for nothing, which is allowed on loopback only.
         public var credentials: Set<String>?
-        /// The certificate and key that clients of the proxy see; nil for plain HTTP.
-        package var identity: ListenerIdentity?
+        /// The certificate and key that the next client of the proxy sees; nil for plain HTTP.
+        package var identity: (@Sendable () -> ListenerIdentity)?
         /// Whether clients on other machines may reach the private network of this one; they never reach what listens on its loopback.
         public var allowsPrivate = false
         /// Lets everything pass and logs what would have been refused.

@@ -17,8 +17,8 @@ public struct AppleSimulatorServer: Service {
     private let browsers: BrowserGate
     private let logger: Logger
     private let onListening: @Sendable (_ port: Int) -> Void
-    /// Its certificate and key; nil for plain HTTP.
-    package var identity: ListenerIdentity?
+    /// Its certificate and key for the next connection; nil for plain HTTP.
+    package var identity: (@Sendable () -> ListenerIdentity)?
     /// How many connections there may be.
     var limits = DescriptorLimit.current().limits()
 
@@ -44,8 +44,10 @@ public struct AppleSimulatorServer: Service {
         var deadlines = ConnectionLimits()
         // An idle connection keeps a place for as long as a slow client needs, and no longer; a planned delay may be longer than a handler's time.
         (deadlines.idle, deadlines.answer) = (.seconds(30), .minutes(5))
+        var place = Listener.Place(setting: "--listen", host: host, port: port)
+        place.identity = identity
         let listener = Listener(
-            Listener.Place(setting: "--listen", host: host, port: port, identity: identity), limits: deadlines,
+            place, limits: deadlines,
             admission: observer.admission(limits, to: "public"), observer: observer, log: logger, announce: onListening,
             answer: answer)
         try await listener.run()

@@ -91,11 +91,11 @@ struct ExporterCommand: WorkingCommand {
         }
         asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
         let (system, settings) = (system, asked)
-        let identity = try secure.identity()
+        let identity = try LiveIdentity(secure)
+        var place = Listener.Place(setting: "--listen", host: listen.host, port: listen.port)
+        place.identity = identity?.current
         var configuration = CheckExporter.Configuration(
-            listen: Listener.Place(
-                setting: "--listen", host: listen.host, port: listen.port,
-                identity: identity),
+            listen: place,
             named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
             session: { profile throws(MalformedInput) in
                 var settings = settings
@@ -116,7 +116,7 @@ struct ExporterCommand: WorkingCommand {
             output.write(CommandIO.lines($0))
         }
         // They stop from the last to the first, so spans go out after the checks.
-        try await serve((traces.map { [$0] } ?? []) + [exporter], log)
+        try await serve((traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity), log)
         return .clean
     }
 

@@ -88,8 +88,9 @@ struct ProxyCommand: WorkingCommand {
         configuration.allowsPrivate = allowPrivate
         configuration.connectTimeout = network.reach.connectLimit
         configuration.addressOverrides = try network.reach.places.overrides()
-        configuration.identity = try secure.identity()
-        let scheme = configuration.identity == nil ? "http" : "https"
+        let identity = try LiveIdentity(secure)
+        configuration.identity = identity?.current
+        let scheme = identity == nil ? "http" : "https"
         configuration.transparencyLogs = try network.transparency.logs()
         if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
         let isQuiet = shared.quiet
@@ -121,7 +122,8 @@ struct ProxyCommand: WorkingCommand {
         logger.logLevel = .error
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [proxy], gracefulShutdownSignals: [.sigint, .sigterm], logger: logger))
+                services: [proxy] + LiveIdentity.services(identity), gracefulShutdownSignals: [.sigint, .sigterm],
+                logger: logger))
         do {
             try await group.run()
         } catch {

@@ -208,12 +208,3 @@ private struct LastMoment: Service {
         }
     }
 }
-
-/// Waits for SIGHUP, which asks for the files of tokens, keys and roots to be read again.
-private struct Rereading: Service {
-    let reread: @Sendable () async -> Void
-
-    func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { await reread() }
-    }
-}

@@ -78,7 +78,7 @@ struct SimulateAppleCommand: WorkingCommand {
     }
 
     func outcome() async throws -> Outcome {
-        let identity = try secure.identity()
+        let identity = try LiveIdentity(secure)
         let given = try number()
         let seed = given ?? UInt64.random(in: 1...UInt64.max)
         var configuration = AppleSimulatorConfiguration()
@@ -107,7 +107,7 @@ struct SimulateAppleCommand: WorkingCommand {
         return number
     }
 
-    private func serve(_ simulator: AppleSimulator, _ identity: ListenerIdentity?) async throws {
+    private func serve(_ simulator: AppleSimulator, _ identity: LiveIdentity?) async throws {
         var logger = Logger(label: "sealward.simulator") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         let host = listen.host
@@ -121,10 +121,11 @@ struct SimulateAppleCommand: WorkingCommand {
             port in
             CommandIO.say("listening on \(scheme)://\(ListenAddress(host: host, port: port))")
         }
-        server.identity = identity
+        server.identity = identity?.current
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [server], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+                services: [server] + LiveIdentity.services(identity),
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
             try await group.run()
         } catch {
