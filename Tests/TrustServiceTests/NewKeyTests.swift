@@ -96,10 +96,14 @@ import Vocabulary
         #expect(limits.newKeysPerUser == 50 && limits.newKeysPerAddress == 0)
         limits.newKeysPerAddress = 5
         func draws(_ environment: AttestationEnvironment, _ simulated: Bool, _ address: String = "192.0.2.1") -> [Int] {
-            NewKeyLimits(settings: limits, trustedProxies: []).draws(
-                app: "shop", user: "ada", environment: environment, isSimulated: simulated, address: address
-            ).map(\.limit)
+            all(environment, simulated, address).map(\.limit)
         }
+        func all(_ environment: AttestationEnvironment, _ simulated: Bool, _ address: String) -> [QuotaDraw] {
+            NewKeyLimits(settings: limits, trustedProxies: [], users: UserNames(.plain, secret: [1])).draws(
+                app: "shop", user: "ada", environment: environment, isSimulated: simulated, address: address)
+        }
+        // What is counted leads to nobody without the secret of the store.
+        #expect(!all(.production, false, "192.0.2.1").contains { $0.subject.contains("ada") })
         #expect(draws(.production, false) == [50, 5] && draws(.development, false) == [5])
         #expect(draws(.production, true) == [] && draws(.production, false, "::1") == [50])
         #expect(draws(.production, false, "127.0.0.9") == [50] && draws(.production, false, "unix") == [50])

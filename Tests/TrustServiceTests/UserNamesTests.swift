@@ -114,6 +114,24 @@ import Vocabulary
         await copied.close()
     }
 
+    /// Without the secret of the store nothing that is kept beyond a user's deletion leads to the name.
+    @Test func grantsAndCountsHaveAKeyedHash() async throws {
+        let store = Store.inMemory()
+        let first = try await UserNames(.plain, in: store, random: { [UInt8](repeating: 1, count: $0) })
+        let second = try await UserNames(.plain, in: store, random: { [UInt8](repeating: 2, count: $0) })
+        let unkeyed = try #require(PromotionSubject(user: Self.anna))
+        let grantee = try #require(first.grantee(Self.anna))
+        #expect(grantee != unkeyed && second.grantee(Self.anna) == grantee && first.grantee(Self.bert) != grantee)
+        #expect(first.counted(Self.anna) == first.pseudonym(Self.anna))
+        // What a store of 0.2.0 granted stays granted.
+        let older = Store.inMemory()
+        _ = try await older.secret(named: AuditChain.secretName, orElse: [UInt8](repeating: 1, count: 32))
+        for _ in 0..<2 {
+            let names = try await UserNames(.plain, in: older, random: { [UInt8](repeating: 1, count: $0) })
+            #expect(names.grantee(Self.anna) == unkeyed)
+        }
+    }
+
     @Test func theFirstServiceDecides() async throws {
         let plain = Store.inMemory()
         _ = try await server(.plain, plain)

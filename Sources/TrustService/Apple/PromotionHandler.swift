@@ -79,10 +79,10 @@ struct PromotionHandler: Handler {
 
     /// For whom a backend claims: `user` or `keyId`, at most one of them.
     private func subject(_ body: RequestBody) throws(Problem) -> PromotionSubject {
-        let user = try body.user().map(users.stored)
+        let user = try body.user()
         guard body.value("keyId") != nil else {
             guard let user else { return .unnamed }
-            guard let subject = PromotionSubject(user: user) else {
+            guard let subject = users.grantee(user) else {
                 throw Problem(.requestMalformed, evidence: "user is too long")
             }
             return subject

@@ -11,6 +11,7 @@ import TrustStores
 struct NewKeyLimits: Sendable {
     let settings: Configuration.Limits
     let trustedProxies: [AddressRange]
+    let users: UserNames
 
     /// What a new key counts against in the store. Simulated keys count against nothing.
     ///
@@ -24,7 +25,7 @@ struct NewKeyLimits: Sendable {
         if let user, environment == .production, settings.newKeysPerUser > 0 {
             draws.append(
                 QuotaDraw(
-                    quota: "new keys of a user", subject: "\(app.utf8.count):\(app):\(user)",
+                    quota: "new keys of a user", subject: "\(app.utf8.count):\(app):\(users.counted(user))",
                     limit: settings.newKeysPerUser, window: .seconds(86_400)))
         }
         if settings.newKeysPerAddress > 0, let known = IPAddress(address)?.unmapped,

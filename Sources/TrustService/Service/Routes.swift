@@ -67,7 +67,7 @@ extension ServiceParts {
     }
 
     /// What gateways may be let through, by name.
-    var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, observer: observer) }
+    var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, users: users, observer: observer) }
 
     private var appCheckBearers: AppCheckBearers? {
         configuration.appCheck.map { _ in AppCheckBearers(live: live, trusted: trusted) }

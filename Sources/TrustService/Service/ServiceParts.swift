@@ -59,7 +59,8 @@ package struct ServiceParts: Sendable {
         proofs = ProofIntake(
             store: store, challenges: challenges, trusted: trusted, risk: risk, receiptPlan: receiptPlan,
             signals: signals,
-            newKeys: NewKeyLimits(settings: configuration.limits, trustedProxies: configuration.trustedProxies),
+            newKeys: NewKeyLimits(
+                settings: configuration.limits, trustedProxies: configuration.trustedProxies, users: users),
             hosts: SignedHosts(configuration), explainer: RefusalExplainer(observer: observer, uptime: sources.uptime),
             observer: observer)
     }

@@ -8,6 +8,8 @@ import TrustStores
 /// A store keeps what it was made with: the name of a user who was stored in one way cannot be found in the other.
 struct UserNames: Sendable {
     private let mode: Configuration.Users
+    /// Whether grants of promotions know a user by a keyed hash; stores of 0.2.0 have an unkeyed one.
+    private let hasKeyedGrants: Bool
     private let secret: [UInt8]
 
     /// Reads how the store names users; the first service on a new store decides it, whichever node that is.
@@ -17,16 +19,22 @@ struct UserNames: Sendable {
     init(_ wanted: Configuration.Users?, in store: any TrustStore, random: (Int) -> [UInt8]) async throws {
         // The mode is the first secret of a store: where there are others and no mode, an older version made the store.
         let hasSecrets = try await store.secretsMark() != StoreSecrets.mark([])
-        var first = Configuration.Users.plain
+        var first = Configuration.Users.plain.rawValue
         if !hasSecrets {
             // A copy without secrets has keys, whose users say how it was made.
             let page = try await store.keys(matching: KeyFilter(), after: nil, limit: KeyPage.largest)
             let names = page.keys.compactMap(\.user)
-            first =
-                names.isEmpty ? wanted ?? .plain : names.allSatisfy(AuditChain.isPseudonym) ? .hashed : .plain
+            if names.isEmpty {
+                first = (wanted ?? .plain).rawValue + UserNames.keyedGrants
+            } else if names.allSatisfy(AuditChain.isPseudonym) {
+                first = Configuration.Users.hashed.rawValue
+            }
         }
-        let kept = try await store.secret(named: UserNames.place, orElse: Array(first.rawValue.utf8))
-        guard let mode = Configuration.Users(rawValue: String(decoding: kept, as: UTF8.self)) else {
+        let kept = String(
+            decoding: try await store.secret(named: UserNames.place, orElse: Array(first.utf8)), as: UTF8.self)
+        let isKeyed = kept.hasSuffix(UserNames.keyedGrants)
+        let word = isKeyed ? String(kept.dropLast(UserNames.keyedGrants.count)) : kept
+        guard let mode = Configuration.Users(rawValue: word) else {
             throw StoreFault.damaged("how the store names users cannot be read")
         }
         if let wanted, wanted != mode {
@@ -34,11 +42,15 @@ struct UserNames: Sendable {
                 "users is \(wanted.rawValue) in the configuration, and the store was made with \(mode.rawValue), which cannot be changed: set users to \(mode.rawValue), or begin with a new store"
             )
         }
-        self.init(mode, secret: try await store.secret(named: AuditChain.secretName, orElse: random(32)))
+        self.init(
+            mode, hasKeyedGrants: isKeyed,
+            secret: try await store.secret(named: AuditChain.secretName, orElse: random(32)))
     }
 
     /// - Parameter secret: that of the store's audit.
-    init(_ mode: Configuration.Users, secret: [UInt8]) { (self.mode, self.secret) = (mode, secret) }
+    init(_ mode: Configuration.Users, hasKeyedGrants: Bool = true, secret: [UInt8]) {
+        (self.mode, self.hasKeyedGrants, self.secret) = (mode, hasKeyedGrants, secret)
+    }
 
     /// The name under which the store has a user.
     func stored(_ name: String) -> String { mode == .hashed ? pseudonym(name) : name }
@@ -46,5 +58,15 @@ struct UserNames: Sendable {
     /// A keyed hash of the name: the one that the audit has in either mode.
     func pseudonym(_ name: String) -> String { AuditChain.pseudonym(ofUser: name, secret: secret) }
 
+    /// The keyed hash of a user whom the store names so: by which quotas count, so that nothing in them leads to a user who was deleted.
+    func counted(_ stored: String) -> String { mode == .hashed ? stored : pseudonym(stored) }
+
+    /// Who is granted a promotion as a user of this name; nil for what no user is called.
+    func grantee(_ name: String) -> PromotionSubject? {
+        PromotionSubject(user: hasKeyedGrants ? pseudonym(name) : stored(name))
+    }
+
     private static let place = "users"
+    /// Behind the mode of a store that was never one of 0.2.0.
+    private static let keyedGrants = " keyed-grants"
 }

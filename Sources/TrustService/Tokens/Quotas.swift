@@ -11,6 +11,7 @@ import Vocabulary
 struct Quotas: Sendable {
     let settings: [Configuration.Quota]
     let store: any TrustStore
+    let users: UserNames
     let observer: RequestObserver
 
     /// What a request would use of a quota, before anything is counted.
@@ -67,7 +68,7 @@ struct Quotas: Sendable {
         let quota = draft.quota
         guard
             let draw = QuotaDraw(
-                quota: quota.name, subject: Quotas.subject(of: bearer, per: quota.per), cost: draft.cost,
+                quota: quota.name, subject: subject(of: bearer, per: quota.per), cost: draft.cost,
                 limit: quota.limit, window: quota.window)
         else { throw Problem(.internalError, evidence: "a quota is out of range") }
         switch try await store.draw(draw, at: now) {
@@ -83,12 +84,12 @@ struct Quotas: Sendable {
     }
 
     /// Who is counted. The kind and the app stand in front, so that no user has the name of a key.
-    private static func subject(of bearer: TokenBearer, per: Configuration.Quota.Per) -> String {
+    func subject(of bearer: TokenBearer, per: Configuration.Quota.Per) -> String {
         switch per {
         case .app: return "app:\(bearer.app)"
         case .user:
             guard let user = bearer.user else { return "key:\(bearer.subject)" }
-            return "user:\(bearer.app.utf8.count):\(bearer.app):\(user)"
+            return "user:\(bearer.app.utf8.count):\(bearer.app):\(users.counted(user))"
         case .key: return "key:\(bearer.subject)"
         }
     }

@@ -8,7 +8,7 @@ import Vocabulary
 
 /// For whom a promotion is granted once.
 public struct PromotionSubject: Hashable, Sendable {
-    /// How it is stored. A user's name never is, only its SHA-256.
+    /// How it is stored. A user's name never is, only a hash.
     public let text: String
     /// Whether claims wait for each other and a grant is remembered.
     public let isLimited: Bool
