@@ -40,6 +40,12 @@ import Vocabulary
             ("DELETE FROM audit_entries WHERE id = 5", "line 5 is missing"),
             ("UPDATE audit_entries SET outcome = 'other' WHERE id = 5", "its last line, 5, is another one"),
             ("UPDATE audit_chain SET cut_number = 1", "line 2 names"),
+            (
+                """
+                INSERT INTO audit_entries (id, at, name, operation, target, outcome, previous)
+                SELECT 6, at, name, operation, target, outcome, previous FROM audit_entries WHERE id = 5
+                """, "line 6 was added"
+            ),
         ]
         for (change, words) in changes {
             let store = try await Self.store(backend)

@@ -74,9 +74,15 @@ extension SQLTrustStore {
             restarts += 1
             (ends, place) = (now, now.cut)
         }
-        return place == ends.last
-            ? nil
-            : "the audit was changed: its last line, \(place.number), is another one; compare with an exported audit"
+        guard place == ends.last else {
+            return
+                "the audit was changed: its last line, \(place.number), is another one; compare with an exported audit"
+        }
+        // What a node has written meanwhile is in the chain.
+        guard let line = try await audit(after: place.number, limit: 1).first,
+            try await auditEnds().ends.last.number < line.number
+        else { return nil }
+        return "the audit was changed: line \(line.number) was added; compare with an exported audit"
     }
 
     private func auditEnds() async throws -> (ends: AuditEnds, secret: [UInt8]?) {
