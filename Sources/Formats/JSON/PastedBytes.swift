@@ -67,10 +67,10 @@ package struct PastedBytes: Sendable, Equatable {
             self.init(contract, ["base64"])
         } else if text.count <= Self.largestText, let found = search.find(text[...], [], depth: 0) {
             self = found
-        } else if let contract, !contract.isEmpty {
-            self.init(contract, ["base64"])
         } else if let cut = Self.cutPrint(text) {
             throw MalformedInput(code: .malformedBase64, reason: cut)
+        } else if let contract, !contract.isEmpty {
+            self.init(contract, ["base64"])
         } else if let first = search.first {
             self = first
         } else {
@@ -123,13 +123,18 @@ package struct PastedBytes: Sendable, Equatable {
 
     private static func isText(_ byte: UInt8) -> Bool { (0x20..<0x7F).contains(byte) || (0x09...0x0D).contains(byte) }
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+    private static func isHexDigit(_ byte: UInt8) -> Bool { 0x30...0x39 ~= byte || 0x61...0x66 ~= byte | 0x20 }
 
-    /// A print that leaves out bytes, as those of Swift and Node do for long values.
+    /// A print that leaves out bytes, as those of Swift, Node and Java do: `5637 bytes`, `[object ArrayBuffer]`, `[B@6d06d69c`.
     private static func cutPrint(_ text: [UInt8]) -> String? {
-        let text = String(decoding: text.prefix(4096), as: UTF8.self)
-        guard text.contains("...") || text.contains("more bytes") else { return nil }
+        let text = String(decoding: text.prefix(4096), as: UTF8.self).trimmed()
+        let isCount = text.utf8.count <= 40 && (text.hasSuffix(" bytes") || text.hasSuffix(" bytes)"))
+        guard
+            isCount || ["...", "more bytes", "more items", "[object "].contains(where: text.contains)
+                || text.hasPrefix("[B@")
+        else { return nil }
         return
-            "the text is a print that leaves out bytes (`...`): print the base64 instead, as with base64EncodedString() or toString(\"base64\")"
+            "the text is a print that leaves out bytes: print the base64 instead, as with base64EncodedString() or toString(\"base64\")"
     }
 
     private static func shape(of text: [UInt8]) -> String {
@@ -245,12 +250,86 @@ package struct PastedBytes: Sendable, Equatable {
         if text.contains(UInt8(ascii: "=")), let plain = quotedPrintable(text) {
             inner.append(("quoted-printable", plain))
         }
+        if let digits = hexDump(text) { inner.append(("a hex dump", digits)) }
+        if let digits = numbers(text) { inner.append(("a list of numbers", digits)) }
+        return inner + embedded(text)
+    }
+
+    /// What stands between other words: the inside of `Optional(…)`, JSON in a line of a shell, the values of `name=value&name=value` and of
+    /// `Name: value`.
+    private static func embedded(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        func isName(_ name: some Collection<UInt8>) -> Bool {
+            1...64 ~= name.count && name.allSatisfy { $0.isASCIIAlphanumeric || "-_.".utf8.contains($0) }
+        }
+        var inner: [(String, [UInt8])] = []
+        if text.last == UInt8(ascii: ")"), let open = text.prefix(32).firstIndex(of: UInt8(ascii: "(")),
+            isName(text[..<open])
+        {
+            let name = String(decoding: text[..<open], as: UTF8.self)
+            inner.append(("\(name)(…)", Array(text[open...].dropFirst().dropLast())))
+        }
+        if text.first != UInt8(ascii: "{"), let open = text.firstIndex(of: UInt8(ascii: "{")),
+            let close = text.lastIndex(of: UInt8(ascii: "}")), open < close
+        {
+            inner += json(text[open...close])
+        }
+        for part in text.split(separator: UInt8(ascii: "&"), maxSplits: 16) {
+            guard let end = part.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }),
+                isName(part[..<end]), part[end...].dropFirst().contains(where: { !isSpace($0) })
+            else { continue }
+            inner.append(("a value with its name", Array(part[end...].dropFirst())))
+        }
         return inner
+    }
+
+    /// The digits of `xxd` and `hexdump -C`: an offset at the front of each line, and the text of the bytes at its end.
+    private static func hexDump(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var digits: [UInt8] = []
+        for line in text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+            let offset = line.prefix(while: isHexDigit)
+            guard 4...8 ~= offset.count, Int(String(decoding: offset, as: UTF8.self), radix: 16) == digits.count / 2
+            else { return nil }
+            let rest = line[offset.endIndex...].drop { $0 == UInt8(ascii: ":") || $0 == 0x20 }
+            let isBarred = rest.contains(UInt8(ascii: "|"))
+            var row: [UInt8] = []
+            var before: UInt8 = 0
+            for byte in rest {
+                if byte == UInt8(ascii: "|") || byte == 0x20 && before == 0x20 && !isBarred { break }
+                if byte != 0x20 { row.append(byte) }
+                before = byte
+            }
+            guard row.count <= 64, row.allSatisfy(isHexDigit) else { return nil }
+            digits += row
+        }
+        return digits.isEmpty ? nil : digits
+    }
+
+    /// Bytes as numbers in brackets, as hexadecimal: `Uint8Array(3) [ 163, 99, 102 ]`, `[163 99 102]`, `[]byte{0xa3, 0x63}`, `[-93, 99]`.
+    private static func numbers(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        let brackets = "[{(".utf8
+        guard let last = text.last, "]})".utf8.contains(last),
+            let open = text.prefix(64).lastIndex(where: { brackets.contains($0) })
+        else { return nil }
+        var bytes: [UInt8] = []
+        for word in text[open...].dropFirst().dropLast().split(whereSeparator: {
+            isSpace($0) || $0 == UInt8(ascii: ",")
+        }) {
+            let word = String(decoding: word.prefix(5), as: UTF8.self)
+            let byte =
+                word.hasPrefix("0x")
+                ? UInt8(word.dropFirst(2), radix: 16) : UInt8(word) ?? Int8(word).map { UInt8(bitPattern: $0) }
+            guard let byte else { return nil }
+            bytes.append(byte)
+        }
+        return bytes.isEmpty ? nil : Array(bytes.hexadecimal().utf8)
     }
 
     /// Each text in a JSON value, as a text again, and an array of numbers as hexadecimal.
     private static func json(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
-        guard text.count <= 1 << 20, let value = try? JSONReader.read(Array(text), limits: .outside) else { return [] }
+        var limits = JSONReader.Limits.outside
+        // An array of bytes has one value for each.
+        limits.values = 1 << 16
+        guard text.count <= 1 << 20, let value = try? JSONReader.read(Array(text), limits: limits) else { return [] }
         var texts: [(String, [UInt8])] = []
         func visit(_ value: JSONValue, _ depth: Int) {
             guard texts.count < 32, depth < 4 else { return }
@@ -263,7 +342,20 @@ package struct PastedBytes: Sendable, Equatable {
                     for element in elements.prefix(32) { visit(element, depth + 1) }
                 }
             }
-            for member in value.members?.prefix(32) ?? [] { visit(member.value, depth + 1) }
+            if let x = value.member("x")?.text.flatMap(Base64.decodeURL), x.count == 32,
+                let y = value.member("y")?.text.flatMap(Base64.decodeURL), y.count == 32
+            {
+                // Safe: joins arrays.
+                texts.append(("a JSON Web Key", Array(([0x04] + x + y).hexadecimal().utf8)))
+            }
+            let members = value.members ?? []
+            // `{"0": 163, "1": 99}`, as JavaScript writes an array of bytes.
+            let bytes = members.compactMap { $0.value.integer.flatMap(UInt8.init(exactly:)) }
+            if members.first?.name == "0", bytes.count == members.count {
+                texts.append(("a JSON array of bytes", Array(bytes.hexadecimal().utf8)))
+            } else {
+                for member in members.prefix(32) { visit(member.value, depth + 1) }
+            }
         }
         visit(value, 0)
         return texts

@@ -13,6 +13,19 @@ import Vocabulary
     private static let standard = Base64.encode(key)
     private static let hex = key.hexadecimal()
 
+    /// As `xxd` and `hexdump -C` print the key.
+    private static let xxd = stride(from: 0, to: 32, by: 16).map { start in
+        let row = Array(key[start..<start + 16])
+        let pairs = stride(from: 0, to: 16, by: 2).map { Array(row[$0..<$0 + 2]).hexadecimal() }
+        return String(format: "%08x: ", start) + pairs.joined(separator: " ") + "  .a cfmt........."
+    }.joined(separator: "\n")
+    private static let hexdump =
+        stride(from: 0, to: 32, by: 16).map { start in
+            let bytes = key[start..<start + 16].map { [$0].hexadecimal() }
+            let halves = [bytes.prefix(8), bytes.suffix(8)].map { $0.joined(separator: " ") }
+            return String(format: "%08x  ", start) + halves.joined(separator: "  ") + "  |.. 12 ab|"
+        }.joined(separator: "\n") + "\n00000020\n"
+
     /// Every form that people have, each with what must be said of it.
     private static let forms: [(text: [UInt8], form: String)] = [
         (Array(standard.utf8), "base64"),
@@ -29,6 +42,28 @@ import Vocabulary
         (Array("{\"keyId\": \"\(standard)\", \"bundle\": \"com.example\"}".utf8), "JSON, then base64"),
         (Array("{\"type\":\"Buffer\",\"data\":\(key)}".utf8), "a JSON array of bytes, then hexadecimal"),
         (Array("\(key)".utf8), "a JSON array of bytes, then hexadecimal"),
+        (
+            Array("{\(key.enumerated().map { "\"\($0)\":\($1)" }.joined(separator: ","))}".utf8),
+            "a JSON array of bytes, then hexadecimal"
+        ),
+        (
+            Array("Uint8Array(32) [\n  \(key.map(String.init).joined(separator: ", "))\n]".utf8),
+            "a list of numbers, then hexadecimal"
+        ),
+        (Array("[\(key.map(String.init).joined(separator: " "))]".utf8), "a list of numbers, then hexadecimal"),
+        (
+            Array("[]byte{\(key.map { "0x" + [$0].hexadecimal() }.joined(separator: ", "))}".utf8),
+            "a list of numbers, then hexadecimal"
+        ),
+        (
+            Array("[\(key.map { String(Int8(bitPattern: $0)) }.joined(separator: ", "))]".utf8),
+            "a list of numbers, then hexadecimal"
+        ),
+        (Array(xxd.utf8), "a hex dump, then hexadecimal"), (Array(hexdump.utf8), "a hex dump, then hexadecimal"),
+        (Array("Optional(\"\(standard)\")".utf8), "Optional(…), then quotes, then base64"),
+        (Array("curl -d '{\"keyId\": \"\(standard)\"}' https://example.com".utf8), "JSON, then base64"),
+        (Array("X-Key-Id: \(standard)".utf8), "a value with its name, then base64"),
+        (Array("user=7&keyId=\(Base64.encodeURL(key))".utf8), "a value with its name, then base64url"),
         (Array("<\(hex)>".utf8), "Data as Swift prints it, then hexadecimal"),
         (Array("{length = 32, bytes = 0x\(hex)}".utf8), "Data as Swift prints it, then hexadecimal"),
         (
@@ -80,6 +115,12 @@ import Vocabulary
         }
         #expect(reason(Base64.encodeURL(Self.key + [0xFF])) == "base64url of 33 bytes; expected 32 bytes")
         #expect(reason("{length = 5637, bytes = 0xa363666d 742f6170 ... 00000000 }").contains("leaves out bytes"))
+        for print in [
+            "5637 bytes", "Optional(5637 bytes)", "[B@6d06d69c", "[object ArrayBuffer]",
+            "[ 163, 99, ... 30 more items ]",
+        ] {
+            #expect(reason(print).contains("leaves out bytes"), "\(print)")
+        }
         #expect(reason("käse").contains("expected text"))
         #expect(reason("key!").contains("`!` at byte 3"))
     }
