@@ -110,7 +110,9 @@ extension CBORItem {
         if bytes.first == 0x30 {
             throw MalformedInput(
                 code: .malformedCBOR, place: "offset 0",
-                reason: "\(name) is CBOR, and this is DER: a receipt, a certificate or a key")
+                reason:
+                    "\(name) is CBOR, and this is DER: a receipt, a certificate, a key, or a signature without the object around it"
+            )
         }
         guard bytes.count <= limit else {
             throw MalformedInput(
@@ -119,7 +121,24 @@ extension CBORItem {
         do {
             try self.init(decoding: Array(bytes)[...])
         } catch {
-            throw MalformedInput(code: .malformedCBOR, place: "offset \(error.offset)", reason: error.reason)
+            let reason = bytes.wereText ? MalformedInput.madeText : error.reason
+            throw MalformedInput(code: .malformedCBOR, place: "offset \(error.offset)", reason: reason)
         }
+    }
+}
+
+extension MalformedInput {
+    /// What happened to bytes that ``Swift/Collection/wereText``.
+    static let madeText =
+        "the bytes were made a text on their way, which lost some of them (UTF-8): encode them in base64 in the app, before they pass a text, JSON or a bridge"
+}
+
+extension Collection<UInt8> {
+    /// Whether these bytes were decoded as a text and encoded again: U+FFFD stands where a byte was no UTF-8, or each byte was read as Latin-1.
+    var wereText: Bool {
+        let head = Array(prefix(4096))
+        if head.starts(with: [0xC2, 0xA2, 0x69]) || head.starts(with: [0xC2, 0xA3, 0x63]) { return true }
+        let triples = zip(head, zip(head.dropFirst(), head.dropFirst(2)))
+        return triples.count { $0 == 0xEF && $1.0 == 0xBF && $1.1 == 0xBD } > 2
     }
 }

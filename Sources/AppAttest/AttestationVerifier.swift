@@ -231,7 +231,11 @@ public struct AttestationVerifier: Sendable {
             switch error {
             case .malformed(let reason): throw Refusal(.malformedCertificate, step: 1, reason)
             case .untrusted(let reason):
-                throw Refusal(.attestChainUntrusted, step: 1, reason, chain.comparedIssuer(of: second))
+                let isReversed = leaf.isAuthority && (try? CertificateRecord(der: second))?.isAuthority == false
+                throw Refusal(
+                    .attestChainUntrusted, step: 1,
+                    isReversed ? "`x5c` begins with the intermediate: the leaf comes first" : reason,
+                    chain.comparedIssuer(of: second))
             case .signature(let reason): throw Refusal(.attestChainSignature, step: 1, reason)
             case .expired(let reason, let end):
                 throw Refusal(.attestChainExpired, step: 1, reason, [.time(instant, "until", end)])

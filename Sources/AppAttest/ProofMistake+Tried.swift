@@ -16,7 +16,7 @@ extension ProofMistake {
     /// The most bytes of client data that are hashed again to find a mistake; longer data is not tried.
     static let largestClientData = 64 << 10
 
-    /// What the other side's clientDataHash would be after each usual mistake. At most 13.
+    /// What the other side's clientDataHash would be after each usual mistake. At most 11.
     ///
     /// - Parameters:
     ///   - hash: the client data hash that the caller expects.
@@ -33,8 +33,11 @@ extension ProofMistake {
         let text = String(decoding: clientData, as: UTF8.self)
         if let decoded = Base64.decode(text) ?? Base64.decodeURL(text), !decoded.isEmpty {
             tries.append(Tried(mistake: .base64TextHashed, hash: hashed(decoded)))
+            tries.append(Tried(mistake: .hashedTwice, hash: decoded))
         }
-        if let decoded = text.hexadecimalBytes, !decoded.isEmpty {
+        let isUUID = text.utf8.count == 36 && text.utf8.count { $0 == UInt8(ascii: "-") } == 4
+        let digits = isUUID ? text.replacing("-", with: "") : text
+        if let decoded = digits.hexadecimalBytes, !decoded.isEmpty {
             tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
             tries.append(Tried(mistake: .hashedTwice, hash: decoded))
         }
@@ -50,7 +53,9 @@ extension ProofMistake {
     static func appId(expected: [AppIdentity], found: String) -> ProofMistake? {
         for app in expected where app.applicationId != found {
             if app.applicationId.lowercased().utf8.elementsEqual(found.lowercased().utf8) { return .appIdCase }
-            if let other = try? AppIdentity(found), other.bundleId.utf8.elementsEqual(app.bundleId.utf8) {
+            guard let bundle = try? AppIdentity(found).bundleId.utf8 else { continue }
+            // The prefix is another, or was left out.
+            if bundle.elementsEqual(app.bundleId.utf8) || bundle.elementsEqual(app.applicationId.utf8) {
                 return .appIdPrefix
             }
         }
@@ -89,8 +94,14 @@ extension AttestationVerifier {
             let tries = ProofMistake.tries(clientDataHash.bytes, clientData: clientData)
             if let fitting = tries.first(where: { isSigned($0.hash) }) {
                 refusal.mistake = fitting.mistake
-            } else if let named, clientDataHash.bytes.elementsEqual(SHA256.hash(data: named)) {
-                refusal.mistake = named.count == 32 && !named.isPrintable ? .hashedTwice : .unhashed
+            } else if let named,
+                let fitting = ProofMistake.tries(named, clientData: nil).first(where: {
+                    $0.hash.elementsEqual(clientDataHash.bytes)
+                })
+            {
+                // The same from the other side: what the caller expects is made of what the app passed.
+                let isHash = named.count == 32 && !named.isPrintable
+                refusal.mistake = fitting.mistake == .hashedTwice && !isHash ? .unhashed : fitting.mistake
             }
             refusal.compared.insert(
                 ComparedValue(
@@ -104,6 +115,20 @@ extension AttestationVerifier {
                 refusal.compared[index].found = named
             }
             refusal.mistake = ProofMistake.appId(expected: acceptedApps, found: named)
+        case .attestKeyIdMismatch:
+            guard let leaf = object.certificates.first.flatMap({ try? CertificateRecord(der: $0) }),
+                let key = try? AttestationPublicKey(x963Representation: leaf.keyBits)
+            else { return refusal }
+            let others: [(name: String, bytes: [UInt8])] = [
+                ("SPKI in DER", Array(key.key.derRepresentation)),
+                ("x and y without the 04 before them", Array(key.x963Representation.dropFirst())),
+                ("the compressed point", Array(key.key.compressedRepresentation)),
+                ("the leaf certificate", object.certificates.first.map(Array.init) ?? []),
+            ]
+            let expected = refusal.compared.first?.expected.flatMap(Base64.decode) ?? []
+            if let other = others.first(where: { expected.elementsEqual(SHA256.hash(data: $0.bytes)) }) {
+                refusal.reason = "the key identifier is SHA-256 of \(other.name), not of the 65 bytes of the point"
+            }
         case .attestEnvironmentMismatch: refusal.mistake = .environment
         default: break
         }
@@ -155,18 +180,59 @@ extension AssertionVerifier {
         return refusal
     }
 
-    /// JSON as other encoders write it: without the white space at its ends, with slashes escaped, and with them not escaped.
+    /// JSON as other encoders write it: with slashes escaped or not, without white space or with a blank after each comma and colon, and
+    /// with the members in alphabetical order. At most eight texts.
     private func rewritten(_ clientData: [UInt8]?) -> [[UInt8]] {
         guard let clientData, clientData.count <= ProofMistake.largestClientData else { return [] }
         let text = String(decoding: clientData, as: UTF8.self)
         let trimmed = text.trimmed()
-        guard trimmed.utf8.first == UInt8(ascii: "{") else { return [] }
+        guard trimmed.utf8.first == UInt8(ascii: "{") || trimmed.utf8.first == UInt8(ascii: "[") else { return [] }
         let plain = trimmed.replacing(#"\/"#, with: "/")
-        return [trimmed, plain, plain.replacing("/", with: #"\/"#)].filter { $0 != text }.map { Array($0.utf8) }
+        let escaped = plain.replacing("/", with: #"\/"#)
+        var texts = [trimmed, plain, escaped].map { Array($0.utf8) }
+        texts += [plain, escaped].map { Array($0.utf8).withoutJSONSpace(separator: []) }
+        texts.append(Array(plain.utf8).withoutJSONSpace(separator: [0x20]))
+        if let sorted = try? JSONReader.read(Array(trimmed.utf8)).sorted.encoded(pretty: false) {
+            texts += [sorted, sorted.withoutJSONSpace(separator: [0x20])]
+        }
+        return texts.filter { $0 != clientData }
+    }
+}
+
+extension JSONValue {
+    /// The same with the members of each object in the order of their names. The reader has bounded the depth.
+    fileprivate var sorted: JSONValue {
+        switch self {
+        case .array(let elements): .array(elements.map(\.sorted))
+        case .object(let members):
+            .object(
+                members.map { Member($0.name, $0.value.sorted) }.sorted { left, right in
+                    left.name.utf8.lexicographicallyPrecedes(right.name.utf8)
+                })
+        default: self
+        }
     }
 }
 
 extension [UInt8] {
+    /// JSON without white space between its tokens, and with `separator` after each comma and colon.
+    fileprivate func withoutJSONSpace(separator: [UInt8]) -> [UInt8] {
+        var text: [UInt8] = []
+        var (isInString, isEscaped) = (false, false)
+        for byte in self {
+            if isInString {
+                text.append(byte)
+                if byte == UInt8(ascii: "\""), !isEscaped { isInString = false }
+                isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+            } else if byte > 0x20 {
+                text.append(byte)
+                if byte == UInt8(ascii: ",") || byte == UInt8(ascii: ":") { text += separator }
+                isInString = byte == UInt8(ascii: "\"")
+            }
+        }
+        return text
+    }
+
     /// Whether every byte is printable ASCII, so that the bytes are probably a text.
     fileprivate var isPrintable: Bool { allSatisfy { (0x20..<0x7F).contains($0) } }
 }

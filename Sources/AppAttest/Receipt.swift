@@ -49,7 +49,8 @@ package struct Receipt: Sendable {
             message = try SignedMessage(decoding: Array(bytes)[...])
             fields = try Receipt.fields(message.content)
         } catch {
-            throw MalformedInput(code: .malformedReceipt, reason: "a receipt must be CMS signed data; \(error.reason)")
+            let reason = bytes.wereText ? MalformedInput.madeText : error.reason
+            throw MalformedInput(code: .malformedReceipt, reason: "a receipt must be CMS signed data; \(reason)")
         }
     }
 

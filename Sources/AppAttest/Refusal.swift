@@ -12,7 +12,7 @@ public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible 
     /// The number of the failed step in Apple's published list, or in ours after it; nil if the input could not be read.
     public let step: Int?
     /// One sentence for people, without a full stop.
-    public let reason: String
+    public internal(set) var reason: String
     /// The values that differ.
     public internal(set) var compared: [ComparedValue]
     /// The usual mistake that explains the refusal; nil if none was tried, or none fits. See ``AttestationVerifier/explained(_:of:keyId:clientDataHash:clientData:)``.
@@ -130,7 +130,8 @@ extension ProofMistake {
         "hex-hashed", "one side hashed hexadecimal text, the other the bytes that the text stands for",
         "hash the bytes, not their hexadecimal text, on each side")
     static let jsonRewritten = ProofMistake(
-        "json-rewritten", "the JSON was written anew between app and server: its bytes are not those that were signed",
+        "json-rewritten",
+        "the JSON was written anew between app and server: its bytes are not those that were signed",
         "verify the bytes of the request as they arrived; do not parse and encode them again")
     static let singleHash = ProofMistake(
         "single-hash", "the signer took the nonce for the digest: the nonce was not hashed once more",
@@ -143,7 +144,7 @@ extension ProofMistake {
         "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution make production keys, whatever the entitlement says, and builds from Xcode make development keys (on macOS 27 production keys too)"
     )
     static let appIdPrefix = ProofMistake(
-        "app-id-prefix", "the bundle identifier is right and the prefix before it is another",
+        "app-id-prefix", "the bundle identifier is right and the prefix before it is another, or missing",
         "use the App ID prefix of the app, which is not always the team ID: it is the first part of application-identifier in the entitlements"
     )
     static let otherChallenge = ProofMistake(

@@ -11,7 +11,7 @@ package enum RefusalExplanations {
         .init(.attestChainCount, "not exactly two certificates", .developer, send),
         .init(
             .attestChainUntrusted, "the chain does not end in the App Attest root", .backend,
-            "if you name roots (--trust-root, trustSimulator), name the one that made the object; otherwise do not trust the key: a simulator or somebody else made it, not Apple"
+            "if you name roots (--trust-root, trustSimulator), name the one that made the object; if you write x5c anew, leave its order; otherwise do not trust the key: a simulator or somebody else made it, not Apple"
         ),
         .init(
             .attestChainExpired, "a certificate has expired", .app,
@@ -23,14 +23,16 @@ package enum RefusalExplanations {
         .init(.attestNonceMissing, "the leaf has no well-formed nonce", .backend, forged),
         .init(
             .attestNonceMismatch, "the nonce does not match", .developer,
-            "compare the two client data hashes: app and server must hash the same bytes once; if all clients fail, suspect your last release"
+            "compare the two client data hashes: app and server must hash the same bytes once. An attestation belongs to the one challenge that it was made with: verify it once, keep the key, and ask for assertions afterwards. If all clients fail, suspect your last release"
         ),
         .init(
             .attestKeyIdMismatch, "the key id is not the hash of the leaf's key", .developer,
-            "send the key id that generateKey returned for this attestation"),
+            "send the key id that generateKey returned for this attestation; a server that computes it hashes the 65 bytes of the point (X9.63), not SPKI"
+        ),
         .init(
             .attestAppIdMismatch, "the object is for another app", .operator,
-            "compare prefix and bundle id with the app's; the prefix may not be the team id"),
+            "compare prefix and bundle id with application-identifier in the entitlements of the build; the prefix may not be the team id, and an App Clip attests as its full app"
+        ),
         .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
         .init(
             .attestEnvironmentMismatch, "the object belongs to the other environment", .developer,
@@ -57,14 +59,14 @@ package enum RefusalExplanations {
     package static let assertions: [CodeExplanation] = [
         .init(
             .assertSignatureInvalid, "the signature does not verify", .developer,
-            "sign exactly the bytes that you send, with the key that you name, and verify them as they arrived; ES256 hashes the nonce once more before it signs"
+            "sign exactly the bytes that you send, and verify them as they arrived, with the key that was attested under this key id: after a reinstallation it is another key. ES256 hashes the nonce once more before it signs"
         ),
         .init(
             .assertAppIdMismatch, "the assertion is for another app", .operator,
-            "compare prefix and bundle id with those of the app"),
+            "compare prefix and bundle id with application-identifier in the entitlements of the build"),
         .init(
             .assertCounterReplayed, "the counter is not greater than the stored one", .app,
-            "generate assertions one after the other, each for a new challenge; the same bytes are never accepted twice"
+            "generate assertions one after the other, each for a new challenge, and compare with the last counter that was accepted for this key; the same bytes are never accepted twice"
         ),
         .init(
             .assertExtensionsUnknownShape, "the bytes after the counter are not one map of the known form", .backend,

@@ -5,7 +5,9 @@ extension MalformedInput {
     /// What each code of the family `malformed` means.
     package static let explanations: [CodeExplanation] = [
         .init(
-            .malformedAppId, "not PREFIX.bundle", .author, "write the ten-character team ID, a dot and the bundle ID"),
+            .malformedAppId, "not PREFIX.bundle", .author,
+            "write the App ID prefix (ten characters, usually the team ID), a dot and the bundle ID, as application-identifier in the entitlements says"
+        ),
         .init(
             .malformedArchive, "not a zip archive that can be read, or one that is not safe to read", .author,
             "pass the .ipa as Xcode exported it"),

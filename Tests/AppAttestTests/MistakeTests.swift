@@ -28,6 +28,9 @@ import Vocabulary
             (sha(base64(sha(challenge))), challenge, "base64-text-hashed"),
             (sha(challenge), base64(challenge), "base64-text-hashed"),
             (sha(challenge), hex(challenge), "hex-hashed"),
+            (
+                sha(Array(0..<16) as [UInt8]), Array("00010203-0405-0607-0809-0A0B0C0D0E0F".utf8), "hex-hashed"
+            ),
             (sha("another challenge".utf8), challenge, nil),
         ]
     }()
@@ -86,6 +89,82 @@ import Vocabulary
         }
     }
 
+    /// Servers parse a body and encode it again; encoders differ in white space and in the order of members.
+    @Test(arguments: [
+        (#"{"b":1,"a":[1,"x, y: z"]}"#, #"{"b": 1, "a": [1, "x, y: z"]}"#),
+        (#"{"b": 1, "a": [1, "x, y: z"]}"#, "{\n  \"b\" : 1,\n  \"a\" : [\n    1,\n    \"x, y: z\"\n  ]\n}\n"),
+        (#"{"a":{"c":"\"","d":2},"b":1}"#, #"{"b":1,"a":{"d":2,"c":"\""}}"#),
+        (#"{"a": {"c": 3, "d": 2}, "b": 1}"#, #"{"b":1,"a":{"d":2,"c":3}}"#),
+    ])
+    func jsonOfAnotherEncoderIsNamed(_ signed: String, _ sent: String) throws {
+        let stage = try Stage()
+        let object = try SimulatedAssertion.make(
+            key: stage.key, app: stage.app, system: stage.system, counter: 7, clientDataHash: Self.sha(signed.utf8))
+        let refusal = try #require(try explained(object, stage, Array(sent.utf8)))
+        #expect(refusal.mistake?.name == "json-rewritten")
+        #expect(refusal.compared.first?.found == Data(Self.sha(signed.utf8)).base64EncodedString())
+        let other = signed.replacingOccurrences(of: "1", with: "7")
+        #expect(try explained(object, stage, Array(other.utf8))?.mistake == nil)
+    }
+
+    /// What a server hashes that computes the key id by itself.
+    @Test func theHashOfAnotherFormOfTheKeyIsNamed() async throws {
+        let stage = try Stage()
+        let object = try stage.authority.attest(stage.request, at: stage.instant).object
+        let key = stage.key.publicKey
+        let leaf = try #require(try AttestationObject(decoding: object).certificates.first)
+        let forms: [([UInt8], String?)] = [
+            (Array(key.derRepresentation), "SPKI"), (Array(key.x963Representation.dropFirst()), "x and y"),
+            (Array(key.compressedRepresentation), "compressed"), (Array(leaf), "certificate"), ([1, 2, 3], nil),
+        ]
+        for (bytes, words) in forms {
+            let wrong = try #require(KeyIdentifier(bytes: Self.sha(bytes)))
+            let verifier = try stage.verifier()
+            let verdict = await verifier.verify(object, keyId: wrong, clientDataHash: stage.hash, at: stage.instant)
+            let refusal = verifier.explained(try #require(verdict.refusal), of: object, clientDataHash: stage.hash)
+            #expect(refusal.code == "attest.key-id.mismatch")
+            #expect(refusal.compared.first?.expected == wrong.base64)
+            #expect(refusal.compared.first?.found == (try stage.attestationKey.keyId.base64))
+            #expect(
+                words.map(refusal.reason.contains) ?? refusal.reason.contains("does not match"), "\(refusal.reason)")
+        }
+    }
+
+    /// Bridges and encoders make a text of bytes: what was no UTF-8 is lost.
+    @Test func bytesThatWereATextAreNamed() async throws {
+        let stage = try Stage()
+        let attestation = try stage.authority.attest(stage.request, at: stage.instant)
+        let assertion = try stage.assertion(counter: 1)
+        func reason(_ read: () throws -> Void) -> String {
+            do {
+                try read()
+                return "read"
+            } catch { return (error as? MalformedInput)?.reason ?? "\(error)" }
+        }
+        for object in [attestation.object, assertion] {
+            let latin = object.flatMap { Array(String(Unicode.Scalar($0)).utf8) }
+            for bytes in [Array(String(decoding: object, as: UTF8.self).utf8), latin] {
+                #expect(reason { _ = try AttestationObject(decoding: bytes) }.contains("made a text"))
+                #expect(reason { _ = try AssertionObject(decoding: bytes) }.contains("made a text"))
+            }
+        }
+        let receipt = Array(String(decoding: attestation.receipt, as: UTF8.self).utf8)
+        #expect(reason { _ = try Receipt(decoding: receipt) }.contains("made a text"))
+        #expect(!reason { _ = try Receipt(decoding: [0x30, 0x80, 1, 2]) }.contains("made a text"))
+    }
+
+    /// An intermediate in front of its leaf is called that, and not a stranger's.
+    @Test func reversedCertificatesAreNamed() async throws {
+        let stage = try Stage()
+        let object = try stage.authority.attest(
+            stage.request, at: stage.instant, fault: .swappedCertificates
+        ).object
+        let verdict = await (try stage.verifier()).verify(
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        #expect(verdict.refusal?.code == "attest.chain.untrusted")
+        #expect(verdict.refusal?.reason.contains("leaf comes first") == true, "\(verdict.refusal?.reason ?? "")")
+    }
+
     /// A signer of its own: the nonce taken for the digest, and a signature of 64 bytes.
     @Test func signersOfOnesOwnAreNamed() throws {
         let stage = try Stage()
@@ -101,7 +180,8 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        ("ZZZZZ12345.com.example.app", "app-id-prefix"), ("ABCDE12345.com.example.App", "app-id-case"),
+        ("ZZZZZ12345.com.example.app", "app-id-prefix"), ("com.example.app", "app-id-prefix"),
+        ("ABCDE12345.com.example.App", "app-id-case"),
         ("ABCDE12345.com.example.other", nil),
     ])
     func theAppThatAnObjectNamesIsShown(_ expected: String, _ mistake: String?) async throws {

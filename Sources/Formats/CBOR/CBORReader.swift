@@ -76,7 +76,7 @@ struct CBORReader {
     }
 
     private mutating func string() throws(CBORFault) -> ArraySlice<UInt8> {
-        let start = fault("a string is longer than the input")
+        let start = fault("the input ends inside a string: it was cut off")
         let length = try argument()
         guard length <= UInt64(remaining) else { throw start }
         let content = bytes[position..<(position + Int(length))]
