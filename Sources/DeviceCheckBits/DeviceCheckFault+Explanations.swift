@@ -16,13 +16,17 @@ extension DeviceCheckFault {
         .init(.devicecheckAnswerTimeMissing, "an answer with bits and without last_update_time", .operator, other),
         .init(.devicecheckAnswerTooLarge, "an answer of more than 64 KiB", .operator, other),
         .init(
-            .devicecheckAuthorizationRefused, "Apple refuses the authorization", .operator,
-            "check team id, key id and key, and that the key has DeviceCheck enabled"),
+            .devicecheckAuthorizationRefused,
+            "Apple refuses the authorization (`Unable to verify authorization token`, `Missing or badly formatted authorization token`)",
+            .operator,
+            "use a key of the developer account with DeviceCheck enabled, not one of App Store Connect, its key ID as kid and the team ID as iss, and correct the clock: the token is made with ES256 and has iat in seconds, within the hour"
+        ),
         .init(
             .devicecheckForbidden, "Apple forbids DeviceCheck to this key", .operator, "enable DeviceCheck for the key"),
         .init(
             .devicecheckRequestRefused, "Apple refuses the request and gives a reason", .operator,
-            "read the reason; the base URL may be that of the other environment"),
+            "read the reason; the base URL may be that of the other environment. An update has the members bit0 and bit1, and the timestamp is in milliseconds"
+        ),
         .init(
             .devicecheckTransactionInvalid, "the transaction id is empty or longer than 128 bytes", .backend,
             "give each call an id of 1 to 128 bytes"),

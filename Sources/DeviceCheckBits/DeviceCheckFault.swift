@@ -41,7 +41,7 @@ public struct DeviceCheckFault: Error, Sendable, ComparedByCode, CustomStringCon
 
     /// The token cannot be one, or Apple says that it is none.
     package static let tokenInvalid = DeviceCheckFault(
-        code: .deviceTokenInvalid, reason: "the device token is empty, too long or not base64")
+        code: .deviceTokenInvalid, reason: "the device token is empty, too long or neither base64 nor base64url")
 
     /// The transaction id is empty or longer than 128 bytes.
     package static let transactionInvalid = DeviceCheckFault(
@@ -49,6 +49,14 @@ public struct DeviceCheckFault: Error, Sendable, ComparedByCode, CustomStringCon
 }
 
 extension DeviceCheckFault {
+    /// What Apple's words for a fault mean, in lower case; nil for words that are not Apple's.
+    package static func code(ofText text: String) -> Code? {
+        if text.contains("authorization") { return .devicecheckAuthorizationRefused }
+        if text.contains("device token") { return .deviceTokenInvalid }
+        return text.contains("badly formatted bits") || text.contains("badly formatted time stamp")
+            ? .devicecheckRequestRefused : nil
+    }
+
     /// What an answer other than 200 means.
     ///
     /// Apple tells the kinds of 400 apart by text only. The texts here are those of its table and those seen live; they are
@@ -58,11 +66,11 @@ extension DeviceCheckFault {
         let text = DeviceCheckAnswer.plainText(body)
         let seconds = retryAfter?.retryAfterSeconds
         switch status {
-        case 400 where text.contains("authorization"):
+        case 400 where DeviceCheckFault.code(ofText: text) == .devicecheckAuthorizationRefused:
             self.init(
                 code: .devicecheckAuthorizationRefused, reason: "Apple could not read the authorization",
                 status: status, advice: .renewAuthorization)
-        case 400 where text.contains("device token"):
+        case 400 where DeviceCheckFault.code(ofText: text) == .deviceTokenInvalid:
             self.init(
                 code: .deviceTokenInvalid,
                 reason:

@@ -32,7 +32,7 @@ package struct DeviceCheckRequest: Sendable, Equatable {
     package init(
         _ operation: Operation, deviceToken: String, transactionId: String, timestamp: Date
     ) throws(DeviceCheckFault) {
-        guard DeviceCheckRequest.isToken(deviceToken) else { throw .tokenInvalid }
+        guard let deviceToken = DeviceCheckRequest.token(deviceToken) else { throw .tokenInvalid }
         guard !transactionId.isEmpty, transactionId.utf8.count <= 128 else { throw .transactionInvalid }
         self.operation = operation
         self.deviceToken = deviceToken
@@ -76,8 +76,21 @@ package struct DeviceCheckRequest: Sendable, Equatable {
     /// The longest device token that is sent on, in bytes: seen ones have about 2,800; the service reads bodies of 64 KiB at most.
     package static let tokenLimit = 16_384
 
-    /// Whether a text can be a device token: standard base64, with padding or without, not empty and not beyond the limit.
-    package static func isToken(_ text: String) -> Bool {
+    /// A device token as Apple takes it, in standard base64, of one in base64 or base64url; nil for other texts.
+    private static func token(_ text: String) -> String? {
+        if isStandard(text) { return text }
+        let bytes = Array(text.utf8)
+        let content = bytes.prefix { $0 != UInt8(ascii: "=") }
+        let isURL = content.contains { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+        guard isURL, bytes.count <= tokenLimit, bytes.dropFirst(content.count).allSatisfy({ $0 == UInt8(ascii: "=") })
+        else { return nil }
+        return Base64.decodeURL(String(decoding: content, as: UTF8.self)).map(Base64.encode)
+    }
+
+    /// Whether a text can be a device token: base64 or base64url, with padding or without, not empty and not beyond the limit.
+    package static func isToken(_ text: String) -> Bool { token(text) != nil }
+
+    private static func isStandard(_ text: String) -> Bool {
         let bytes = text.utf8
         guard !bytes.isEmpty, bytes.count <= tokenLimit else { return false }
         let content = bytes.prefix { $0 != UInt8(ascii: "=") }

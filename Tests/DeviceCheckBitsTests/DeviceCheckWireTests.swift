@@ -28,12 +28,19 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        "", "=", "A", "AAAAA", "AA-_", "AAA A", "AA=A", "A===", "AAAA=", String(repeating: "A", count: 16_388),
+        "", "=", "A", "AAAAA", "AA-*", "-", "AA-_=A", "AAA A", "AA=A", "A===", "AAAA=", String(repeating: "A", count: 16_388),
     ])
     func refusesWhatCannotBeAToken(token: String) {
         #expect(throws: DeviceCheckFault.tokenInvalid) {
             try DeviceCheckRequest(.query, deviceToken: token, transactionId: "t", timestamp: instant)
         }
+    }
+
+    /// Apple takes standard base64 only; a backend that has the other alphabet means the same bytes.
+    @Test(arguments: [("AA-_", "AA+/"), ("-_8", "+/8="), ("-_8=", "+/8="), ("AA+/", "AA+/"), ("AA", "AA")])
+    func aTokenIsSentInStandardBase64(given: String, sent: String) throws {
+        let request = try DeviceCheckRequest(.query, deviceToken: given, transactionId: "t", timestamp: instant)
+        #expect(request.deviceToken == sent)
     }
 
     @Test(arguments: ["", String(repeating: "x", count: 129)])
