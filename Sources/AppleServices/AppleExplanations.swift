@@ -10,24 +10,33 @@ package enum AppleExplanations {
         .init(.receiptRefreshRenewed, "a newer receipt came", .nobody, "nothing: it was stored"),
         .init(
             .receiptRefreshNotModified, "asked before the time in the receipt's field 19", .nobody,
-            "nothing: the service keeps the stored receipt and refreshes it later"),
+            "ask again after that time; the service does so by itself and keeps the stored receipt"),
         .init(
             .receiptRefreshBadPayload, "Apple cannot read the receipt", .operator,
-            "store receipts as they came; the service does not refresh this one again"),
+            "send the receipt as it came: its base64 text is the whole body. The service does not refresh this one again"
+        ),
         .init(
             .receiptRefreshWrongEnvironment, "the receipt belongs to the other environment", .operator,
-            "compare apple.dataBaseURL and apple.dataDevelopmentBaseURL with the environments of the app"),
+            "send it to the host of its environment, which field 7 names: sandbox is development (--environment development, apple.dataDevelopmentBaseURL), production is production"
+        ),
         .init(
             .receiptRefreshUnauthorized, "Apple refuses the authorization", .operator,
-            "check apple.teamId, apple.keyId and apple.keyFile, and that the key has DeviceCheck enabled"),
+            "use a key of the developer account with DeviceCheck enabled, not one of App Store Connect, its key id and the team id (--key-file, --key-id, --team-id; apple.keyFile, apple.keyId, apple.teamId), and correct the clock"
+        ),
         .init(
             .receiptRefreshNoData, "no attestation for thirty days", .nobody,
-            "nothing: the service keeps the last receipt and rarely tries to refresh it"),
-        .init(.receiptRefreshThrottled, "too many requests", .operator, "raise receipts.refreshAfterSeconds"),
-        .init(.receiptRefreshUnavailable, "Apple's side is down", .nobody, "nothing: the service asks again later"),
+            "nothing: Apple keeps its data for thirty days, and the next attestation of the device makes new ones. The last receipt stays; the service rarely tries to refresh it"
+        ),
+        .init(
+            .receiptRefreshThrottled, "too many requests", .operator,
+            "ask less often; in the service raise receipts.refreshAfterSeconds"),
+        .init(
+            .receiptRefreshUnavailable, "Apple's side is down", .nobody,
+            "ask again later; the service does so by itself"),
         .init(
             .receiptRefreshUnusable, "the answer is not a newer receipt for this key", .operator,
-            "see the log: a proxy may have answered, or Apple's answer has a new form; the stored receipt is kept"),
+            "find out what answered: a proxy, or Apple with a new form. The service keeps the stored receipt, and its log has more"
+        ),
     ]
 
     /// Faults on the way to Apple.
