@@ -74,11 +74,7 @@ struct LogEvidence: Sendable {
         alert = scan.alert
         socketError = scan.socketError
         deviceError = scan.deviceError
-        if scan.contains("firebaseappcheck") || scan.contains("appCheck") || scan.contains("app_check") {
-            appCheckStatus = LogEvidence.statusWords.lazy.compactMap { scan.digits(after: $0) }.first {
-                LogExplanations.appCheck(status: $0) != nil
-            }
-        }
+        appCheckStatus = scan.appCheckStatus
         quote = Quote(rank: .max, text: "", line: number)
         guard
             urlError != nil || streamError != nil || sentence != nil || !phrases.isEmpty || alert != nil
@@ -111,10 +107,6 @@ struct LogEvidence: Sendable {
             chain.append(certificate)
         }
     }
-
-    private static let statusWords: [StaticString] = [
-        "status code: ", "status code ", "statusCode: ", "statusCode=", "\"code\": ", "\"code\":", "HTTP ",
-    ]
 
     /// How much the line says: sentences that name a cause before those that name a judge, and words before numbers.
     private var rank: Int {

@@ -35,9 +35,9 @@ package enum LogExplanations {
         ] + deviceErrors + [
             CodeExplanation(
                 .appCheckRefused,
-                "App Check answers 403 (or 401): the proof was refused; the app forgets its key, attests once more and then pauses up to 4 hours",
+                "App Check answers 403 (or 401), `App attestation failed`: the proof was refused; the app forgets its key, attests once more and then pauses up to 4 hours (`Too many attempts`): the first error is the cause",
                 .developer,
-                "compare Team ID, bundle ID and environment with the registration in App Check; for the simulator register its debug token"
+                "App Attest: compare Team ID and bundle ID with the registration in App Check, and set the entitlement appattest-environment to production, which Google asks for. DeviceCheck: upload a key of the developer account that has DeviceCheck enabled, with its key ID and the Team ID. Simulator and CI: use the debug provider and register the debug token that it prints"
             ),
             CodeExplanation(
                 .appCheckStopped,
@@ -56,16 +56,20 @@ package enum LogExplanations {
         CodeExplanation(
             .deviceUnknown, "DCError 0, unknownSystemFailure: DeviceCheck failed for a reason that it does not say",
             .app,
-            "try generateAssertion once more with the same key, then once with a new key"),
+            "try generateAssertion once more with the same key, then once with a new key; after generateKey or attestKey make a new key, once; try generateToken of DCDevice later: it needs the network"
+        ),
         CodeExplanation(
             .deviceUnsupported,
-            "DCError 1, featureUnsupported: no App Attest here: the Simulator, Macs before macOS 27, and most extensions",
+            "DCError 1, featureUnsupported: no App Attest here: the Simulator, Macs before macOS 27, and most extensions. App Check says `not supported on current platform and OS version`",
             .developer,
-            "ask isSupported first, and let the server decide about callers without proof"),
+            "ask isSupported first, and let the server decide about callers without proof; with App Check use the debug provider in the Simulator, and DeviceCheck where it is supported"
+        ),
         CodeExplanation(
             .deviceInvalidInput,
-            "DCError 2, invalidInput: an argument is wrong: the hash is not 32 bytes of SHA-256, or the key ID is not one that generateKey gave",
-            .developer, "pass SHA-256 of the client data, 32 bytes, and the key ID as it was given"),
+            "DCError 2, invalidInput: an argument is wrong: the hash is not 32 bytes of SHA-256, or the key ID is not one that generateKey gave; for some users generateAssertion says it of right arguments when the key is lost",
+            .developer,
+            "pass SHA-256 of the client data, 32 bytes, and the key ID as it was given; if both are right, forget the key and make a new one, once"
+        ),
         CodeExplanation(
             .deviceInvalidKey,
             "DCError 3, invalidKey: the key is unknown on this device, was attested already, or was never attested (a reinstall, a restored backup)",
@@ -92,6 +96,13 @@ package enum LogExplanations {
         default: return nil
         }
         return all.first { $0.code == code }
+    }
+
+    /// What a sentence of DeviceCheck or of App Check's client says; nil for other texts.
+    package static func attest(in text: String) -> CodeExplanation? {
+        let scan = Scan(bytes: Array(text.utf8.prefix(2048))[...])
+        if let number = scan.deviceError, deviceErrors.indices.contains(number) { return deviceErrors[number] }
+        return scan.appCheckStatus.flatMap(appCheck)
     }
 
     /// What a code means: one of these, or a cause of a load.

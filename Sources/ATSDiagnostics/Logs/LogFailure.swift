@@ -119,7 +119,8 @@ package struct LogFailure: Sendable {
         case .appAttest:
             return [
                 evidence.deviceError.map { "sealward explain \"com.apple.devicecheck.error \($0)\"" }
-                    ?? "sealward explain \"App Check \(evidence.appCheckStatus ?? 403)\""
+                    ?? evidence.appCheckStatus.map { "sealward explain \"App Check \($0)\"" }
+                    ?? "sealward explain \(codes.first?.rawValue ?? "invalidKey")"
             ]
         case .ats where codes.first == .cleartextBlocked && place == nil: return ["sealward ats lint Info.plist"]
         default:

@@ -329,6 +329,7 @@ enum LogJudge {
         case .cleartextBlocked: return .ats
         case .cleartextOwnRule: return speaker == .system ? .network : .notApple
         case .trustRefusedByDelegate where speaker == .system: return .network
+        case _ where LogExplanations.deviceErrors.contains { $0.code == code }: return .appAttest
         default: break
         }
         switch CauseTable.current[code]?.stage {

@@ -64,7 +64,26 @@ extension Scan {
             }
             if let number { return number }
         }
-        return nil
+        // App Check's client for a device whose `isSupported` is false.
+        return contains("is not supported on current platform and OS version") ? 1 : nil
+    }
+
+    /// The status with which App Check answered, or that of the answer which its client's words stand for.
+    var appCheckStatus: Int? {
+        let names: [StaticString] = ["firebaseappcheck", "appCheck", "app_check", "App Check"]
+        if names.contains(where: contains) {
+            let words: [StaticString] = [
+                "status code: ", "status code ", "statusCode: ", "statusCode=", "\"code\": ", "\"code\":", "HTTP ",
+            ]
+            let status = words.lazy.compactMap { digits(after: $0) }.first {
+                LogExplanations.appCheck(status: $0) != nil
+            }
+            if let status { return status }
+            // The client pauses after a refusal.
+            if contains("Too many attempts") { return 403 }
+        }
+        if contains("App attestation failed") { return 403 }
+        return contains("App Check token is invalid") ? 401 : nil
     }
 
     /// The digits after some words, at most four.

@@ -83,10 +83,21 @@ enum SystemWords {
             "<host> answers with something that is not TLS: plain HTTP on this port, or a proxy."),
         row("UNSUPPORTED_PROTOCOL", [.tlsVersionTooLow]),
         row(reset, [.netReset], "The connection to <host> was reset during the TLS handshake."),
+        // App Check's client, where it does not say which DCError it got.
+        row(
+            "Failed to attest the validity of the generated cryptographic key", lostKey,
+            "attestKey failed on the device, before App Check was asked: often the key is lost after a reinstallation, a restored backup or a move to another device. The text does not say which DCError it was.",
+            fix: LogExplanations.explanation(of: .deviceInvalidKey)?.action),
+        row(
+            "Failed to create a block of data that demonstrates the legitimacy", lostKey,
+            "generateAssertion failed on the device, before App Check was asked: often the key is lost after a reinstallation, a restored backup or a move to another device. The text does not say which DCError it was.",
+            fix: LogExplanations.explanation(of: .deviceInvalidKey)?.action),
         // Who judged; the cause comes from the chain and the numbers.
         row(systemTrust, []), row(strict, []), row("system TLS Trust evaluation failed", []),
         row("default TLS Trust evaluation failed", []), row("TLS Trust encountered error", []),
     ]
+
+    private static let lostKey: [Code] = [.deviceInvalidKey, .deviceInvalidInput, .deviceUnavailable, .deviceUnknown]
 
     private static let mixed =
         "WebKit blocks mixed content: a page of https, or of a scheme of the app, may not load http, whatever ATS allows."
