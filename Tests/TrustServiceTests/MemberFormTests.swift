@@ -61,6 +61,38 @@ import Vocabulary
         }
     }
 
+    /// What is missing is named to the caller, with the name that was probably meant.
+    @Test(arguments: [
+        ("key_id", "missing; the body has `key_id`"), ("keyID", "missing; the body has `keyID`"), ("id", "missing"),
+    ])
+    func aMemberThatIsMissingIsNamed(_ name: String, _ form: String) throws {
+        do throws(Problem) {
+            _ = try body(name, Base64.encode(Self.key)).keyId()
+            Issue.record("\(name) was read")
+        } catch {
+            #expect(error.code.rawValue == "request.malformed")
+            let document = error.document(correlationId: "x")
+            #expect(document.member("member") == "keyId" && document.member("form") == .string(form))
+            #expect(document.member("wanted") == "base64 of 32 bytes")
+        }
+        do throws(Problem) {
+            _ = try RequestBody(Array(#"{"attestation": {"type": "Buffer", "data": [163]}}"#.utf8)).bytes("attestation")
+            Issue.record("an object was read")
+        } catch { #expect(error.form?.form == "no text") }
+    }
+
+    /// The digits of an object are base64 too, of nothing.
+    @Test func anObjectInHexadecimalIsNamed() throws {
+        let object = [0xA3] + [UInt8](repeating: 0x63, count: 99)
+        for text in [object.hexadecimal(), object.hexadecimal().uppercased()] {
+            do throws(Problem) {
+                _ = try body("attestation", text).bytes("attestation")
+                Issue.record("hexadecimal was read as base64")
+            } catch { #expect(error.code == .malformedBase64 && error.form?.form == "hexadecimal") }
+        }
+        #expect(try body("attestation", Base64.encode(object)).bytes("attestation") == object)
+    }
+
     @Test func clientDataIsReadInOneForm() throws {
         #expect(try body("clientData", "e30=").clientData() == Array("{}".utf8))
         #expect(throws: Problem(.malformedBase64)) { _ = try body("clientData", "e30").clientData() }

@@ -37,15 +37,35 @@ package struct RequestBody: Sendable {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         // No text has more scalars than bytes: the scalars of a short one need not be counted.
         guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
-            throw Problem(.requestMalformed, evidence: "\(name) must be a string of at most \(limit) characters")
+            throw malformed(
+                name, value.text == nil ? "no text" : "a longer text", wanted: "a text of at most \(limit) characters")
         }
         return text
+    }
+
+    /// The refusal of a member that is absent or of another kind. No bytes of the body are in it but a name that is nearly the wanted one.
+    private func malformed(
+        _ name: String, _ form: String, code: Code = .requestMalformed, wanted: String
+    ) -> Problem {
+        var problem = Problem(code, evidence: "\(name): \(form); wanted: \(wanted)")
+        problem.form = Problem.Form(member: name, form: form, wanted: wanted)
+        return problem
+    }
+
+    /// A member that must be there and is not, or is there under a name in another style: `key_id`, `keyID`.
+    private func missing(_ name: String, wanted: String) -> Problem {
+        let letters = name.utf8.filter(\.isASCIIAlphanumeric).asciiLowercased
+        let near = members.keys.map(\.text).first {
+            $0.utf8.count <= 64 && $0.utf8.filter(\.isASCIIAlphanumeric).asciiLowercased == letters
+        }
+        return malformed(name, near.map { "missing; the body has `\($0.terminalSafe)`" } ?? "missing", wanted: wanted)
     }
 
     /// A text that must be there and not empty.
     package func string(_ name: String, limit: Int = mostBytes) throws(Problem) -> String {
         guard let text = try optionalString(name, limit: limit), !text.isEmpty else {
-            throw Problem(.requestMalformed, evidence: "\(name) is missing or empty")
+            throw members[UTF8Key(name)]?.text == ""
+                ? malformed(name, "empty", wanted: "text") : missing(name, wanted: "text")
         }
         return text
     }
@@ -56,9 +76,12 @@ package struct RequestBody: Sendable {
     package func optionalBytes(_ name: String, size: Int? = nil) throws(Problem) -> [UInt8]? {
         guard let text = try optionalString(name) else { return nil }
         let letters = Array(text.utf8)
-        if let bytes = Base64.decode(letters), size == nil || bytes.count == size { return bytes }
+        // An object in hexadecimal is base64 too, of something that is no object.
+        let isHexObject = size == nil && RequestBody.isHexadecimalObject(text)
+        if !isHexObject, let bytes = Base64.decode(letters), size == nil || bytes.count == size { return bytes }
         let wanted = size.map { "base64 of \($0) bytes" } ?? "base64"
         var (code, met) = (Code.malformedBase64, "text that is not base64")
+        if isHexObject { throw malformed(name, "hexadecimal", code: .malformedBase64, wanted: wanted) }
         // Other forms are looked for in short texts only: what is wrong with a long one costs no more than reading it.
         if letters.count <= RequestBody.searchedText || letters.allSatisfy(RequestBody.isURLCharacter),
             let read = try? PastedBytes(reading: letters, wanted: size.map { .size($0) } ?? .anything)
@@ -69,9 +92,16 @@ package struct RequestBody: Sendable {
             if read.isPlain, size != nil { code = .requestMalformed }
             met = size == nil ? read.form : "\(read.form) of \(read.bytes.count) bytes"
         }
-        var problem = Problem(code, evidence: "\(name): \(met); wanted: \(wanted)")
-        problem.form = Problem.Form(member: name, form: met, wanted: wanted)
-        throw problem
+        throw malformed(name, met, code: code, wanted: wanted)
+    }
+
+    /// Whether a text is an attestation, an assertion or a receipt in hexadecimal: CBOR begins with a map, a receipt with a sequence.
+    private static func isHexadecimalObject(_ text: String) -> Bool {
+        let head = String(decoding: text.utf8.prefix(74), as: UTF8.self)
+        guard text.utf8.count >= 74, text.utf8.count % 2 == 0, let bytes = head.hexadecimalBytes,
+            let first = bytes.first
+        else { return false }
+        return 0xA1...0xBF ~= first || first == 0x30
     }
 
     /// The longest text in which other forms than the plain ones are looked for.
@@ -83,10 +113,9 @@ package struct RequestBody: Sendable {
     package func optionalClientData() throws(Problem) -> [UInt8]? {
         guard let text = try optionalString("clientData") else { return nil }
         guard let bytes = Base64.decode(text) else {
-            var problem = Problem(.malformedBase64, evidence: "clientData is not base64")
-            problem.form = Problem.Form(
-                member: "clientData", form: "text that is not standard base64", wanted: "standard base64 with padding")
-            throw problem
+            throw malformed(
+                "clientData", "text that is not standard base64", code: .malformedBase64,
+                wanted: "standard base64 with padding")
         }
         return bytes
     }
@@ -94,7 +123,7 @@ package struct RequestBody: Sendable {
     /// Client data that must be there.
     package func clientData() throws(Problem) -> [UInt8] {
         guard let bytes = try optionalClientData() else {
-            throw Problem(.requestMalformed, evidence: "clientData is missing")
+            throw missing("clientData", wanted: "standard base64 with padding")
         }
         return bytes
     }
@@ -102,7 +131,7 @@ package struct RequestBody: Sendable {
     /// Bytes that must be there, read as ``optionalBytes(_:size:)`` reads them.
     package func bytes(_ name: String, size: Int? = nil) throws(Problem) -> [UInt8] {
         guard let bytes = try optionalBytes(name, size: size) else {
-            throw Problem(.requestMalformed, evidence: "\(name) is missing")
+            throw missing(name, wanted: size.map { "base64 of \($0) bytes" } ?? "base64")
         }
         return bytes
     }
@@ -111,7 +140,7 @@ package struct RequestBody: Sendable {
         switch members[UTF8Key(name)] {
         case nil, .null?: return nil
         case .bool(let flag)?: return flag
-        default: throw Problem(.requestMalformed, evidence: "\(name) must be true or false")
+        default: throw malformed(name, "something else", wanted: "true or false")
         }
     }
 
