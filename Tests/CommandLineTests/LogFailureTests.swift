@@ -163,6 +163,21 @@ import Testing
             "[AppCheck] URL: https://firebaseappcheck.googleapis.com/v1/x - HTTP status code: 403",
             "- app-attest attest.app-check.refused"
         ),
+        ("    \"message\": \"App attestation failed.\",", "- app-attest attest.app-check.refused"),
+        ("[Error: [appCheck/token-error] Too many attempts.]", "- app-attest attest.app-check.refused"),
+        ("    message = \"Firebase App Check token is invalid.\";", "- app-attest attest.app-check.refused"),
+        (
+            "The attestation provider AppAttestProvider is not supported on current platform and OS version.",
+            "- app-attest attest.device.feature-unsupported"
+        ),
+        (
+            "Failed to attest the validity of the generated cryptographic key (`attestKey:clientDataHash:completionHandler:`); keyId.length = 44",
+            "- app-attest attest.device.invalid-key"
+        ),
+        (
+            "Failed to create a block of data that demonstrates the legitimacy of the app instance (`generateAssertion:`); DCErrorInvalidInput",
+            "- app-attest attest.device.invalid-input"
+        ),
     ])
     func eachFormIsRead(_ text: String, _ expected: String) throws {
         let found = try failures(text)
@@ -267,6 +282,12 @@ import Testing
         (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
         (["alert 42"], "-9825"), (["-67843"], "errSecNotTrusted"), (["kCFErrorDomainCFNetwork 310"], "the proxy"),
         (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"),
+        (["App Check: Too many attempts"], "the first error is the cause"), (["App attestation failed."], "Team ID"),
+        (["401 Unable to verify authorization token"], "devicecheck.authorization.refused"),
+        (["Missing or badly formatted authorization token"], "App Store Connect"),
+        (["Error 400: Missing or incorrectly formatted device token payload"], "deviceToken.invalid"),
+        (["Bad Device Token"], "builds from Xcode"), (["Failed to find bit state"], "never set"),
+        (["Bit State Not Found"], "never set"), (["Missing or badly formatted bits"], "bit0 and bit1"),
     ])
     func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {
         let run = try ProgramRun(["explain"] + words)

@@ -142,7 +142,7 @@ enum CodeCatalog {
 
     /// A number, a name or a key, with its codes explained.
     static func json(_ subject: ExplainedSubject) -> JSONValue {
-        let codes = json(subject.codes.compactMap(LogExplanations.explanation))
+        let codes = json(subject.codes.compactMap { explanation(of: $0.rawValue) })
         return .object((codes.members ?? []) + [.init("subjects", .array([subject.json]))])
     }
 

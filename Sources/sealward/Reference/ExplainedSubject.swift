@@ -3,6 +3,7 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
+import DeviceCheckBits
 import Formats
 import Vocabulary
 
@@ -29,6 +30,8 @@ struct ExplainedSubject {
         let number = ExplainedSubject.isAboutANumber(bytes) ? ExplainedSubject.number(in: bytes) : nil
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: text) }) {
             self.init(key: key)
+        } else if has(" token") || has(" bit"), let found = ExplainedSubject.deviceCheck(bytes) {
+            self = found
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
         } else if let number, has("appcheck"), let row = LogExplanations.appCheck(status: number) {
@@ -53,9 +56,27 @@ struct ExplainedSubject {
             self.init(device: index)
         } else if let alert = (0...121).first(where: { ConnectionCauses.alertName($0).utf8.elementsEqual(bytes) }) {
             self.init(alert: alert)
+        } else if let row = LogExplanations.attest(in: text) {
+            self.init(title: text.terminalSafe(limit: 200), row, ["sealward ats log FILE"])
         } else {
             return nil
         }
+    }
+
+    /// What Apple's DeviceCheck writes into an answer.
+    private static func deviceCheck(_ words: [UInt8]) -> ExplainedSubject? {
+        let text = String(decoding: words, as: UTF8.self)
+        if DeviceCheckAnswer.neverSetTexts.contains(where: text.contains) {
+            return ExplainedSubject(
+                title: "an answer of DeviceCheck, with status 200",
+                means: "the two bits of the device were never set; this is no fault, and both count as false",
+                action: "write them with update_two_bits when you have something to remember",
+                next: ["sealward devicecheck update --help"])
+        }
+        guard let code = DeviceCheckFault.code(ofText: text),
+            let row = CodeCatalog.explanation(of: code.rawValue)
+        else { return nil }
+        return ExplainedSubject(title: "an answer of DeviceCheck", row, ["sealward devicecheck query --help"])
     }
 
     /// Whether a text is a number with words around it, and not any text that ends in a number: it says what numbers these are, or it is short.
@@ -122,6 +143,10 @@ struct ExplainedSubject {
         self.init(
             title: "DCError.\(names[number]), com.apple.devicecheck.error \(number)",
             LogExplanations.deviceErrors[number], ["sealward ats log FILE"])
+    }
+
+    private init(title: String, means: String, action: String, next: [String]) {
+        (self.title, self.means, self.action, self.next) = (title, means, action, next)
     }
 
     private init(title: String, _ row: CodeExplanation, _ next: [String]) {
