@@ -24,20 +24,25 @@ struct VerifyAssertionCommand: ResultCommand {
     var file: String
 
     @Option(
-        name: .long, help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
         transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey
 
-    @Option(name: .long, help: ArgumentHelp("The client data as text; it is hashed.", valueName: "TEXT"))
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("The client data as text; it is hashed.", valueName: "TEXT")
+    )
     var clientData: String?
 
     @Option(
-        name: .long, help: ArgumentHelp("The client data in base64; it is hashed.", valueName: "B64"),
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("The client data in base64; it is hashed.", valueName: "B64"),
         transform: PastedArgument.clientData)
     var clientDataBase64: [UInt8]?
 
     @Option(
-        name: .long,
+        name: .long, parsing: .unconditional,
         help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64"),
         transform: PastedArgument.clientDataHash)
     var clientDataHash: ClientDataHash?

@@ -27,20 +27,24 @@ struct VerifyAttestationCommand: ResultCommand {
     var environment: AttestationEnvironment
 
     @Option(
-        name: .long, help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"),
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"),
         transform: PastedArgument.keyId)
     var keyId: KeyIdentifier
 
-    @Option(name: .long, help: ArgumentHelp("The challenge as text; it is hashed.", valueName: "TEXT"))
+    @Option(
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("The challenge as text; it is hashed.", valueName: "TEXT"))
     var challenge: String?
 
     @Option(
-        name: .long, help: ArgumentHelp("The challenge in base64; it is hashed.", valueName: "B64"),
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("The challenge in base64; it is hashed.", valueName: "B64"),
         transform: PastedArgument.bytes)
     var challengeBase64: [UInt8]?
 
     @Option(
-        name: .long,
+        name: .long, parsing: .unconditional,
         help: ArgumentHelp(
             "The hash that the app passed to attestKey, used as is: 16 bytes or more.", valueName: "B64"),
         transform: PastedArgument.clientDataHash)

@@ -22,7 +22,8 @@ struct VerifyReceiptCommand: ResultCommand {
     var file: String
 
     @Option(
-        name: .long, help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
+        name: .long, parsing: .unconditional,
+        help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
         transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey?
 
