@@ -191,8 +191,13 @@ struct DoctorCommand: WorkingCommand {
         item.next = [words.map(ShellWord.quoted).joined(separator: " ")]
         let code = tried.result?.member("code")?.text
         if code == Code.attestNonceMismatch.description {
+            let environment = isDevelopment ? "development" : "production"
+            let app = item.result?.member("receipt")?.member("appId")?.text.map { " of \($0)" } ?? ""
             item.because = [
-                (nil, "the form and the chain are right; the challenge, the key ID and the app ID decide the rest")
+                (
+                    nil,
+                    "the form and the chain are right: a \(environment) key\(app); the challenge, the key ID and the app ID decide the rest"
+                )
             ]
             return item
         }

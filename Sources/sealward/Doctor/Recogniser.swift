@@ -175,6 +175,11 @@ struct Recogniser: Sendable {
                 || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 > 0x80 } == true
         },
         Recogniser(
+            "app-check-placeholder", "the placeholder that App Check's client sends when it could not get a token",
+            .named("find the first App Check error in the log of the app, and give that to `sealward doctor -`"),
+            ("header.txt", "eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==")
+        ) { $0.line?.hasPrefix("eyJlcnJvciI6") == true },
+        Recogniser(
             "token", "a signed token (JWT)",
             .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize"),
             ("token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln")
