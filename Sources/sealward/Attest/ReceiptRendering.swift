@@ -91,6 +91,9 @@ extension Receipt {
             return "  \(number)  \(name.padded(to: 22))  \(field.readable.terminalSafe)\n"
         }
         .joined()
+            + (type == .attest
+                ? "  17  \("risk metric".padded(to: 22))  none: only a receipt that was exchanged has one (sealward receipt refresh)\n"
+                : "")
     }
 
     private static let meanings = [

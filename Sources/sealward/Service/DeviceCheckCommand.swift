@@ -115,6 +115,7 @@ struct DeviceCheckOptions: ParsableArguments {
                     .object(head + [.init("result", "failed"), .init("error", error)]), text: "", to: form.shared)
             }
             CommandIO.say("sealward: \(fault.reason) (\(fault.code)).")
+            if let row = CodeCatalog.explanation(of: fault.code.rawValue) { CommandIO.say("sealward: \(row.action).") }
             return fault.code == DeviceCheckFault.tokenInvalid.code ? .findings : .undetermined
         }
     }
