@@ -65,7 +65,8 @@ struct AppleAccountOptions: ParsableArguments {
 struct DeviceCheckOptions: ParsableArguments {
     @OptionGroup var account: AppleAccountOptions
 
-    @Option(help: ArgumentHelp("The device token, base64 as the device gave it.", valueName: "FILE"))
+    @Option(
+        help: ArgumentHelp("The device token, base64 as the device gave it, or in another form.", valueName: "FILE"))
     var deviceTokenFile: String
 
     @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
@@ -88,7 +89,21 @@ struct DeviceCheckOptions: ParsableArguments {
             endpoint: try account.endpoint(orApples: apples))
     }
 
-    func token(_ file: String) throws -> String { try CommandIO.token(file, kind: "device token") }
+    /// A device token in standard base64, as Apple takes it, of a text in any form that people have.
+    func token(_ file: String) throws -> String {
+        let text = try CommandIO.readText(file, limit: 64 << 10)
+        let line = String(decoding: text, as: UTF8.self).trimmed()
+        // A key that was named by mistake must not be sent.
+        if line.isEmpty || line.contains("-----BEGIN") { return try CommandIO.token(file, kind: "device token") }
+        SecretFiles.warn(file)
+        do throws(MalformedInput) {
+            // No token consists of such digits only.
+            let digits = line.utf8.count >= 64 ? line.hexadecimalBytes : nil
+            return Base64.encode(try digits ?? PastedBytes(reading: text, wanted: .anything).bytes)
+        } catch {
+            throw error.fault(in: file)
+        }
+    }
 
     /// Runs one operation: its result, or what Apple held against it, which standard error says too.
     func report(
