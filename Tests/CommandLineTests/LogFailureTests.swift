@@ -282,6 +282,8 @@ import Testing
         (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
         (["alert 42"], "-9825"), (["-67843"], "errSecNotTrusted"), (["kCFErrorDomainCFNetwork 310"], "the proxy"),
         (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"),
+        (["The operation couldn’t be completed. (com.firebase.appCheck error 0.)"], "NSUnderlyingErrorKey"),
+        (["Error Domain=com.google.app_check_core Code=4"], "AppCheckErrorCode.unsupported"),
         (["App Check: Too many attempts"], "the first error is the cause"), (["App attestation failed."], "Team ID"),
         (["401 Unable to verify authorization token"], "devicecheck.authorization.refused"),
         (["Missing or badly formatted authorization token"], "App Store Connect"),

@@ -86,6 +86,27 @@ package enum LogExplanations {
         "unknownSystemFailure", "featureUnsupported", "invalidInput", "invalidKey", "serverUnavailable",
     ]
 
+    /// What App Check's client throws, by number: the numbers are the indices (FIRAppCheckErrors.h).
+    package static let appCheckErrors: [(name: String, meaning: String, action: String)] = [
+        (
+            "unknown", "a failure that the client does not name: attestKey, generateAssertion or the exchange failed",
+            "look at the text behind it or at NSUnderlyingErrorKey: a DCError or an HTTP status, and give that to `sealward explain`"
+        ),
+        ("serverUnreachable", "Google's App Check could not be reached", "check the network, and try again"),
+        (
+            "invalidConfiguration", "the configuration of the app is not one of App Check",
+            "compare GoogleService-Info.plist with the project, and set the provider factory before FirebaseApp.configure()"
+        ),
+        (
+            "keychain", "the Keychain cannot be read or written",
+            "give the app access to its Keychain group (a Mac app needs Keychain Sharing), and try again when the device is unlocked"
+        ),
+        (
+            "unsupported", "the provider is not supported here: the Simulator, Macs before macOS 27, most extensions",
+            "use the debug provider in the Simulator, and DeviceCheck where App Attest is not supported"
+        ),
+    ]
+
     /// What a status of App Check's HTTP interface means for an app; nil for success and for no status.
     package static func appCheck(status: Int) -> CodeExplanation? {
         let code: Code

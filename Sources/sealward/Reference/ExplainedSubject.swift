@@ -34,6 +34,13 @@ struct ExplainedSubject {
             self = found
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
+        } else if let number, has("firebaseappcheck") || has("appcheckcore") || has("appcheckerror"),
+            LogExplanations.appCheckErrors.indices.contains(number)
+        {
+            let row = LogExplanations.appCheckErrors[number]
+            self.init(
+                title: "AppCheckErrorCode.\(row.name), com.firebase.appCheck \(number)", means: row.meaning,
+                action: row.action, next: ["sealward ats log FILE"])
         } else if let number, has("appcheck"), let row = LogExplanations.appCheck(status: number) {
             self.init(title: "App Check, HTTP status \(number)", row, ["sealward ats log FILE"])
         } else if let number, has("alert"), let alert = UInt8(exactly: number) {
