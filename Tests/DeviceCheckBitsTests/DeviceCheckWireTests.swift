@@ -28,7 +28,8 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        "", "=", "A", "AAAAA", "AA-*", "-", "AA-_=A", "AAA A", "AA=A", "A===", "AAAA=", String(repeating: "A", count: 16_388),
+        "", "=", "A", "AAAAA", "AA-*", "-", "AA-_=A", "AAA A", "AA=A", "A===", "AAAA=",
+        String(repeating: "A", count: 16_388),
     ])
     func refusesWhatCannotBeAToken(token: String) {
         #expect(throws: DeviceCheckFault.tokenInvalid) {

@@ -252,7 +252,8 @@ package struct PastedBytes: Sendable, Equatable {
         }
         if let digits = hexDump(text) { inner.append(("a hex dump", digits)) }
         if let digits = numbers(text) { inner.append(("a list of numbers", digits)) }
-        return inner + embedded(text)
+        inner.append(contentsOf: embedded(text))
+        return inner
     }
 
     /// What stands between other words: the inside of `Optional(…)`, JSON in a line of a shell, the values of `name=value&name=value` and of
@@ -271,7 +272,7 @@ package struct PastedBytes: Sendable, Equatable {
         if text.first != UInt8(ascii: "{"), let open = text.firstIndex(of: UInt8(ascii: "{")),
             let close = text.lastIndex(of: UInt8(ascii: "}")), open < close
         {
-            inner += json(text[open...close])
+            inner.append(contentsOf: json(text[open...close]))
         }
         for part in text.split(separator: UInt8(ascii: "&"), maxSplits: 16) {
             guard let end = part.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }),
@@ -299,7 +300,7 @@ package struct PastedBytes: Sendable, Equatable {
                 before = byte
             }
             guard row.count <= 64, row.allSatisfy(isHexDigit) else { return nil }
-            digits += row
+            digits.append(contentsOf: row)
         }
         return digits.isEmpty ? nil : digits
     }
@@ -315,6 +316,7 @@ package struct PastedBytes: Sendable, Equatable {
             isSpace($0) || $0 == UInt8(ascii: ",")
         }) {
             let word = String(decoding: word.prefix(5), as: UTF8.self)
+            // Safe: they read a text, and are nil for other words.
             let byte =
                 word.hasPrefix("0x")
                 ? UInt8(word.dropFirst(2), radix: 16) : UInt8(word) ?? Int8(word).map { UInt8(bitPattern: $0) }

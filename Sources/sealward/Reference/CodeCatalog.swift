@@ -82,9 +82,13 @@ enum CodeCatalog {
     static func suggestion(for text: String) -> String? {
         let names = all.map(\.code.rawValue) + ExplainedSubject.names
         if let near = NearName.suggestion(for: text, among: names, within: text.utf8.count > 6 ? 3 : 1) { return near }
-        // A part of the name alone: version-too-low.
+        // A part of the name alone, or some of its words: version-too-low, nonce mismatch.
         guard text.utf8.count > 3 else { return nil }
-        let parts = names.filter { $0.contains(text) }
+        let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }
+        guard words.count <= 8 else { return nil }
+        let parts = names.filter { name in
+            name.contains(text) || words.count > 1 && words.allSatisfy { name.lowercased().contains($0) }
+        }
         return (1...3).contains(parts.count) ? parts.joined(separator: "' or '") : nil
     }
 
