@@ -316,10 +316,11 @@ package struct PastedBytes: Sendable, Equatable {
             isSpace($0) || $0 == UInt8(ascii: ",")
         }) {
             let word = String(decoding: word.prefix(5), as: UTF8.self)
-            // Safe: they read a text, and are nil for other words.
+            let hex = word.hasPrefix("0x") ? word.dropFirst(2) : nil
             let byte =
-                word.hasPrefix("0x")
-                ? UInt8(word.dropFirst(2), radix: 16) : UInt8(word) ?? Int8(word).map { UInt8(bitPattern: $0) }
+                hex.flatMap { UInt8($0, radix: 16) }  // Safe: reads a text.
+                ?? UInt8(word)  // Safe: reads a text.
+                ?? Int8(word).map(UInt8.init(bitPattern:))
             guard let byte else { return nil }
             bytes.append(byte)
         }
