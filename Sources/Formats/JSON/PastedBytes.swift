@@ -123,7 +123,6 @@ package struct PastedBytes: Sendable, Equatable {
 
     private static func isText(_ byte: UInt8) -> Bool { (0x20..<0x7F).contains(byte) || (0x09...0x0D).contains(byte) }
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-    private static func isHexDigit(_ byte: UInt8) -> Bool { 0x30...0x39 ~= byte || 0x61...0x66 ~= byte | 0x20 }
 
     /// A print that leaves out bytes, as those of Swift, Node and Java do: `5637 bytes`, `[object ArrayBuffer]`, `[B@6d06d69c`.
     private static func cutPrint(_ text: [UInt8]) -> String? {
@@ -287,7 +286,7 @@ package struct PastedBytes: Sendable, Equatable {
     private static func hexDump(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits: [UInt8] = []
         for line in text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
-            let offset = line.prefix(while: isHexDigit)
+            let offset = line.prefix { $0.hexadecimalValue != nil }
             guard 4...8 ~= offset.count, Int(String(decoding: offset, as: UTF8.self), radix: 16) == digits.count / 2
             else { return nil }
             let rest = line[offset.endIndex...].drop { $0 == UInt8(ascii: ":") || $0 == 0x20 }
@@ -299,7 +298,7 @@ package struct PastedBytes: Sendable, Equatable {
                 if byte != 0x20 { row.append(byte) }
                 before = byte
             }
-            guard row.count <= 64, row.allSatisfy(isHexDigit) else { return nil }
+            guard row.count <= 64, row.allSatisfy({ $0.hexadecimalValue != nil }) else { return nil }
             digits.append(contentsOf: row)
         }
         return digits.isEmpty ? nil : digits
