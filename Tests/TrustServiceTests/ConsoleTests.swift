@@ -78,6 +78,28 @@ import Vocabulary
         }
     }
 
+    /// Gateways that only watch: the share of each class, by route, to those who may see it.
+    @Test func whatEnforcementWouldFindIsShown() async throws {
+        var configuration = Self.configuration()
+        configuration.observe.routes = ["checkout", "search"]
+        try await Self.with(configuration) { service in
+            let browser = try ConsoleBrowser(service.internalBase)
+            _ = try browser.signIn(RunningService.adminToken)
+            #expect(try !browser.get("/console/?app=shop").body.contains("What enforcement would find"))
+            for token in [nil, nil, nil, "no token of this service"] {
+                #expect(try await service.get("/v1/authorize?mode=observe&route=checkout", token: token).status == 204)
+            }
+            let page = try browser.get("/console/?app=shop").body
+            #expect(page.contains("What enforcement would find") && page.contains("<code>checkout</code>"))
+            #expect(page.contains("75.0 % <span class=\"dim\">3</span>"), "\(page)")
+            #expect(page.contains("25.0 % <span class=\"dim\">1</span>") && !page.contains("<code>search</code>"))
+            // Who sees one app only does not see what callers without an app do.
+            let one = try ConsoleBrowser(service.internalBase)
+            _ = try one.signIn(Self.token("ops"))
+            #expect(try !one.get("/console/?app=shop").body.contains("<code>checkout</code>"))
+        }
+    }
+
     @Test func everyPageSaysWhatABrowserMayDo() async throws {
         try await Self.with { service in
             let browser = try ConsoleBrowser(service.internalBase)

@@ -78,6 +78,16 @@ package final class PrometheusRegistry: Sendable {
         }
     }
 
+    /// The counts of a metric, with the values of their labels by name.
+    package func counts(of metric: Metric) -> [(labels: [String: String], count: Double)] {
+        state.withLock { $0.values.filter { $0.key.metric == metric } }.map { series, value in
+            let names = stride(from: 0, to: series.labels.count - 1, by: 2).map {
+                (series.labels[$0], series.labels[$0 + 1])
+            }
+            return (Dictionary(names, uniquingKeysWith: { first, _ in first }), value)
+        }
+    }
+
     /// The text of all series, sorted, for a scrape.
     package func render() -> String {
         let state = state.withLock { $0 }

@@ -236,6 +236,8 @@ struct ConsoleHandler: Handler {
         var view = ConsoleOverview(
             now: call.now, apps: open, app: id, node: await node(at: call.now))
         guard let id else { return view }
+        // A token that nobody signed names no app: who may see every app sees these too.
+        view.node.observed = observed(of: open.count == all.keys.count ? [id, "none"] : [id])
         guard open.contains(where: { $0.hasSameBytes(as: id) }), let app = all[id] else { throw Problem(.appUnknown) }
         do {
             view.facts = try await facts(of: app, at: call.now)
@@ -259,6 +261,19 @@ struct ConsoleHandler: Handler {
             baseline: risk.baselines[id] ?? .unknown,
             keys: try await operators.store.keyCounts().filter { $0.app.hasSameBytes(as: id) }, hours: hours,
             tallies: try await operators.store.tallies(app: id, from: hours.first ?? now, to: now))
+    }
+
+    /// What `mode=observe` found on this node, by route.
+    private func observed(of apps: [String]) -> [(route: String, app: String, counts: [String: Double])] {
+        let all = observer.registry.counts(of: .observed)
+        return apps.flatMap { app in
+            let mine = all.filter { $0.labels["app"]?.hasSameBytes(as: app) == true }
+            return Dictionary(grouping: mine) { $0.labels["route"] ?? "" }.sorted { $0.key < $1.key }.map {
+                route, series in
+                let counts = series.map { ($0.labels["class"] ?? "", $0.count) }
+                return (route, app == "none" ? "(named by no token)" : app, Dictionary(counts, uniquingKeysWith: +))
+            }
+        }
     }
 
     /// What this node knows of itself; a store that does not answer is part of it.

@@ -41,6 +41,8 @@ struct ConsoleOverview {
         /// nil for a store that has no clock of its own.
         var clockOffset: Duration?
         var horizonLead: Duration?
+        /// What `mode=observe` found of the shown app, and of callers whose token names none, by route and class.
+        var observed: [(route: String, app: String, counts: [String: Double])] = []
     }
 
     let now: Date
@@ -69,9 +71,29 @@ struct ConsoleOverview {
             <div id="alerts">\(alerts())</div>
             \(facts.map(sections) ?? "<p class=\"dim\">\(silent)</p>\n")<div class="cards">
             <section id="health"><h2>Store and clock</h2>\(health())</section>
-            </div>
+            \(observed())</div>
 
             """
+    }
+
+    /// The share of each class that enforcement would find; nothing where no route is watched.
+    private func observed() -> HTML {
+        guard !node.observed.isEmpty else { return "" }
+        let table = ConsoleTable(
+            label: "What enforcement would find",
+            head: ["Route", "App"] + ObservedClass.allCases.map { "\($0.rawValue)" },
+            rows: node.observed.map { row in
+                let all = row.counts.values.reduce(0, +)
+                return ["<code>\(row.route)</code>", "\(row.app)"]
+                    + ObservedClass.allCases.map { kind -> HTML in
+                        let count = row.counts[kind.rawValue] ?? 0
+                        return
+                            "\(ConsoleText.percent(all > 0 ? count / all : 0)) <span class=\"dim\">\(ConsoleText.count(count))</span>"
+                    }
+            }
+        ).html()
+        return
+            "<section id=\"observed\" class=\"whole\"><h2>What enforcement would find, this node since its start</h2>\(table)</section>\n"
     }
 
     private func sections(_ facts: Facts) -> HTML {
