@@ -30,7 +30,7 @@ struct ExplainedSubject {
         let number = ExplainedSubject.isAboutANumber(bytes) ? ExplainedSubject.number(in: bytes) : nil
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: text) }) {
             self.init(key: key)
-        } else if has(" token") || has(" bit"), let found = ExplainedSubject.deviceCheck(bytes) {
+        } else if has("token") || has("bit"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
