@@ -17,7 +17,7 @@ package enum AppleExplanations {
         ),
         .init(
             .receiptRefreshWrongEnvironment, "the receipt belongs to the other environment", .operator,
-            "send it to the host of its environment, which field 7 names: sandbox is development (--environment development, apple.dataDevelopmentBaseURL), production is production"
+            "send it to the host of its environment, which field 7 names: sandbox is development (apple.dataDevelopmentBaseURL, --environment development), production is production"
         ),
         .init(
             .receiptRefreshUnauthorized, "Apple refuses the authorization", .operator,

@@ -31,8 +31,11 @@ struct RefreshReceiptCommand: ResultCommand {
 
     @OptionGroup var account: AppleAccountOptions
 
-    @Option(help: ArgumentHelp("The environment of the key: production or development.", valueName: "ENVIRONMENT"))
-    var environment: AttestationEnvironment = .production
+    @Option(
+        help: ArgumentHelp(
+            "The environment of the key, production or development; by default the one that the receipt names.",
+            valueName: "ENVIRONMENT"))
+    var environment: AttestationEnvironment?
 
     @Option(
         name: .long,
@@ -46,11 +49,12 @@ struct RefreshReceiptCommand: ResultCommand {
     func result() async throws -> CommandResult {
         let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
         let input = try AttestInput.read(file)
-        let old = try CommandIO.named(file) { () throws(MalformedInput) in
-            _ = try Receipt(decoding: try input.get())
-            return try input.get()
+        let (old, named) = try CommandIO.named(file) { () throws(MalformedInput) in
+            (try input.get(), try Receipt(decoding: try input.get()).environment)
         }
-        let apples = environment == .production ? AppleEndpoint.data : .dataDevelopment
+        // Field 7 says `sandbox` of keys of the development environment.
+        let isDevelopment = environment.map { $0 == .development } ?? (named == "sandbox")
+        let apples = isDevelopment ? AppleEndpoint.dataDevelopment : .data
         let client = ReceiptRefreshClient(
             transport: try account.transport(), authorization: try await account.authorization(),
             endpoint: try account.endpoint(orApples: apples))
