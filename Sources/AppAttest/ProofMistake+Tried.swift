@@ -16,7 +16,7 @@ extension ProofMistake {
     /// The most bytes of client data that are hashed again to find a mistake; longer data is not tried.
     static let largestClientData = 64 << 10
 
-    /// What the other side's clientDataHash would be after each usual mistake. At most 11.
+    /// What the other side's clientDataHash would be after each usual mistake. At most 12.
     ///
     /// - Parameters:
     ///   - hash: the client data hash that the caller expects.
@@ -41,9 +41,14 @@ extension ProofMistake {
             tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
             tries.append(Tried(mistake: .hashedTwice, hash: decoded))
         }
+        // Hexadecimal digits that were read as base64.
+        let encoded = Base64.encode(clientData)
+        if let decoded = encoded.hexadecimalBytes, !decoded.isEmpty {
+            tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
+        }
         return tries + [
             Tried(mistake: .unhashed, hash: clientData),
-            Tried(mistake: .base64TextHashed, hash: hashed(Base64.encode(clientData).utf8)),
+            Tried(mistake: .base64TextHashed, hash: hashed(encoded.utf8)),
             Tried(mistake: .base64TextHashed, hash: hashed(Base64.encodeURL(clientData).utf8)),
             Tried(mistake: .hexHashed, hash: hashed(clientData.hexadecimal().utf8)),
         ]

@@ -31,6 +31,8 @@ import Vocabulary
             (
                 sha(Array(0..<16) as [UInt8]), Array("00010203-0405-0607-0809-0A0B0C0D0E0F".utf8), "hex-hashed"
             ),
+            // The digits of a hash, which the server read as base64.
+            (sha(sha(challenge)), Array(Data(base64Encoded: Data(hex(sha(challenge)))) ?? Data()), "hex-hashed"),
             (sha("another challenge".utf8), challenge, nil),
         ]
     }()

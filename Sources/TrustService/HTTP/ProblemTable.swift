@@ -211,7 +211,7 @@ package enum ProblemTable {
             status: 400, title: "The device token is not valid.", retry: .never,
             .init(
                 .app,
-                "get a new device token for each call and send it at once, in standard base64 on one line; one that was used may be spent, and one from the other environment is never valid: builds from Xcode are development, those from TestFlight and the App Store production"
+                "get a new device token for each call and send it at once, in standard base64 on one line; one that was used may be spent, and one from the other environment is never valid: builds from Xcode are development (`devicecheck --environment development`), those from TestFlight and the App Store production"
             )),
         .internalError: Entry(
             status: 500, title: "The service failed.", retry: .after,
