@@ -290,6 +290,9 @@ import Testing
         (["Error 400: Missing or incorrectly formatted device token payload"], "deviceToken.invalid"),
         (["Bad Device Token"], "builds from Xcode"), (["Failed to find bit state"], "never set"),
         (["Bit State Not Found"], "never set"), (["Missing or badly formatted bits"], "bit0 and bit1"),
+        (["receipt 404"], "receipt.refresh.no-data"), (["receipt refresh status 304"], "field 19"),
+        (["https://data.appattest.apple.com/v1/attestationData", "401"], "receipt.refresh.unauthorized"),
+        (["attestationData", "400"], "receipt.refresh.bad-payload, receipt.refresh.wrong-environment"),
     ])
     func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {
         let run = try ProgramRun(["explain"] + words)

@@ -19,8 +19,8 @@ struct ExplainCodeCommand: WorkingCommand {
               sealward explain NSAllowsLocalNetworking
 
             WHAT is a code of any command or answer, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, an OSStatus of TLS or a \
-            DCError, with or without sign and domain, the name of such an error, a TLS alert, a status of App Check (App Check 403), or a key of \
-            NSAppTransportSecurity.
+            DCError, with or without sign and domain, the name of such an error, a TLS alert, a status of App Check (App Check 403) or of the \
+            receipt service (receipt 404), or a key of NSAppTransportSecurity.
 
             Exit status: 0 done, 64 usage and unknown words.
             """

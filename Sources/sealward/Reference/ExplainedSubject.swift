@@ -3,6 +3,7 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
+import AppleServices
 import DeviceCheckBits
 import Formats
 import Vocabulary
@@ -31,6 +32,10 @@ struct ExplainedSubject {
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: text) }) {
             self.init(key: key)
         } else if has("token") || has("bit"), let found = ExplainedSubject.deviceCheck(bytes) {
+            self = found
+        } else if has("attestationdata") || has("receipt"), let status = ExplainedSubject.number(in: bytes),
+            let found = ExplainedSubject.receiptService(status)
+        {
             self = found
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
@@ -84,6 +89,24 @@ struct ExplainedSubject {
             let row = CodeCatalog.explanation(of: code.rawValue)
         else { return nil }
         return ExplainedSubject(title: "an answer of DeviceCheck", row, ["sealward devicecheck query --help"])
+    }
+
+    /// What a status of App Attest's receipt service means; nil for another number.
+    private static func receiptService(_ status: Int) -> ExplainedSubject? {
+        guard [304, 400, 401, 404, 429, 500, 503].contains(status),
+            let row = CodeCatalog.explanation(
+                of: ReceiptRefreshClient.outcome(of: AppleAnswer(status: status)).code.rawValue)
+        else { return nil }
+        let title = "App Attest's receipt service, HTTP status \(status)"
+        let next = ["sealward receipt verify --help", "sealward receipt refresh --help"]
+        guard status == 400 else { return ExplainedSubject(title: title, row, next) }
+        return ExplainedSubject(
+            title: title,
+            means: "Apple cannot read the receipt, or it belongs to the other environment",
+            codes: [.receiptRefreshBadPayload, .receiptRefreshWrongEnvironment],
+            action:
+                "send the receipt's base64 as the whole body, without JSON around it, and to the host of the environment that its field 7 names: sandbox is data-development.appattest.apple.com",
+            next: next)
     }
 
     /// Whether a text is a number with words around it, and not any text that ends in a number: it says what numbers these are, or it is short.
@@ -152,8 +175,8 @@ struct ExplainedSubject {
             LogExplanations.deviceErrors[number], ["sealward ats log FILE"])
     }
 
-    private init(title: String, means: String, action: String, next: [String]) {
-        (self.title, self.means, self.action, self.next) = (title, means, action, next)
+    private init(title: String, means: String, codes: [Code] = [], action: String, next: [String]) {
+        (self.title, self.means, self.codes, self.action, self.next) = (title, means, codes, action, next)
     }
 
     private init(title: String, _ row: CodeExplanation, _ next: [String]) {
