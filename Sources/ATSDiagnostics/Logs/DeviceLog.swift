@@ -28,8 +28,8 @@ package struct DeviceLog: Sendable {
     private var hasPassed = false
     /// Where a command goes that a line before its output names.
     private var commandPlace: LogPlace?
-    /// A line that names the domain of an error whose number comes on one of the next lines, and the line before.
     private var domain = SplitError()
+    private var block = PrintedDictionary()
     private var open: (error: LogLine, evidence: LogEvidence?, line: Int, left: Int)?
     private var style = JSONStyle()
 
@@ -54,6 +54,7 @@ package struct DeviceLog: Sendable {
     /// Ends a file: what comes next begins a line of its own.
     package mutating func endFile() {
         if !line.isEmpty { endLine() }
+        endBlock()
         closeError()
         endTranscript()
         joiner.end()
@@ -79,6 +80,26 @@ package struct DeviceLog: Sendable {
         let whole = LogMargin.removed(from: line)
         line.removeAll(keepingCapacity: true)
         if whole.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
+        if block.take(whole) {
+            if !block.isOpen { endBlock() }
+        } else {
+            read(line: whole)
+        }
+    }
+
+    /// A dictionary that was printed over several lines is one error, or as many lines as it has.
+    private mutating func endBlock() {
+        let lines = block.end()
+        let whole = Array(lines.map { $0.drop { $0 <= 0x20 } }.joined(separator: [0x20]))
+        if LogLine(whole[...]).saysSomething {
+            table.lines += lines.count - 1
+            take(whole[...])
+        } else {
+            for line in lines { read(line: line) }
+        }
+    }
+
+    private mutating func read(line whole: [UInt8]) {
         switch style.read(whole) {
         case .structure: return
         case .text: take(whole[...])
@@ -142,8 +163,34 @@ package struct DeviceLog: Sendable {
     /// A command line of nscurl, or its first words: `TLS failed with error: -9808` names no host.
     private mutating func noteCommand(_ text: ArraySlice<UInt8>) {
         let scan = Scan(bytes: text)
-        guard scan.contains("nscurl ") || scan.contains("Diagnostics") || scan.contains("loads to ") else { return }
+        guard ["nscurl ", "Diagnostics", "loads to ", "Loading app at "].contains(where: scan.contains) else { return }
         if let place = scan.place { commandPlace = place }
+    }
+}
+
+/// Collects the lines of a dictionary that begins with a brace on a line of its own, as errors are printed.
+struct PrintedDictionary: Sendable {
+    private var lines: [[UInt8]] = []
+    private var depth = 0
+    private var bytes = 0
+
+    var isOpen: Bool { depth > 0 && lines.count < 40 && bytes < 1 << 14 }
+
+    /// Whether a line belongs to it.
+    mutating func take(_ line: [UInt8]) -> Bool {
+        if lines.isEmpty {
+            guard line.filter({ $0 > 0x20 }) == [UInt8(ascii: "{")] else { return false }
+        }
+        lines.append(line)
+        bytes += line.count
+        depth += Scan(bytes: line[...]).depth
+        return true
+    }
+
+    /// The lines, and the next one begins a dictionary or none.
+    mutating func end() -> [[UInt8]] {
+        defer { self = PrintedDictionary() }
+        return lines
     }
 }
 

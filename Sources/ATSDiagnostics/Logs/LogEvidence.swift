@@ -36,6 +36,8 @@ struct LogEvidence: Sendable {
     var phrases: [Int] = []
     /// The name of the interface, for example `utun6`.
     var interface: String?
+    /// Whether the app had sent a certificate of its own.
+    var hasSentCertificate = false
     var chain: [Certificate] = []
     var quote: Quote
     /// The numbers of the first and the last line, and how many there are.
@@ -62,6 +64,8 @@ struct LogEvidence: Sendable {
     /// Nil if the line says nothing about a failure.
     init?(_ text: ArraySlice<UInt8>, _ found: LogLine, number: Int) {
         let scan = Scan(bytes: text)
+        // The file that configures the proxy is evaluated for each load, whatever becomes of the load.
+        if scan.contains("nw_proxy_resolver") { return nil }
         let phrases = LogPhrase.found(in: text)
         line = number
         lastLine = number
@@ -81,8 +85,12 @@ struct LogEvidence: Sendable {
                 || socketError != nil || deviceError != nil || appCheckStatus != nil
         else { return nil }
         quote = Quote(
-            rank: rank, text: LogEvidence.quote(text, from: phrases.first?.start ?? text.startIndex), line: number)
-        place = found.place ?? scan.place
+            rank: rank,
+            text: LogEvidence.quote(
+                text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex),
+            line: number)
+        // A sentence about a name that does not match quotes the name of the certificate, not that of the host.
+        place = found.place ?? (scan.contains("name does not match input") ? nil : scan.place)
         task = found.task.map { Array($0.prefix { $0 != 0x22 && $0 != 0x27 }) }
         connection = scan.connection
         (process, thread) = scan.process
@@ -103,6 +111,8 @@ struct LogEvidence: Sendable {
     /// What a description that goes on over several lines adds.
     mutating func addDetails(_ scan: Scan) {
         interface = interface ?? scan.interface
+        hasSentCertificate =
+            hasSentCertificate || scan.digits(after: "SSLClientCertificateState=").map { $0 >= 2 } == true
         for certificate in scan.certificates where chain.count < 8 && !chain.contains(certificate) {
             chain.append(certificate)
         }
@@ -182,6 +192,7 @@ struct LogEvidence: Sendable {
         joined.sentence = sentence ?? other.sentence
         joined.phrases = Array((phrases + other.phrases.filter { !phrases.contains($0) }).sorted().prefix(16))
         joined.interface = interface ?? other.interface
+        joined.hasSentCertificate = hasSentCertificate || other.hasSentCertificate
         joined.chain = Array((chain + other.chain.filter { !chain.contains($0) }).prefix(8))
         joined.quote = other.quote.rank < quote.rank ? other.quote : quote
         joined.line = min(line, other.line)

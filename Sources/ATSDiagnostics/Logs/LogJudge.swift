@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import TLSModel
 import Vocabulary
 
 /// Says why a load failed, from all lines about it. Pure: evidence in, failure out.
@@ -71,7 +72,7 @@ enum LogJudge {
         case (_, .trust):
             return trust(evidence, phrase.codes)
         case (let code, let kind):
-            return LogFailure(evidence, kind, phrase.codes, "\(host): \(meaning(code)).")
+            return LogFailure(evidence, kind, phrase.codes, "\(host.capitalizedFirst): \(meaning(code)).")
         }
     }
 
@@ -180,20 +181,62 @@ enum LogJudge {
         {
             return LogFailure(
                 evidence, kind(code, .system), socket,
-                "\(evidence.host): \(meaning(code)) (errno \(evidence.socketError ?? 0)).",
+                "\(evidence.host.capitalizedFirst): \(meaning(code)) (errno \(evidence.socketError ?? 0)).",
                 fix: (LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
                     + (evidence.socketError == 65
                         ? [
                             "for a host of the local network: since macOS 15 a denied Local Network privacy looks the same"
-                        ] : []))
+                        ] : localHints(evidence, code)))
         }
         guard let first = codes.first else { return other(evidence) }
+        if evidence.hasSentCertificate, CauseTable.current[first]?.stage == .handshake {
+            return LogFailure(
+                evidence, .tls, [.tlsClientCertificateRejected] + codes.filter { $0 != .tlsClientCertificateRejected },
+                "The app sent a certificate of its own, and \(evidence.host) ended the handshake after it: it has expired, is revoked, or comes from a CA that the server does not accept.",
+                fix: LogExplanations.explanation(of: .tlsClientCertificateRejected).map { [$0.action] } ?? [])
+        }
         // A number of trust, or a judge of trust: the chain may say more.
         if CauseTable.current[first]?.stage == .trust { return trust(evidence, codes) }
         let name = evidence.streamError.flatMap(ErrorNumber.stream) ?? evidence.urlError.flatMap(ErrorNumber.url)
         let said = name.map { "\($0.name): \($0.meaning.isEmpty ? $0.sentence : $0.meaning)" } ?? meaning(first)
-        let sentence = codes.count == 1 ? "\(evidence.host): \(meaning(first))." : said.sentence
-        return LogFailure(evidence, kind(first, .system), codes, sentence)
+        // What is left where nothing else fits says less than the number's own words.
+        let isPlain = codes.count == 1 && first != .tlsHandshakeFailed
+        let sentence = isPlain ? "\(evidence.host.capitalizedFirst): \(meaning(first))." : said.sentence
+        let action = codes.count == 1 ? LogExplanations.explanation(of: first)?.action : nil
+        let isVague = evidence.streamError == nil && codes.count > 4
+        let hints = isVague ? [vagueHint] : localHints(evidence, first)
+        return LogFailure(
+            evidence, kind(first, .system), codes, sentence, fix: ([action].compactMap(\.self) + hints))
+    }
+
+    private static let vagueHint =
+        "print the whole error with its userInfo, or give the lines of the console around it: the stream code in them (-98xx) says which"
+
+    /// What keeps a device from a host of the local network although nothing is wrong with the server.
+    private static func localHints(_ evidence: LogEvidence, _ code: Code) -> [String] {
+        guard let host = evidence.place?.host,
+            [.netRefused, .netTimeout, .netDNS, .netOffline, .netReset].contains(code)
+        else { return [] }
+        if ["localhost", "127.0.0.1", "::1"].contains(where: host.hasSameBytes) {
+            return [
+                "on a device \(host) is the device itself: give the app the address of the computer; only the Simulator shares it"
+            ]
+        }
+        if host.hasSameBytes(as: "10.0.2.2") {
+            return [
+                "10.0.2.2 is the computer only in Android's emulator: localhost in the Simulator, the computer's address on a device"
+            ]
+        }
+        guard isLocal(evidence) else { return [] }
+        return [
+            "device and server must be in the same network, the server must listen on that address and not on localhost only, and the user must allow the app Settings > Privacy & Security > Local Network (since iOS 14 and macOS 15)"
+        ]
+    }
+
+    /// Whether ATS asks nothing of the host: an address or name of the local network.
+    private static func isLocal(_ evidence: LogEvidence) -> Bool {
+        guard let host = evidence.place?.host else { return false }
+        return IPAddress(host).map { LocalHosts.isDirect($0) } ?? LocalHosts.isLocalName(host)
     }
 
     private static let cutNumbers: Set<Int> = [-9816, -9805, -9806, -9844, -9852]
@@ -258,6 +301,8 @@ enum LogJudge {
 
     private static func trust(_ evidence: LogEvidence, _ candidates: [Code]) -> LogFailure {
         let host = evidence.host
+        // The likeliest first: most chains that are refused end in no root that the device trusts.
+        let candidates = anchors.filter(candidates.contains) + candidates.filter { !anchors.contains($0) }
         let phrases = evidence.phrases.map { LogPhrase.all[$0].words }
         let isSystemTrust = phrases.contains { $0.hasSameBytes(as: SystemWords.systemTrust) }
         let judge =
@@ -294,7 +339,7 @@ enum LogJudge {
             }
         }
         let first = codes.first ?? .trustUnknownRoot
-        let cause = codes.count == 1 ? " \(meaning(first).capitalizedFirst)." : ""
+        let cause = codes.count == 1 ? " \(meaning(first).uppercasedFirst)." : ""
         var fix: [String] = []
         if codes.count == 1, let action = LogExplanations.explanation(of: first)?.action { fix.append(action) }
         if codes.count > 1 {
@@ -305,7 +350,9 @@ enum LogJudge {
                 "a root of your own: install it on the device and switch it on in Settings > General > About > Certificate Trust Settings"
             )
         }
-        if isSystemTrust || anchors.contains(first) {
+        if isLocal(evidence), evidence.urlError != -1200, anchors.contains(first) {
+            fix.append("if the app's code is to accept it, its delegate is enough: ATS asks nothing of a local host")
+        } else if isSystemTrust || anchors.contains(first) {
             fix.append(
                 "if the app's code is to accept it, \(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES beside the delegate: neither helps alone"
             )
@@ -360,7 +407,7 @@ extension LogPhrase.Speaker {
         case .chromium: "Chromium (Electron)"
         case .node: "Node (Electron)"
         case .curl: "curl"
-        case .openSSL: "OpenSSL (its own tools, curl, Python, Ruby and others)"
+        case .openSSL: "OpenSSL or BoringSSL (curl, Python, Ruby, gRPC and others)"
         case .android: "Android"
         }
     }
@@ -387,6 +434,8 @@ extension LogPhrase.Speaker {
 extension String {
     /// As a sentence: a capital and a full stop.
     fileprivate var sentence: String { capitalizedFirst + (hasSuffix(".") ? "" : ".") }
+
+    fileprivate var uppercasedFirst: String { prefix(1).uppercased() + dropFirst() }
 
     fileprivate var capitalizedFirst: String {
         // Names of hosts and of constants stay as they are.

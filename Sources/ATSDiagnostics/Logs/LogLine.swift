@@ -36,7 +36,11 @@ struct LogLine {
             self.sentence = sentence
             break
         }
-        let named = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }
+        // An address at the very end of a line may be the beginning of a longer one.
+        let isPart = { (url: ArraySlice<UInt8>) in
+            url.endIndex == line.endIndex && url.count { $0 == UInt8(ascii: "/") } < 3
+        }
+        let named = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }.filter { !isPart($0) }
         let hosts = LogLine.hostWords.lazy.compactMap { text.value(after: $0) }
         place = named.compactMap(LogPlace.init(url:)).first ?? hosts.compactMap(LogPlace.init(host:)).first
         if let found = text.value(after: "Task <", until: [0x20, 0x29, 0x2C]) { task = Array(found.prefix(80)) }
@@ -50,6 +54,7 @@ struct LogLine {
     /// What a description that goes on says about an error that began before; nil for a line that is about something else.
     init?(continuing line: ArraySlice<UInt8>, of error: LogLine) {
         // A list goes on with an indented entry or its closing bracket. Anything else is the next line behind one that was cut off.
+        let line = LogLine.message(of: line)
         guard let first = line.first, LogLine.continuations.contains(first) else { return nil }
         let whole = LogLine(line)
         guard whole.sentence == nil, whole.urlError == nil || whole.urlError == error.urlError else { return nil }
@@ -61,15 +66,26 @@ struct LogLine {
         guard whole.streamError == streamError else { return nil }
     }
 
+    /// A line without the date, name and process that some programs put in front of every line of a message.
+    private static func message(of line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard line.first.map({ 0x30...0x39 ~= $0 }) == true,
+            let process = Scan(bytes: line.prefix(120)).process.process,
+            let end = Scan(bytes: line.prefix(160)).rest(after: "] "),
+            line.prefix(160).contains([UInt8(ascii: "[")] + process)
+        else { return line }
+        return line[end.startIndex...]
+    }
+
     private static let continuations = Array(" \t\")}".utf8)
     private static let urlErrorWords: [StaticString] = [
         "Error Domain=NSURLErrorDomain Code=", "Error Domain=kCFErrorDomainCFNetwork Code=",
-        "finished with error [", "finished with error - code: ", "(error code: ",
+        "finished with error [", "finished with error - code: ", "finished with error - code ", "(error code: ",
     ]
     /// In the description of an error.
     private static let streamMembers: [StaticString] = [
         "_kCFStreamErrorCodeKey=", "_kCFStreamErrorCodeKey = \"", "_kCFStreamErrorCodeKey = ",
-        "_kCFStreamErrorCodeKey\": ", "_kCFNetworkCFStreamSSLErrorOriginalValue=",
+        "_kCFStreamErrorCodeKey\": ", "_kCFStreamErrorCodeKey\" = \"", "_kCFStreamErrorCodeKey\" = ",
+        "_kCFNetworkCFStreamSSLErrorOriginalValue=",
     ]
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
@@ -132,7 +148,17 @@ struct Scan {
         guard let rest = rest(after: "NSURLErrorDomain") ?? rest(after: "kCFErrorDomainCFNetwork") else { return nil }
         let near = Scan(bytes: rest.prefix(40))
         if let number = near.bytes.indices.lazy.compactMap({ near.negative(at: $0) }).first { return number }
+        if let number = near.unsignedError { return number }
         return Scan.codeWords.lazy.compactMap { negative(after: $0, in: -4000 ... -1) }.first
+    }
+
+    /// An error of a load as people type it: without the sign, or with a blank behind it.
+    private var unsignedError: Int? {
+        let digits = bytes.drop { !(0x30...0x39 ~= $0) }.prefix { 0x30...0x39 ~= $0 }
+        let before = bytes[..<digits.startIndex]
+        guard digits.count == 4, before.allSatisfy({ $0 < 0x80 && !"{=[(".utf8.contains($0) }) else { return nil }
+        let number = digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) }
+        return 1000...1299 ~= number ? -number : nil
     }
 
     /// The same of the domain of TLS.

@@ -28,6 +28,7 @@ extension Scan {
     private static let alertWords: [(StaticString, Bool?)] = [
         ("read alert, level: fatal, description: ", true), ("write alert, level: fatal, description: ", false),
         ("SSLV3_ALERT_", nil), ("TLSV1_ALERT_", nil), ("TLSV13_ALERT_", nil), ("TLSV1_", nil),
+        ("tlsv1 alert ", true), ("sslv3 alert ", true), ("tlsv13 alert ", true),
     ]
 
     private static let alerts: [(number: UInt8, name: String)] = (0...121).map {
@@ -37,7 +38,8 @@ extension Scan {
     /// An errno.
     var socketError: Int? {
         let words: [StaticString] = [
-            "SO_ERROR [", "errno = ", "NSPOSIXErrorDomain Code=", "SocketException (", "POSIXErrorCode(rawValue: ",
+            "SO_ERROR [", "errno = ", "NSPOSIXErrorDomain Code=", "NSPOSIXErrorDomain error ",
+            "NSPOSIXErrorDomain ", "SocketException (", "POSIXErrorCode(rawValue: ",
         ]
         if let found = words.lazy.compactMap({ digits(after: $0) }).first(where: { $0 > 0 }) { return found }
         guard contains("_kCFStreamErrorDomainKey=1,") || contains("_kCFStreamErrorDomainKey=1}") else { return nil }
@@ -202,7 +204,8 @@ extension Scan {
 
     private static let hostWords: [StaticString] = [
         "address = ", "host lookup: '", "resolve host: ", "resolve host ", "ENOTFOUND ", "ECONNREFUSED ", "EAI_AGAIN ",
-        "Failed to connect to ", "connect to host ",
+        "Failed to connect to ", "connect to host ", "Pin not found for ", "validation failed for ", "host: \"",
+        "pretending to be \"", "in connection to ",
         "connect to ", "(Host: ", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ", "not known (",
         "refused (", "established, see inner exception. (",
     ]

@@ -35,7 +35,8 @@ enum ElectronWords {
         ("DEPTH_ZERO_SELF_SIGNED_CERT", [.trustSelfSigned]), ("SELF_SIGNED_CERT_IN_CHAIN", [.trustUnknownRoot]),
         ("UNABLE_TO_VERIFY_LEAF_SIGNATURE", [.trustMissingIntermediate]),
         ("UNABLE_TO_GET_ISSUER_CERT", [.trustMissingIntermediate, .trustUnknownRoot]),
-        ("CERT_HAS_EXPIRED", [.trustExpired]), ("CERT_NOT_YET_VALID", [.trustNotYetValid]), ("ENOTFOUND", [.netDNS]),
+        ("disconnected before secure TLS connection", [.netClosed]), ("CERT_HAS_EXPIRED", [.trustExpired]),
+        ("CERT_NOT_YET_VALID", [.trustNotYetValid]), ("ENOTFOUND", [.netDNS]),
         ("EAI_AGAIN", [.netDNS]), ("ECONNREFUSED", [.netRefused]), ("ECONNRESET", [.netReset]),
         ("ETIMEDOUT", [.netTimeout]), ("EHOSTUNREACH", [.netRefused]),
     ]

@@ -18,6 +18,7 @@ enum OpenSSLWords {
         row("certificate verify failed: Hostname mismatch", [.trustWrongHost]),
         row("certificate subject name", [.trustWrongHost]),
         row("certificate verify failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        row("CERTIFICATE_VERIFY_FAILED", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         row("SSLCertVerificationError", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
     ]
 

@@ -77,6 +77,8 @@ enum SystemWords {
         row(
             "certificate is not standards compliant",
             [.trustValidityTooLong, .trustWrongKeyUsage, .trustWeakKey, .trustWeakSignature]),
+        row("CSSMERR_TP_NOT_TRUSTED", [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]),
+        row("signed certificate timestamps (SCTs) from approved logs", [.ctMissing]),
         row("CSSMERR_TP_CERT_EXPIRED", [.trustExpired]), row("CSSMERR_APPLETP_HOSTNAME_MISMATCH", [.trustWrongHost]),
         row(
             "WRONG_VERSION_NUMBER", [.netNotTLS],
@@ -95,6 +97,7 @@ enum SystemWords {
         // Who judged; the cause comes from the chain and the numbers.
         row(systemTrust, []), row(strict, []), row("system TLS Trust evaluation failed", []),
         row("default TLS Trust evaluation failed", []), row("TLS Trust encountered error", []),
+        row("CERTIFICATE_VERIFY_FAILED:/", []),
     ]
 
     private static let lostKey: [Code] = [.deviceInvalidKey, .deviceInvalidInput, .deviceUnavailable, .deviceUnknown]
@@ -129,7 +132,12 @@ enum SystemWords {
             // The name of the host stands behind the first words of some.
             let words = error.sentence.hasPrefix("The server ") ? error.sentence.dropFirst(10) : error.sentence[...]
             return LogPhrase(String(words), .system, [], urlError: error.number)
-        } + [LogPhrase("A TLS error caused the secure connection to fail", .system, [], urlError: -1200)]
+        }
+        + [
+            // In two spellings of the apostrophe that stands before them.
+            ("A TLS error caused the secure connection to fail", -1200),
+            ("t establish a secure connection to the server", -1200), ("t find the server", -1003),
+        ].map { LogPhrase($0, .system, [], urlError: $1) }
 
     private static func row(
         _ words: String, _ codes: [Code], _ sentence: String? = nil, fix: String? = nil
