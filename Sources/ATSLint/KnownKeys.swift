@@ -73,7 +73,16 @@ enum Spelling {
             if wanted.count == folded.count + 2, wanted.dropFirst(2).elementsEqual(folded) { distance = 1 }
             if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
         }
-        return best?.key
+        return best?.key ?? known.filter { lacksWord(folded, of: $0) }.min { $0.utf8.count < $1.utf8.count }
+    }
+
+    /// Whether a key is another one of which a piece is missing: `NSTransportSecurity`, `NSAllowsLocalNetwork`, `NSRequiresForwardSecrecy`.
+    private static func lacksWord(_ key: [UInt8], of candidate: String) -> Bool {
+        let wanted = folded[candidate] ?? Array(candidate.lowercased().utf8)
+        guard key.count >= 12, 1...10 ~= wanted.count - key.count else { return false }
+        let start = zip(key, wanted).prefix { $0 == $1 }.count
+        let end = zip(key.reversed(), wanted.reversed()).prefix { $0 == $1 }.count
+        return start + end >= key.count
     }
 
     /// What value a key takes, in words; nil if it has one already.
@@ -92,10 +101,11 @@ enum Spelling {
         return node.members == nil ? "a dictionary" : nil
     }
 
-    /// A text without blanks and invisible characters around it.
+    /// A text without blanks, quotation marks and invisible characters around it.
     static func trimmed(_ text: String) -> String {
         func isBlank(_ scalar: Unicode.Scalar) -> Bool {
             scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
+                || scalar.properties.isQuotationMark
         }
         guard text.utf8.count <= 256, let first = text.unicodeScalars.first, let last = text.unicodeScalars.last,
             isBlank(first) || isBlank(last)

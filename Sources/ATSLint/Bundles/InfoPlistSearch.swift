@@ -261,9 +261,28 @@ package struct InfoPlistSearch {
     package static func document(_ bytes: [UInt8], name: String) throws(MalformedInput) -> PlistDocument {
         if let document = try ProjectFile.document(name, bytes) { return document }
         try ProjectFile.refuseOthers(bytes, name: name)
-        let document = try PlistReader.read(bytes, isPrinted: !name.hasSuffix(".plist"))
+        let document = try list(bytes, isFile: name.hasSuffix(".plist"))
         try ProjectFile.refuseEntitlements(document, name: name)
+        if let other = ProjectFile.otherList(document) {
+            throw .plist(
+                "", "this is \(other), not an Info.plist, and ATS is not configured in it: name the app's Info.plist")
+        }
         return ProjectFile.completed(document)
+    }
+
+    /// - Parameter isFile: whether it has the name of a list, and is not text that was pasted.
+    private static func list(_ bytes: [UInt8], isFile: Bool) throws(MalformedInput) -> PlistDocument {
+        do throws(MalformedInput) {
+            return try PlistReader.read(bytes, isPrinted: !isFile)
+        } catch {
+            guard !isFile, bytes.count <= PlistLimits.bytes else { throw error }
+            if let part = PastedList.alone(bytes), let document = try? PlistReader.read(part, isPrinted: false) {
+                return document
+            }
+            // A part of app.json or of a script.
+            guard let found = try? PlistDocument(script: bytes, name: "NSAppTransportSecurity") else { throw error }
+            return ProjectFile.inside(ATSKey.dictionary, found)
+        }
     }
 
     /// .NET projects keep the list in the project's folder or in Platforms/iOS below it.
@@ -341,7 +360,7 @@ package struct InfoPlistSearch {
             guard let bytes = try contents(path, limit: PlistLimits.bytes) else { return }
             let document = try PlistReader.read(bytes)
             let isInfoPlist =
-                isCandidate || document.root[ATSKey.dictionary] != nil
+                isCandidate && ProjectFile.otherList(document) == nil || document.root[ATSKey.dictionary] != nil
                 || document.root["CFBundleIdentifier"] != nil
             guard isInfoPlist else { return }
             let place = BundlePath(path)

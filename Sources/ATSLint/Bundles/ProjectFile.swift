@@ -29,7 +29,7 @@ package enum ProjectFile {
     package static let kinds: [Kind] = [
         Kind(
             label: "expo-project", names: ["app.json", "app.config.json"], words: ["\"expo\""],
-            paths: [["expo", "ios", "infoPlist"]],
+            paths: [["expo", "ios", "infoPlist"]], literal: "infoPlist",
             advice: expo, example: #"{"expo": {"name": "shop"}}"#),
         Kind(
             label: "expo-project", names: ["app.config."], words: ["expo", "infoPlist", "ios"], literal: "infoPlist",
@@ -102,7 +102,7 @@ package enum ProjectFile {
     private static let expo =
         "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist, or run `npx expo config --json > expo.json` and name expo.json"
     private static let electron =
-        "this is the configuration of a packager of Electron apps without a literal extendInfo: build the app and name its .app"
+        "this is the configuration of a packager of Electron apps, and no extendInfo in it can be read here: build the app and name its .app"
 
     /// What a search of a folder looks for, in words.
     package static let searched =
@@ -127,13 +127,17 @@ package enum ProjectFile {
         guard let kind = kinds.first(where: { ($0.has(name) || $0.has(".json") && isJSON) && $0.isMeant(bytes) }) else {
             return nil
         }
+        // What is computed is no fault of the file, and Expo reads JSON with comments and with a comma too many.
+        let written = kind.literal.flatMap { literal in try? PlistDocument(script: bytes, name: literal) }
         for path in kind.paths {
-            if let found = try PlistDocument(json: bytes, below: path) { return found }
+            do throws(MalformedInput) {
+                if let found = try PlistDocument(json: bytes, below: path) { return found }
+            } catch {
+                guard let written else { throw error }
+                return written
+            }
         }
-        if let literal = kind.literal {
-            // What is computed is no fault of the file.
-            if let found = try? PlistDocument(script: bytes, name: literal) { return found }
-        }
+        if let written, kind.paths.isEmpty || !isJSON { return written }
         if let advice = kind.advice { throw .plist("", advice) }
         return nil
     }
@@ -179,6 +183,25 @@ package enum ProjectFile {
                     : ""))
     }
 
+    /// What a list is that many projects have beside the Info.plist; nil for any other list.
+    static func otherList(_ document: PlistDocument) -> String? {
+        let root = document.root
+        guard root["CFBundleIdentifier"] == nil, root[ATSKey.dictionary] == nil else { return nil }
+        return others.first { root[$0.key] != nil }?.what
+    }
+
+    private static let others = [
+        (key: "GOOGLE_APP_ID", what: "the configuration of Firebase"),
+        (key: "PayloadType", what: "a configuration profile"),
+        (key: "NSPrivacyTracking", what: "a privacy manifest"),
+        (key: "NSPrivacyAccessedAPITypes", what: "a privacy manifest"),
+        (key: "NSPrivacyCollectedDataTypes", what: "a privacy manifest"),
+        (key: "PreferenceSpecifiers", what: "a page of a settings bundle"),
+        (key: "signingStyle", what: "the options of an export of Xcode"),
+        (key: "provisioningProfiles", what: "the options of an export of Xcode"),
+        (key: "teamID", what: "the options of an export of Xcode"),
+    ]
+
     /// Names a file that is taken for an Info.plist and is something else.
     ///
     /// - Throws: `malformed.plist` with what it is.
@@ -212,30 +235,31 @@ package enum ProjectFile {
     static func completed(_ document: PlistDocument) -> PlistDocument {
         let root = document.root
         guard let members = root.members, !members.isEmpty else { return document }
-        let isFragment =
-            document.format == .text || document.format == .json
-            || document.source.first != nil
-                && root.range.lowerBound < document.source.count
-                && document.source[root.range.lowerBound...].starts(with: "<key>".utf8)
-        guard isFragment else { return document }
-        let start = root.range.lowerBound
-        func inside(_ key: String, _ node: PlistNode) -> PlistNode {
-            PlistNode(.dictionary([PlistMember(key, keyRange: start..<start, node)]), range: root.range)
-        }
+        let source = document.source
+        let isPart =
+            root.range.lowerBound < source.count
+            && (source[root.range.lowerBound...].starts(with: "<key>".utf8)
+                || source[root.range.lowerBound...].starts(with: "<dict>".utf8) && !source.contains("<plist".utf8))
+        guard document.format == .text || document.format == .json || isPart else { return document }
         let keys = ATSDictionary.keys
-        let whole: PlistNode
         let isWhole = members.contains { $0.key == ATSKey.dictionary || $0.key.hasPrefix("CFBundle") }
         if !isWhole, members.contains(where: { keys.contains($0.key) }) {
-            whole = inside(ATSKey.dictionary, root)
+            return inside(ATSKey.dictionary, document)
         } else if members.allSatisfy({ member in
             member.node.members?.contains { ExceptionEntry.keys.contains($0.key) } == true
         }) {
-            whole = inside(ATSKey.dictionary, inside(ATSKey.exceptionDomains, root))
-        } else {
-            return document
+            return inside(ATSKey.dictionary, inside(ATSKey.exceptionDomains, document))
         }
+        return document
+    }
+
+    /// The list as the value of a key.
+    static func inside(_ key: String, _ document: PlistDocument) -> PlistDocument {
+        let (range, start) = (document.root.range, document.root.range.lowerBound)
         return PlistDocument(
-            root: whole, format: document.format, source: document.source, oddities: document.oddities)
+            root: PlistNode(
+                .dictionary([PlistMember(key, keyRange: start..<start, document.root)]), range: range),
+            format: document.format, source: document.source, oddities: document.oddities)
     }
 }
 

@@ -26,7 +26,7 @@ extension RuleCatalog {
                 let (member, meant) = (key.member, reading.meant)
                 let name = Spelling.trimmed(member.key)
                 var how: [String] = []
-                if name != member.key { how.append("it has a blank in front or behind") }
+                if name != member.key { how.append("it has a blank or a quotation mark in front or behind") }
                 if name.hasSameBytes(as: ATSKey.arbitraryLoadsInMedia) {
                     how.append("it was one until \(ATSKey.arbitraryLoadsInMediaEnd)")
                 }
