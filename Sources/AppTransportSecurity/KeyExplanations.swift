@@ -1,10 +1,23 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the keys of NSAppTransportSecurity mean, in one sentence each.
+/// What the keys of NSAppTransportSecurity mean, and those that are mixed up with them, in one sentence each.
 package enum KeyExplanations {
     /// The key, the type of its value, and what it does.
-    package static let all: [(key: String, type: String, meaning: String)] = [
+    package static let all: [(key: String, type: String, meaning: String)] = current + legacy
+
+    /// The names of 2015.
+    private static let legacy = LegacyKeys.names.map { name in
+        let start = name.hasPrefix("NSTemporary") ? "NSTemporaryException" : "NSThirdPartyException"
+        let now = name.replacing(start, with: "NSException")
+        return (
+            key: name, type: "in the entry of a host, a name of 2015",
+            meaning:
+                "\(now) under an older name: iOS 9 and OS X 10.11 obey it, for iOS 10 to 12 sources contradict each other, and from iOS 13 and macOS 10.15 on it is never read; write \(now)"
+        )
+    }
+
+    private static let current: [(key: String, type: String, meaning: String)] = [
         (
             ATSKey.dictionary, "dictionary, at the top of Info.plist",
             "the rules of App Transport Security for the app; without it https, TLS 1.2 and forward secrecy are required of every host"
@@ -62,6 +75,10 @@ package enum KeyExplanations {
         (
             ATSKey.pinnedLeaves, "array, in NSPinnedDomains",
             "public keys of the server's own certificate, each as \(ATSKey.pin); give a spare one, or a lost key locks the app out"
+        ),
+        (
+            "NSLocalNetworkUsageDescription", "string, at the top of Info.plist",
+            "what the app does on the local network: the system shows it when it asks the user (iOS 14, macOS 15); no part of ATS, but without consent local loads fail with -1009"
         ),
     ]
 }

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSDiagnostics
 import ATSLint
 import ArgumentParser
 import Formats
@@ -20,7 +21,7 @@ struct ExplainCodeCommand: WorkingCommand {
 
             WHAT is a code of any command or answer, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, an OSStatus of TLS or a \
             DCError, with or without sign and domain, the name of such an error, a TLS alert, a status of App Check (App Check 403) or of the \
-            receipt service (receipt 404), or a key of NSAppTransportSecurity.
+            receipt service (receipt 404), a key of NSAppTransportSecurity, or a line of a log.
 
             Exit status: 0 done, 64 usage and unknown words.
             """
@@ -37,9 +38,18 @@ struct ExplainCodeCommand: WorkingCommand {
 
     private var what: String? { words.isEmpty ? nil : words.joined(separator: " ") }
 
+    /// What a line of a log says; nil if it says nothing known.
+    private var failure: DeviceLogReport? {
+        guard let what else { return nil }
+        var log = DeviceLog()
+        log.read(Array(what.utf8))
+        let report = log.report()
+        return report.hasFindings ? report : nil
+    }
+
     func validate() throws {
         guard let what, CodeCatalog.explanation(of: what) == nil, RuleCatalog.rule(what) == nil,
-            ExplainedSubject(what) == nil
+            ExplainedSubject(what) == nil, failure == nil
         else { return }
         let hint =
             CodeCatalog.suggestion(for: what).map { "Did you mean '\($0)'?" } ?? "'sealward explain' lists them all."
@@ -50,10 +60,12 @@ struct ExplainCodeCommand: WorkingCommand {
         let one = what.flatMap(CodeCatalog.explanation)
         let rule = what.flatMap(RuleCatalog.rule)
         let subject = one == nil && rule == nil ? what.flatMap { ExplainedSubject($0) } : nil
+        let report = one == nil && rule == nil && subject == nil ? failure : nil
         try format.write(
-            rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) }
+            rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) } ?? report?.json
                 ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all),
-            text: rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? CodeCatalog.list(),
+            text: rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? report?.text
+                ?? CodeCatalog.list(),
             page: { CodeCatalog.markdown() }, to: shared)
         return .clean
     }
