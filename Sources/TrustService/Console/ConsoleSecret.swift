@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import Vocabulary
