@@ -329,7 +329,7 @@ let package = Package(
         ),
         tests(
             of: "AppleServices",
-            ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", "Vocabulary", .jwt, .crypto, .logging]),
+            ["AppleSimulator", "DeviceSimulator", "DeviceCheckBits", "Vocabulary", .crypto, .logging]),
         tests(
             of: "ATSDiagnostics",
             [
@@ -358,8 +358,7 @@ let package = Package(
         tests(
             of: "AppleSimulator",
             [
-                "ConnectionAdmission", "DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .jwt,
-                .crypto,
+                "ConnectionAdmission", "DeviceSimulator", "AppleServices", "DeviceCheckBits", "AppAttest", .crypto,
                 .logging,
             ]
         ),
