@@ -41,45 +41,28 @@ package protocol TargetLoading: Sendable {
 
 /// Checks one target: hellos, judgement, one load, judgement of every place that the load came to.
 package struct TargetDiagnosis: Sendable {
-    package let profile: OSProfile
+    package internal(set) var profile: OSProfile
     /// The app's NSAppTransportSecurity dictionary, judged as one more configuration.
-    package let appDictionary: ATSDictionary?
-    /// The system with the SDK that the app is linked on.
-    package let appProfile: OSProfile
-    private let appSDK: LinkedSDK?
+    package internal(set) var appDictionary: ATSDictionary?
+    /// The SDK that the app is linked on, if it is not that of ``profile``.
+    package internal(set) var appSDK: LinkedSDK?
     /// Several systems, of which ``profile`` is the first; empty if that one alone is asked for. Each gets exactly the verdict that it gets
     /// alone.
-    package let systems: [OSProfile]
-    package let probing: any ServerProbing
+    package internal(set) var systems: [OSProfile] = []
+    package internal(set) var probing: any ServerProbing
     /// Nil for `--no-http`.
-    package let loading: (any TargetLoading)?
+    package internal(set) var loading: (any TargetLoading)?
     /// Whether redirects may lead to any network.
-    package let allowsPrivate: Bool
+    package internal(set) var allowsPrivate = false
     package let instant: Date
-    package let logs: CTLogList?
+    package internal(set) var logs: CTLogList?
     /// A note is made of certificates that expire within so many days; nil makes none.
-    package let expiryDays: Int?
+    package internal(set) var expiryDays: Int?
     /// Whether the verdict is that of the system's own processes, which no dictionary changes.
-    package let isManaged: Bool
+    package internal(set) var isManaged = false
 
-    package init(
-        profile: OSProfile, appDictionary: ATSDictionary? = nil, appSDK: LinkedSDK? = nil, systems: [OSProfile] = [],
-        probing: any ServerProbing, loading: (any TargetLoading)? = nil, allowsPrivate: Bool = false, instant: Date,
-        logs: CTLogList? = nil, expiryDays: Int? = nil, isManaged: Bool = false
-    ) {
-        self.profile = profile
-        self.appDictionary = appDictionary
-        appProfile = appSDK.map(profile.linked) ?? profile
-        self.appSDK = appSDK
-        self.systems = systems
-        self.probing = probing
-        self.loading = loading
-        self.allowsPrivate = allowsPrivate
-        self.instant = instant
-        self.logs = logs
-        self.expiryDays = expiryDays
-        self.isManaged = isManaged
-    }
+    /// The system with the SDK that the app is linked on.
+    package var appProfile: OSProfile { appSDK.map(profile.linked) ?? profile }
 
     /// - Parameter clock: measures how long the check took; it decides nothing.
     package func diagnose(_ target: CheckTarget, clock: ContinuousClock = ContinuousClock()) async -> TargetReport {
@@ -109,9 +92,9 @@ package struct TargetDiagnosis: Sendable {
 
     /// The same for one system.
     private func alone(_ profile: OSProfile, _ probing: any ServerProbing) -> TargetDiagnosis {
-        TargetDiagnosis(
-            profile: profile, appDictionary: appDictionary, appSDK: appSDK, probing: probing, loading: loading,
-            allowsPrivate: allowsPrivate, instant: instant, logs: logs, expiryDays: expiryDays, isManaged: isManaged)
+        var copy = self
+        (copy.profile, copy.probing, copy.systems) = (profile, probing, [])
+        return copy
     }
 
     /// How the same host would load over https by default; nil for a target that is secure already.

@@ -47,12 +47,19 @@ import Vocabulary
             address: nil,
             results: [
                 ConfigurationResult(
-                    configuration: configuration, result: .fail, error: nil, because: [Self.cause], notes: [])
+                    configuration: configuration, sdk: nil, result: .fail, error: nil, console: [],
+                    because: [Self.cause], notes: [])
             ],
+            secure: nil,
             smallestException: .noneHelps,
+            editedDictionary: nil,
+            exceptionWithDelegate: nil,
             facts: nil,
+            hello: AnsweredHello(),
+            status: nil,
             handshakes: 1,
             elapsed: .zero,
+            notes: [],
             instant: Date(timeIntervalSince1970: 1_795_262_400)
         )
         let text = withRow { CheckText(colored: false, verbose: false).render(report) }

@@ -14,13 +14,6 @@ public struct DiagnosticConfiguration: Sendable, Equatable {
     /// Whether this is the app's own dictionary, which nscurl does not have.
     package let isAppDictionary: Bool
 
-    package init(section: String, name: String, dictionary: ATSDictionary, isAppDictionary: Bool = false) {
-        self.section = section
-        self.name = name
-        self.dictionary = dictionary
-        self.isAppDictionary = isAppDictionary
-    }
-
     /// The name of the first configuration, which the exit status follows.
     package static let defaultName = "ATS Default Connection"
     /// The name of the configuration that opens everything.
@@ -41,7 +34,8 @@ extension DiagnosticConfiguration {
             return ExceptionLadder.dictionary(host: host, entry)
         }
         func row(_ section: String, _ name: String, _ dictionary: ATSDictionary) -> DiagnosticConfiguration {
-            DiagnosticConfiguration(section: section, name: name, dictionary: dictionary)
+            DiagnosticConfiguration(
+                section: section, name: name, dictionary: dictionary, isAppDictionary: false)
         }
 
         var rows = [

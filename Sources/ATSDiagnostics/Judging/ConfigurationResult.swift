@@ -30,17 +30,4 @@ public struct ConfigurationResult: Sendable {
     public let because: [Cause]
     /// What else was noticed; never a verdict.
     public let notes: [Cause]
-
-    package init(
-        configuration: DiagnosticConfiguration, sdk: LinkedSDK? = nil, result: Result, error: URLLoadError?,
-        console: [ConsoleLine] = [], because: [Cause], notes: [Cause] = []
-    ) {
-        self.configuration = configuration
-        self.sdk = sdk
-        self.result = result
-        self.error = error
-        self.console = console
-        self.because = because
-        self.notes = notes
-    }
 }

@@ -8,13 +8,13 @@ package import TLSProbe
 
 /// What was learned about one server: an outcome for each offer, and a path for each chain that it presented.
 package struct HostEvidence: Sendable {
-    package var outcomes: [HelloOffer: HandshakeOutcome]
+    package var outcomes: [HelloOffer: HandshakeOutcome] = [:]
     /// By the presented list of DER certificates.
-    package var chains: [PresentedChain: ChainFacts]
+    package var chains: [PresentedChain: ChainFacts] = [:]
     /// What the stapled OCSP responses say, each looked at once. The key is the response before the chain.
-    private var staples: [PresentedChain: StapleStatus] = [:]
+    private(set) var staples: [PresentedChain: StapleStatus] = [:]
     /// The hellos that were sent; a second one after HelloRetryRequest does not count.
-    package var hellos: Int
+    package var hellos = 0
     /// What the server negotiates when far more is offered than any system does; asked only where every hello was refused, to tell why.
     package var explanation: HandshakeObservation?
     /// A hello without post-quantum groups and what the server said to it; sent only where the others failed in a way that their size may
@@ -22,16 +22,6 @@ package struct HostEvidence: Sendable {
     package var smaller: (offer: HelloOffer, outcome: HandshakeOutcome)?
     /// The address that answered first.
     package var address: String?
-
-    package init(
-        outcomes: [HelloOffer: HandshakeOutcome] = [:], chains: [PresentedChain: ChainFacts] = [:], hellos: Int = 0,
-        address: String? = nil
-    ) {
-        self.outcomes = outcomes
-        self.chains = chains
-        self.hellos = hellos
-        self.address = address
-    }
 
     /// The facts of a handshake that succeeded.
     package func facts(of observation: HandshakeObservation) -> ConnectionFacts? {

@@ -23,21 +23,11 @@ package struct LoadTrace: Sendable {
     /// Every URL of the load in order; the target first.
     package let places: [LoadURL]
     package let end: End
-    package let status: Int?
+    package internal(set) var status: Int?
     /// What the report should say of the load itself.
-    package let notes: [Cause]
+    package internal(set) var notes: [Cause] = []
     /// The addresses that the load could go to at each place that it was led to.
-    package let scopes: [Endpoint: FetchScope]
-
-    package init(
-        places: [LoadURL], end: End, status: Int? = nil, notes: [Cause] = [], scopes: [Endpoint: FetchScope] = [:]
-    ) {
-        self.scopes = scopes
-        self.places = places
-        self.end = end
-        self.status = status
-        self.notes = notes
-    }
+    package internal(set) var scopes: [Endpoint: FetchScope] = [:]
 }
 
 /// A host and port that a load connects to.

@@ -46,31 +46,6 @@ public struct TargetReport: Sendable {
     /// The time of judgement.
     public let instant: Date
 
-    package init(
-        target: String, host: String, port: Int, address: String?, results: [ConfigurationResult],
-        secure: ConfigurationResult? = nil, smallestException: SmallestException,
-        editedDictionary: ATSDictionary? = nil, exceptionWithDelegate: ATSDictionary? = nil, facts: ConnectionFacts?,
-        hello: AnsweredHello = AnsweredHello(), status: Int? = nil, handshakes: Int, elapsed: Duration,
-        notes: [Cause] = [], instant: Date
-    ) {
-        self.instant = instant
-        self.target = target
-        self.host = host
-        self.port = port
-        self.address = address
-        self.results = results
-        self.secure = secure
-        self.smallestException = smallestException
-        self.editedDictionary = editedDictionary
-        self.exceptionWithDelegate = exceptionWithDelegate
-        self.facts = facts
-        self.hello = hello
-        self.status = status
-        self.handshakes = handshakes
-        self.elapsed = elapsed
-        self.notes = notes
-    }
-
     /// The result that the exit status follows: the app's dictionary where one was given, else the default configuration.
     package var decisive: ConfigurationResult? {
         results.decisive
