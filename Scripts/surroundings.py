@@ -191,13 +191,23 @@ class Surroundings:
 
 
 @contextlib.contextmanager
+def flawed_servers(*words):
+    """Runs Scripts/loopback-servers and gives what it prints; the end of its input stops it."""
+    with subprocess.Popen([sys.executable, str(ROOT / "Scripts/loopback-servers"), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as servers:
+        line = servers.stdout.readline()
+        yield json.loads(line) if line else sys.exit("the servers with flaws did not start")
+
+
+@contextlib.contextmanager
 def surroundings(program, folder):
     """Starts everything, and ends it in the other order."""
-    here, started = Surroundings(program, folder), []
-    try:
-        servers = subprocess.Popen([sys.executable, str(ROOT / "Scripts/loopback-servers")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        started.append(servers)
-        here.known = json.loads(servers.stdout.readline())
+    here = Surroundings(program, folder)
+    with flawed_servers() as here.known, contextlib.ExitStack() as started:
+        def start(*words):
+            process = subprocess.Popen([program, *words], stderr=log)
+            started.callback(process.wait)
+            started.callback(process.terminate)
+
         pathlib.Path(folder, "servers.json").write_text(json.dumps(here.known))
         here.environment |= {"SERVERS": f"{folder}/servers.json", "CA": here.known["ca"]}
         service, apple = (address.removeprefix("http://") for address in (here.service, here.apple))
@@ -209,18 +219,10 @@ def surroundings(program, folder):
         settings["trustedProxies"] = ["127.0.0.1"]
         settings["limits"] = {"requestsPerSecondPerAddress": 100000}
         file.write_text(json.dumps(settings))
-        log = open(f"{folder}/log", "wb")
-        started.append(subprocess.Popen(
-            [program, "simulate", "apple", "--seed-file", f"{here.trust}/simulator.seed", "--listen", apple, "--team", "SIMTEAM001:SIMKEY0001",
-             "--refresh-after", "1"], stderr=log))
-        started.append(subprocess.Popen([program, "serve", "--config", str(file)], stderr=log))
+        log = started.enter_context(open(f"{folder}/log", "wb"))
+        start("simulate", "apple", "--seed-file", f"{here.trust}/simulator.seed", "--listen", apple, "--team", "SIMTEAM001:SIMKEY0001",
+              "--refresh-after", "1")
+        start("serve", "--config", str(file))
         wait(f"{here.service}/readyz")
         wait(f"{here.apple}/control/state")
         yield here
-    finally:
-        for process in reversed(started):
-            if process.stdin:
-                process.stdin.close()
-            else:
-                process.terminate()
-            process.wait()
