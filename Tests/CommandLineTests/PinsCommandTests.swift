@@ -64,6 +64,26 @@ import Testing
         #expect(try ProgramRun(["ats", "lint", file]).status == 0)
     }
 
+    @Test("What a certificate calls a name is pinned only if it is one")
+    func namesAreHosts() throws {
+        let names = [
+            "api.example.com", "a.example.com/</key><true/>", "user@b.example.com", "c.example.com:80",
+            "d.example.com?x", "*.*.example.com",
+        ]
+        let chain = try CertificateCommandTests.Chain(server: [
+            "basicConstraints=CA:FALSE", "subjectAltName=" + names.map { "DNS:" + $0 }.joined(separator: ","),
+            "extendedKeyUsage=serverAuth",
+        ])
+        let run = try ProgramRun([
+            "ats", "pins", chain.chain, "--spare", try Self.spare(chain), "--ca-file", chain.root.certificatePath,
+        ])
+        #expect(run.status == 0, "\(run.errors)")
+        let list =
+            try PropertyListSerialization.propertyList(from: Data(run.output.utf8), format: nil) as? [String: Any]
+        let pins = (list?["NSAppTransportSecurity"] as? [String: Any])?["NSPinnedDomains"] as? [String: Any]
+        #expect(pins?.keys.sorted() == ["api.example.com"])
+    }
+
     @Test("Without a spare key the leaf is not pinned, and one key alone is never written")
     func noLoneKey() throws {
         let chain = try CertificateCommandTests.Chain(server: Self.server)

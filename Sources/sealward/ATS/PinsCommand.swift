@@ -194,10 +194,13 @@ struct PinsCommand: WorkingCommand {
         return names
     }
 
-    /// A URL that the first name covers.
+    /// A URL that the first name covers. What a certificate calls a name may have a port, a path or a user beside the host.
     private static func url(_ names: [String]) throws -> LoadURL {
         let name = names.first ?? ""
-        return try LoadURL("https://\(name.hasPrefix("*.") ? "www." + name.dropFirst(2) : name)/")
+        let host = name.hasPrefix("*.") ? "www." + name.dropFirst(2) : name
+        let url = try LoadURL("https://\(host)/")
+        guard url.host.hasSameBytes(as: host) else { throw CommandFault("\(name): is no name of a host.") }
+        return url
     }
 
     /// Two entries of one domain, from several targets or from a name and its wildcard, become one.
