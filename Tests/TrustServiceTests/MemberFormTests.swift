@@ -66,8 +66,9 @@ import Vocabulary
         ("key_id", "missing; the body has `key_id`"), ("keyID", "missing; the body has `keyID`"), ("id", "missing"),
     ])
     func aMemberThatIsMissingIsNamed(_ name: String, _ form: String) throws {
+        let named = try body(name, Base64.encode(Self.key))
         do throws(Problem) {
-            _ = try body(name, Base64.encode(Self.key)).keyId()
+            _ = try named.keyId()
             Issue.record("\(name) was read")
         } catch {
             #expect(error.code.rawValue == "request.malformed")
@@ -75,8 +76,9 @@ import Vocabulary
             #expect(document.member("member") == "keyId" && document.member("form") == .string(form))
             #expect(document.member("wanted") == "base64 of 32 bytes")
         }
+        let list = try RequestBody(Array(#"{"attestation": {"type": "Buffer", "data": [163]}}"#.utf8))
         do throws(Problem) {
-            _ = try RequestBody(Array(#"{"attestation": {"type": "Buffer", "data": [163]}}"#.utf8)).bytes("attestation")
+            _ = try list.bytes("attestation")
             Issue.record("an object was read")
         } catch { #expect(error.form?.form == "no text") }
     }
@@ -85,8 +87,9 @@ import Vocabulary
     @Test func anObjectInHexadecimalIsNamed() throws {
         let object = [0xA3] + [UInt8](repeating: 0x63, count: 99)
         for text in [object.hexadecimal(), object.hexadecimal().uppercased()] {
+            let digits = try body("attestation", text)
             do throws(Problem) {
-                _ = try body("attestation", text).bytes("attestation")
+                _ = try digits.bytes("attestation")
                 Issue.record("hexadecimal was read as base64")
             } catch { #expect(error.code == .malformedBase64 && error.form?.form == "hexadecimal") }
         }

@@ -96,12 +96,10 @@ struct DeviceCheckOptions: ParsableArguments {
         // A key that was named by mistake must not be sent.
         if line.isEmpty || line.contains("-----BEGIN") { return try CommandIO.token(file, kind: "device token") }
         SecretFiles.warn(file)
-        do throws(MalformedInput) {
-            // No token consists of such digits only.
-            let digits = line.utf8.count >= 64 ? line.hexadecimalBytes : nil
-            return Base64.encode(try digits ?? PastedBytes(reading: text, wanted: .anything).bytes)
-        } catch {
-            throw error.fault(in: file)
+        // No token consists of such digits only.
+        if line.utf8.count >= 64, let digits = line.hexadecimalBytes { return Base64.encode(digits) }
+        return try CommandIO.named(file) { () throws(MalformedInput) in
+            Base64.encode(try PastedBytes(reading: text, wanted: .anything).bytes)
         }
     }
 
