@@ -128,6 +128,17 @@ struct HostKey: Sendable, Equatable {
     /// How many labels there are, without making them.
     var labelCount: Int { text.utf8.split(separator: 0x2E).count }
 
+    /// Whether the key is the beginning of an address, or one with asterisks: `192.168.1`, `10.*.*.*`.
+    var isPartOfAddress: Bool {
+        let labels = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
+        guard kind == .name, (2...4).contains(labels.count), labels.first?.allSatisfy(HostKey.isDigit) == true,
+            labels.allSatisfy({
+                $0.elementsEqual([0x2A]) || (1...3).contains($0.count) && $0.allSatisfy(HostKey.isDigit)
+            })
+        else { return false }
+        return labels.count < 4 || isWildcard
+    }
+
     /// Whether ATS requires no TLS of the host since iOS 10: local names, and the addresses that Apple's own tests treat as local.
     var isLocal: Bool {
         switch kind {

@@ -48,6 +48,14 @@ struct HostKeyFault: Sendable, Equatable {
                     right: usual)
             return
         }
+        if host.isPartOfAddress, !isPin {
+            self.init(
+                "ATS009",
+                host.isWildcard
+                    ? "matches no load and is never read: an asterisk matches nothing"
+                    : "is only a part of an address and covers no address of that network")
+            return
+        }
         if host.kind == .name, !host.hasUppercase, !host.hasTrailingDot, host.isASCII,
             HostName.ascii(host.text)?.hasSameBytes(as: host.text) == true, host.port == nil
         {

@@ -32,6 +32,48 @@ import Vocabulary
     }
 
     @Test(
+        "A key with a piece missing or in quotation marks is an error with the right name",
+        arguments: [
+            ("<key>NSAllowsLocalNetwork</key><true/>", "NSAllowsLocalNetworking"),
+            ("<key>“NSAllowsArbitraryLoads”</key><true/>", "NSAllowsArbitraryLoads"),
+            (
+                "<key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSRequiresForwardSecrecy</key><false/></dict></dict>",
+                "NSExceptionRequiresForwardSecrecy"
+            ),
+            (
+                "<key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSAllowsInsecureHTTPLoads</key><true/></dict></dict>",
+                "NSExceptionAllowsInsecureHTTPLoads"
+            ),
+        ])
+    func incompleteKeys(_ ats: String, _ right: String) throws {
+        let finding = try #require(
+            try LintFixtures.lint(ats: ats).findings.map(\.finding).first { $0.rule == "ATS001" })
+        #expect(finding.message.contains("'\(right)'") && finding.fix?.contains(right) == true, "\(finding.message)")
+    }
+
+    @Test("A key that is no host of the local network is not said to be one")
+    func localNetworkIsNotGuessed() throws {
+        for key in ["*", "$(API_HOST)", "com"] {
+            let entry =
+                "<key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
+            let result = try LintFixtures.lint(
+                ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict></dict>",
+                root: "<key>CFBundleIdentifier</key><string>com.example.app</string>")
+            #expect(!result.findings.contains { $0.finding.message.contains("on the local network") }, "\(key)")
+        }
+    }
+
+    @Test("A part of an address is no range", arguments: ["192.168.1", "192.168.*.*", "10.*"])
+    func partsOfAddresses(_ key: String) throws {
+        let entry = "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
+        let findings = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict></dict>"
+        ).findings.map(\.finding)
+        let finding = try #require(findings.first { $0.rule == "ATS009" }, "\(findings)")
+        #expect(finding.severity == .error && finding.fix?.contains("/24") == true, "\(finding)")
+    }
+
+    @Test(
         "What a fix says to check can be checked: a host, an address, and no range",
         arguments: [
             ("a.example.com", "'sealward ats check a.example.com'"),

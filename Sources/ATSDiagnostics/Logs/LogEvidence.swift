@@ -90,7 +90,8 @@ struct LogEvidence: Sendable {
                 text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex),
             line: number)
         // A sentence about a name that does not match quotes the name of the certificate, not that of the host.
-        place = found.place ?? (scan.contains("name does not match input") ? nil : scan.place)
+        place =
+            found.place ?? (found.isCutOff || scan.contains("name does not match input") ? nil : scan.place)
         task = found.task.map { Array($0.prefix { $0 != 0x22 && $0 != 0x27 }) }
         connection = scan.connection
         (process, thread) = scan.process

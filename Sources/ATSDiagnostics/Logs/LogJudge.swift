@@ -217,7 +217,7 @@ enum LogJudge {
         guard let host = evidence.place?.host,
             [.netRefused, .netTimeout, .netDNS, .netOffline, .netReset].contains(code)
         else { return [] }
-        if ["localhost", "127.0.0.1", "::1"].contains(where: host.hasSameBytes) {
+        if isLoopback(evidence) {
             return [
                 "on a device \(host) is the device itself: give the app the address of the computer; only the Simulator shares it"
             ]
@@ -229,8 +229,13 @@ enum LogJudge {
         }
         guard isLocal(evidence) else { return [] }
         return [
-            "device and server must be in the same network, the server must listen on that address and not on localhost only, and the user must allow the app Settings > Privacy & Security > Local Network (since iOS 14 and macOS 15)"
+            "device and server must be in the same network, the server must listen on that address and not on localhost only, and the user must allow the app in Settings > Privacy & Security > Local Network (since iOS 14 and macOS 15)"
         ]
+    }
+
+    private static func isLoopback(_ evidence: LogEvidence) -> Bool {
+        guard let host = evidence.place?.host else { return false }
+        return ["localhost", "127.0.0.1", "::1"].contains(where: host.hasSameBytes)
     }
 
     /// Whether ATS asks nothing of the host: an address or name of the local network.
@@ -281,19 +286,25 @@ enum LogJudge {
         } else if interface.hasPrefix("pdp_ip") {
             way = " It went over the cellular network (\(interface)): a box of the carrier is the first suspect."
             fix = ["try over Wi-Fi: what works there is cut by the carrier's network"]
+        } else if isLoopback(evidence) {
+            way = " That is the device itself: the server there ended it."
+            fix = [
+                "look at the server on the device: the system suspends an app, and its server with it, in the background"
+            ]
         } else {
             way = " The first suspect is the network between: VPN, proxy, firewall; then the server."
         }
         let isLate = evidence.urlError == -1005
         let verb = codes.count == 1 && codes.first == .netReset ? "reset" : "cut"
+        let isPlain = evidence.place.map { !$0.isSecure } == true
         fix.append(
-            isLate
+            isLate || isPlain
                 ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash; if the log has lines of quic_ or h3, also with HTTP/3 switched off"
                 : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
         )
         return LogFailure(
             evidence, .network, codes,
-            "The connection to \(host) was \(verb)\(isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
+            "The connection to \(host) was \(verb)\(isPlain ? "" : isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
             fix: fix)
     }
 

@@ -19,6 +19,8 @@ struct LogLine {
     var task: [UInt8]?
     /// Braces that are opened and not closed.
     var depth = 0
+    /// Whether the line ends in the middle of an address.
+    var isCutOff = false
     /// Whether the line begins an error whose description goes on in the next lines.
     var isOpen = false
 
@@ -40,7 +42,9 @@ struct LogLine {
         let isPart = { (url: ArraySlice<UInt8>) in
             url.endIndex == line.endIndex && url.count { $0 == UInt8(ascii: "/") } < 3
         }
-        let named = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }.filter { !isPart($0) }
+        let urls = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }
+        isCutOff = urls.contains(where: isPart)
+        let named = urls.filter { !isPart($0) }
         let hosts = LogLine.hostWords.lazy.compactMap { text.value(after: $0) }
         place = named.compactMap(LogPlace.init(url:)).first ?? hosts.compactMap(LogPlace.init(host:)).first
         if let found = text.value(after: "Task <", until: [0x20, 0x29, 0x2C]) { task = Array(found.prefix(80)) }

@@ -167,7 +167,9 @@ extension Scan {
     var place: LogPlace? {
         for words: StaticString in ["https://", "http://"] {
             guard let url = value(after: words, until: Array(" \"',;)}>]".utf8)) else { continue }
-            let whole = Array("\(words)".utf8) + url.prefix(2000)
+            // An address at the end of a sentence.
+            let end = url.prefix(2000).lastIndex { $0 != UInt8(ascii: ".") } ?? url.startIndex
+            let whole = Array("\(words)".utf8) + url[...end]
             if let place = LogPlace(url: whole[...]), !Scan.manuals.contains(where: { place.host.hasSuffix($0) }) {
                 return place
             }
@@ -182,7 +184,9 @@ extension Scan {
             if let place = Scan.place(quoted[..<end]) { return place }
         }
         // `[C1 192.0.2.1:8000 in_progress` of Network.
-        if let path = rest(after: "[C"), let blank = path.prefix(24).firstIndex(of: 0x20) {
+        if let path = rest(after: "[C"), let blank = path.prefix(24).firstIndex(of: 0x20),
+            !path[..<blank].contains(0x5D)
+        {
             let host = path[blank...].dropFirst().prefix { $0 > 0x20 && $0 != 0x5D }
             if let place = Scan.place(host) { return place }
         }

@@ -14,9 +14,11 @@ enum PastedList {
         var lines: [[UInt8]] = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).map {
             line($0, isDiff: isDiff)
         }
-        // A block of code is fenced, in Markdown.
-        let hasTag = { (line: [UInt8]) in line.first { $0 > 0x20 } == UInt8(ascii: "<") || line.contains("<key>".utf8) }
-        guard let first = lines.firstIndex(where: hasTag), let last = lines.lastIndex(where: hasTag) else { return nil }
+        guard let first = lines.firstIndex(where: begins), let end = lines.lastIndex(where: { !isTagless($0) }) else {
+            return nil
+        }
+        // A change shows some lines more: a key at the end without its value.
+        guard let last = lines[first...end].lastIndex(where: { !isKeyAlone($0) }) else { return nil }
         for index in lines.indices where !(first...last).contains(index) || !lines[index].contains(UInt8(ascii: "<")) {
             let isText = (first...last).contains(index) && isPartOfValue(lines[index])
             if !isText { lines[index] = blanks(lines[index].count) }
@@ -29,6 +31,23 @@ enum PastedList {
             lines[last].replaceSubrange((end + 1)..., with: blanks(lines[last].count - end - 1))
         }
         return Array(lines.joined(separator: [0x0A]))
+    }
+
+    /// Whether a list, or a part of one, begins on a line.
+    private static func begins(_ line: [UInt8]) -> Bool {
+        let text = line.drop { $0 <= 0x20 }
+        return ["<?xml", "<!DOCTYPE", "<plist", "<dict", "<key>"].contains { text.starts(with: $0.utf8) }
+            || line.contains("<key>".utf8)
+    }
+
+    private static func isTagless(_ line: [UInt8]) -> Bool {
+        line.first { $0 > 0x20 } != UInt8(ascii: "<") && !line.contains("<key>".utf8)
+    }
+
+    /// Whether a line has a key and no value, or nothing.
+    private static func isKeyAlone(_ line: [UInt8]) -> Bool {
+        let text = line.filter { $0 > 0x20 }
+        return text.isEmpty || text.starts(with: "<key>".utf8) && text.reversed().starts(with: "</key>".utf8.reversed())
     }
 
     private static func blanks(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: max(0, count)) }

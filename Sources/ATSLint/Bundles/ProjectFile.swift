@@ -233,6 +233,14 @@ package enum ProjectFile {
 
     /// Puts what was pasted where it belongs: keys of the dictionary, or hosts of NSExceptionDomains, without what is around them.
     static func completed(_ document: PlistDocument) -> PlistDocument {
+        if document.format == .text || document.format == .json {
+            // A part of app.json, or of what a packager of Electron apps reads.
+            for path in [["infoPlist"], ["ios", "infoPlist"], ["extendInfo"], ["mac", "extendInfo"]] {
+                guard let list = document.root[path: path], list.members != nil else { continue }
+                return PlistDocument(
+                    root: list, format: document.format, source: document.source, oddities: document.oddities)
+            }
+        }
         let root = document.root
         guard let members = root.members, !members.isEmpty else { return document }
         let source = document.source

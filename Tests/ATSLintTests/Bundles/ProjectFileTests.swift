@@ -30,6 +30,66 @@ import Vocabulary
         }
     }
 
+    @Test("Expo reads JSON with a comma too many")
+    func aCommaTooManyIsRead() throws {
+        let text =
+            "{\"expo\": {\"ios\": {\"infoPlist\": {\"NSAppTransportSecurity\": {\"NSAllowsArbitraryLoads\": true,}}}}}"
+        let list = try #require(try ProjectFile.document("app.json", Array(text.utf8)))
+        #expect(list.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"] != nil)
+        #expect(throws: MalformedInput.self) {
+            try ProjectFile.document("app.json", Array("{\"expo\": {\"ios\": {,}}}".utf8))
+        }
+    }
+
+    @Test(
+        "A part of a list is read between the words around it, with its own lines",
+        arguments: [
+            "I added this:\n\n```xml\n<key>NSAppTransportSecurity</key>\n<dict>\n<key>NSAllowsArbitraryLoads</key><true/>\n</dict>\n```\nand it doesn't load.",
+            "> <key>NSAppTransportSecurity</key>\n> <dict>\n>   <key>NSAllowsArbitraryLoads</key>\n>   <true/>\n> </dict>",
+            "  12 | <key>NSAppTransportSecurity</key>\n  13 | <dict>\n  14 | <key>NSAllowsArbitraryLoads</key><true/>\n  15 | </dict>",
+            "--- a/Info.plist\n+++ b/Info.plist\n@@ -1,2 +1,6 @@\n-<key>Old</key><true/>\n+<key>NSAppTransportSecurity</key>\n+<dict>\n+<key>NSAllowsArbitraryLoads</key>\n+<true/>\n+</dict>\n <key>UILaunchStoryboardName</key>",
+            "&lt;key&gt;NSAppTransportSecurity&lt;/key&gt;&lt;dict&gt;&lt;key&gt;NSAllowsArbitraryLoads&lt;/key&gt;&lt;true/&gt;&lt;/dict&gt;",
+            "<key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/></dict>\\n",
+            "<dict>\n<key>NSAllowsArbitraryLoads</key>\n...\n<true/>\n</dict>",
+            "\"infoPlist\": {\n  \"NSAppTransportSecurity\": {\"NSAllowsArbitraryLoads\": true}\n}",
+            "this does nothing:\nios: { infoPlist: { NSAppTransportSecurity: { NSAllowsArbitraryLoads: true } } }",
+        ])
+    func pastedPartsAreRead(_ text: String) throws {
+        let document = try InfoPlistSearch.document(Array(text.utf8), name: "message.txt")
+        let flag = document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
+        #expect(flag?.propertyListValue == .boolean(true), "\(text)")
+        // In its own lines and columns, but where signs of a web page were replaced.
+        if let flag, !text.contains("&lt;") {
+            #expect(
+                document.source.count == text.utf8.count
+                    && document.source[flag.range.lowerBound...].contains("true".utf8))
+        }
+    }
+
+    @Test func aMessageWithoutAListIsNone() {
+        for text in ["Hello", "the key <key> is missing", "<key>a</key>", "<<<<", "&lt;key&gt;"] {
+            #expect(throws: MalformedInput.self) {
+                try InfoPlistSearch.document(Array(text.utf8), name: "message.txt")
+            }
+        }
+    }
+
+    @Test(
+        "Lists that projects have beside the Info.plist are not taken for one that follows the default rules",
+        arguments: ["GOOGLE_APP_ID", "PayloadType", "NSPrivacyTracking", "PreferenceSpecifiers", "signingStyle"])
+    func otherListsAreNamed(_ key: String) throws {
+        let list = "<plist version=\"1.0\"><dict><key>\(key)</key><string>x</string></dict></plist>"
+        let error = #expect(throws: MalformedInput.self) {
+            try InfoPlistSearch.document(Array(list.utf8), name: "GoogleService-Info.plist")
+        }
+        #expect(error.map { "\($0)" }?.contains("not an Info.plist") == true)
+        let app = "<plist version=\"1.0\"><dict><key>CFBundleIdentifier</key><string>a.b</string></dict></plist>"
+        let folder = try folder(["GoogleService-Info.plist": list, "Info.plist": app])
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let found = try InfoPlistSearch.search(folder)
+        #expect(found.lists.count == 1 && found.unreadable.isEmpty)
+    }
+
     @Test func theDictionaryOfAnElectronAppIsRead() throws {
         let text =
             #"{"name": "x", "build": {"mac": {"extendInfo": {"NSAppTransportSecurity": {"NSAllowsLocalNetworking": true}}}}}"#
