@@ -18,7 +18,7 @@ extension AttestedSession {
         while let forgetting { _ = try? await forgetting.value }
         if let record, record.stage == .registered, isSaved { return record.keyId }
         if let attesting { return try await attesting.value }
-        // A task of its own: whoever began it may be cancelled, and the others still need the key.
+        // A separate task: its first caller may be cancelled while others need the key.
         let task = Task {
             defer { self.attesting = nil }
             return try await self.attest(until: deadline)
@@ -236,7 +236,7 @@ extension AttestedSession {
     }
 
     /// Throws a key away because the service says so: once a day at most, however often the app is started. Each key costs a question to Apple,
-    /// and whoever speaks in the service's name must not have many made.
+    /// and a false service must not cause many.
     func replace(asTold keyId: String, because code: String, until deadline: Duration) async throws {
         guard record?.keyId == keyId else { return }
         let (name, now) = (configuration.scope.replacedItem, clock.secondsSince1970())
@@ -261,14 +261,14 @@ extension AttestedSession {
         try await wait(until: until, deadline, "serverUnavailable")
     }
 
-    /// Notes that there is no App Attest here, tells the service once, and gives the error for the app.
+    /// Notes that App Attest is missing here, reports it to the service once, and gives the error for the app.
     func unsupported(_ code: String) -> SessionError {
         missing = code
         signal("unsupported", code)
         return SessionError(.unsupported, code)
     }
 
-    /// A word to the service, once for each code; nobody waits for it and its failure changes nothing.
+    /// Reports to the service, once for each code, without waiting; a failure changes nothing.
     func signal(_ kind: String, _ code: String) {
         guard signalled.insert("\(kind) \(code)").inserted else { return }
         struct Nothing: ServiceDocument {}

@@ -13,7 +13,7 @@ public import Foundation
 ///     let answer = try await session.send(URLRequest(url: orders))          // with a token
 ///     let paid = try await session.sendSigned(payment)                      // with its own proof
 ///
-/// One attestation runs at a time, and whoever needs the key meanwhile waits for it. Assertions are made and delivered strictly one after the
+/// One attestation runs at a time, and callers that need the key meanwhile wait for it. Assertions are made and delivered strictly one after the
 /// other, because the service accepts only counters that grow. What is done about each `DCError` is in ``DeviceAdvice``; refusals of the
 /// service are answered as its problem documents say. There must be one session for a scope: ``AttestedSessions`` sees to it.
 public actor AttestedSession {
@@ -30,7 +30,7 @@ public actor AttestedSession {
     var isSaved = true
     /// Whether the store was read: from then on `record` says what there is, also while a deletion runs.
     var isLoaded = false
-    /// Rises with each ``forgetKey()``: what was begun before it is not kept.
+    /// Rises with each ``forgetKey()``; work begun before it is dropped.
     var epoch: UInt64 = 0
     var forgetting: Task<Void, any Error>?
     var attesting: Task<String, any Error>?
@@ -201,14 +201,14 @@ public actor AttestedSession {
 
     /// Throws the key and its token away, for example because the user deletes the account. The next proof begins with a new key.
     ///
-    /// Whoever waits for a token of the old key gets a `CancellationError`.
+    /// Callers that wait for a token of the old key get a `CancellationError`.
     ///
     /// - Throws: ``SessionError`` `storage`.
     public func forgetKey() async throws {
         if let forgetting { return try await forgetting.value }
         epoch &+= 1
         (cached, renewing) = (nil, nil)
-        // A task of its own: half of it must not be left undone.
+        // A separate task, because cancellation must not leave half of it undone.
         let task = Task {
             defer { self.forgetting = nil }
             try await self.forgetAlone()
@@ -217,7 +217,7 @@ public actor AttestedSession {
         try await task.value
     }
 
-    /// Whoever needs a key meanwhile waits for its end.
+    /// Callers that need a key meanwhile wait for its end.
     private func forgetAlone() async throws {
         // What is being attested or written would come back otherwise.
         _ = try? await attesting?.value

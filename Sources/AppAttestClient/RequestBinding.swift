@@ -56,7 +56,7 @@ package struct RequestBinding: Hashable, Sendable, Codable {
         return url.port.map { "\(name):\($0)" } ?? name
     }
 
-    /// Whether nobody on the way reads what goes to a URL: https, or this device itself.
+    /// Whether requests to a URL stay confidential: https, or this device itself.
     static func isPrivate(_ url: URL) -> Bool {
         url.scheme?.lowercased() == "https"
             || url.scheme?.lowercased() == "http"

@@ -7,7 +7,7 @@ actor SerialLane {
     private var waiting: [(number: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
     private var next: UInt64 = 0
 
-    /// Runs the body while nobody else's runs.
+    /// Runs the body while no other body runs.
     ///
     /// - Throws: `CancellationError` if the task is cancelled while it waits; what the body throws.
     func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {

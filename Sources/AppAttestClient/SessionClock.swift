@@ -5,7 +5,7 @@
 ///
 /// Nothing here depends on the right time of day: devices' clocks are wrong. The date only says how old a kept item is.
 package struct SessionClock: Sendable {
-    /// Time since any fixed instant; it goes on while the device sleeps and nobody can set it.
+    /// Time since any fixed instant; it goes on while the device sleeps and cannot be set.
     package var uptime: @Sendable () -> Duration
     /// Seconds since 1970 by the device's clock, right or wrong.
     package var secondsSince1970: @Sendable () -> Double

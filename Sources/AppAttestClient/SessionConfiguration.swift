@@ -12,11 +12,11 @@ public struct HostProcess: Hashable, Sendable {
     public static let app = HostProcess(canAttest: true)
     /// An App Clip: it attests as its full app, and shares its keys if both use one Keychain group.
     public static let appClip = HostProcess(canAttest: true)
-    /// An Action extension, with keys of its own.
+    /// An Action extension; it has its own keys.
     public static let actionExtension = HostProcess(canAttest: true)
-    /// An extensible single sign-on extension, with keys of its own.
+    /// An extensible single sign-on extension; it has its own keys.
     public static let singleSignOnExtension = HostProcess(canAttest: true)
-    /// An extension of a watchOS app, with keys of its own.
+    /// An extension of a watchOS app; it has its own keys.
     public static let watchExtension = HostProcess(canAttest: true)
     /// Any other extension: it uses the token that its app has stored in the Keychain group.
     public static let otherExtension = HostProcess(canAttest: false)

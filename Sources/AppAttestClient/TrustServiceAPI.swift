@@ -7,7 +7,7 @@ public import Foundation
     public import FoundationNetworking
 #endif
 
-/// Who sends requests: `URLSession` (``URLSessionTransport``), or what an app uses instead.
+/// Sends requests: `URLSession` (``URLSessionTransport``), or an app's replacement.
 public protocol HTTPTransport: Sendable {
     /// Sends one request, once.
     ///

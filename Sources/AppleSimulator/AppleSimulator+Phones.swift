@@ -161,7 +161,7 @@ extension AppleSimulator {
             return (keyId, Array(clientDataHash))
         }
 
-        /// The build of the app that runs: what iOS 27 puts into attestations and assertions. A development build has a category of its own.
+        /// The build of the app that runs: what iOS 27 puts into attestations and assertions. A development build has another category.
         func build(of app: SimulatedApp) throws(SimulatedServiceError) -> SimulatedApp {
             var app = app
             if let bundleVersion { app.bundleVersion = bundleVersion }

@@ -19,7 +19,7 @@ enum BodyNames {
                 switch byte {
                 case UInt8(ascii: "\""): isOver = true
                 case UInt8(ascii: "\\"):
-                    // A quotation mark behind it ends nothing.
+                    // A quotation mark after it ends nothing.
                     _ = rest.popFirst()
                     (count, isPlain) = (count + 2, false)
                 default:

@@ -6,7 +6,7 @@ import FoundationEssentials
 
 /// Everything that looks random in the simulator, derived from one number, so that a run can be repeated.
 ///
-/// Each value has a label of its own: adding a new kind of value changes none of the others.
+/// Each value has its own label: a new kind of value changes none of the others.
 struct Seed: Sendable {
     let value: UInt64
 

@@ -25,7 +25,7 @@ struct SimulatedClock: Sendable {
         return Date(timeIntervalSince1970: min(max(instant.timeIntervalSince1970, 0), 253_402_300_799))
     }
 
-    /// Moves the clock forward, or back for a negative number, whether it runs or stands.
+    /// Moves the clock forward, or back for a negative number, whether it runs or is stopped.
     mutating func advance(seconds: TimeInterval) {
         switch mode {
         case .offset(let offset): mode = .offset(offset + seconds)

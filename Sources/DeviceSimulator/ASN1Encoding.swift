@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A writer of ASN.1 of its own, for DER and for the BER of receipts. The verifier reads with another library, so that both sides
+/// Writes ASN.1: DER, and the BER of receipts. The verifier reads with another library, so that both sides
 /// cannot share a mistake.
 package enum ASN1 {
     /// Tag, shortest length, content.

@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A writer of CBOR of its own: definite lengths and shortest forms, as devices send it.
+/// Writes CBOR as devices send it: definite lengths and shortest forms. It shares no code with the reader.
 package enum CBOR {
     package static func unsigned(_ number: Int) -> [UInt8] { head(0, number) }
 

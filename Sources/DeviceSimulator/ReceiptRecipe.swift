@@ -79,7 +79,7 @@ package struct ReceiptRecipe: Sendable {
         .flatMap { $0 }
     }
 
-    /// The INTEGER of a certificate's serial number, as it stands in it.
+    /// The INTEGER of a certificate's serial number, as encoded there.
     private func serialNumber(of certified: SimulatedAuthority.Certified) -> [UInt8] {
         // Certificate and signed part both have long lengths, then come [0] with the version, and the number.
         let rest = certified.certificate.dropFirst(8 + 5)

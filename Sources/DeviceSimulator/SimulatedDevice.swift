@@ -13,7 +13,7 @@ public import FoundationEssentials
 ///     let attestation = try await device.attestKey(keyId, clientDataHash: hash, for: app, at: now)
 ///     let assertion = try await device.generateAssertion(keyId, clientDataHash: hash, for: app)
 ///
-/// A software P-256 key stands in for the Secure Enclave.
+/// A software P-256 key replaces the Secure Enclave.
 public actor SimulatedDevice {
     private var state: DeviceState
     private let service: any SimulatedAttestationService

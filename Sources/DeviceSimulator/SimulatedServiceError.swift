@@ -29,7 +29,7 @@ public struct SimulatedServiceError: Error, Hashable, Sendable, CustomStringConv
     public var description: String { "DCError.\(name) (\(code))" }
 }
 
-/// Who certifies the keys of simulated devices: an authority in this process, or a server that simulates Apple.
+/// Certifies the keys of simulated devices: an authority in this process, or a server that simulates Apple.
 public protocol SimulatedAttestationService: Sendable {
     /// Certifies a key.
     ///

@@ -7,7 +7,7 @@ import FoundationEssentials
 /// Where the simulator's keys and tokens come from: a seed, or the system.
 ///
 /// The same seed gives the same keys, serial numbers and tokens in the same order. Signatures differ from run to run all the same,
-/// because ECDSA draws a number of its own for each.
+/// because ECDSA draws a random number for each.
 public struct SimulatorRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64?
 

@@ -79,7 +79,7 @@ struct BinaryPlistReader {
         return bytes[start..<(start + count)]
     }
 
-    /// The number of elements behind a marker, and where the elements start.
+    /// The number of elements after a marker, and where they start.
     private func extent(_ offset: Int) throws(MalformedInput) -> (count: Int, start: Int) {
         let low = Int(bytes[offset] & 0x0F)
         guard low == 0x0F else { return (low, offset + 1) }
@@ -151,7 +151,7 @@ struct BinaryPlistReader {
         return members
     }
 
-    /// The text of a key, which must be a string and is not a value of its own.
+    /// The text of a key, which must be a string and is no value.
     private mutating func key(_ index: Int, of dictionary: Int) throws(MalformedInput) -> String {
         guard offsets.indices.contains(index) else { throw .plist("object \(index)", "is not in the file") }
         let offset = offsets[index]

@@ -6,7 +6,7 @@ import Vocabulary
 
 /// The text forms of numbers, dates and data.
 enum PlistScalar {
-    /// The value that the text of an element stands for, or nil if it stands for none.
+    /// The value of the text of an element, or nil if it has none.
     static func value(of text: String, in element: ElementName) -> PlistNode.Value? {
         switch element {
         case .integer: integer(text)

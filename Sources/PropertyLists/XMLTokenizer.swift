@@ -145,7 +145,7 @@ package struct XMLTokenizer {
         return start..<position
     }
 
-    /// Skips attributes and the `>` behind them: whether the tag ends with `/>`. Nil if it does not end.
+    /// Skips attributes and the `>` after them. Returns whether the tag ends with `/>`; nil if it does not end.
     package mutating func skipToTagEnd() -> Bool? {
         var quote: UInt8?
         var last: UInt8 = 0

@@ -87,7 +87,7 @@ package struct HistoryPage: Sendable {
         return "\(course(target.points))\(changes)"
     }
 
-    /// Changes in rows, each behind a first cell.
+    /// Changes in rows, each after a first cell.
     static func table(_ rows: [(cell: String, change: Change)], first: String) -> HTML {
         let rows = rows.map { cell, change -> HTML in
             """

@@ -22,7 +22,7 @@ enum LineDifference {
         let text: String
     }
 
-    /// The most lines of each text that are compared; beyond it the rest is told as replaced.
+    /// The most lines of each text that are compared; the rest counts as replaced.
     private static let limit = 600
 
     static func lines(from old: String, to new: String) -> [Line] {

@@ -3,7 +3,7 @@
 
 import Vocabulary
 
-/// Text inside Markdown. Everything goes over scalars: a combining mark behind a `|` or a `<` makes one Character of both, and the
+/// Text inside Markdown. It works on scalars: a combining mark after a `|` or a `<` makes one Character of both, and the
 /// markup is markup all the same.
 package enum Markdown {
     /// Text on one line, also in a cell of a table: nothing in it is markup, and nothing in it steers what a reader sees.

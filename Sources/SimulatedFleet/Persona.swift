@@ -17,7 +17,7 @@ package enum Persona: String, CaseIterable, Sendable {
     case resigned
     /// Sends what was accepted once more.
     case replayer
-    /// One device that serves many users, each with a key of its own.
+    /// One device with many users, each with another key.
     case broker
 }
 

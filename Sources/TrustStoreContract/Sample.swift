@@ -5,7 +5,7 @@ package import AppAttest
 package import FoundationEssentials
 package import TrustStores
 
-/// Values for the contract and our own tests, all different if they are asked for twice.
+/// Values for the contract and the tests of this package; each request gives another one.
 package enum Sample {
     /// When every test begins.
     package static let now = Date(timeIntervalSince1970: 1_795_000_000)

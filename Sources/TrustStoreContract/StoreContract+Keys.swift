@@ -203,7 +203,7 @@ extension StoreContract {
         try expect(
             try await nodes[0].restore(restored, revokedSince: Sample.now, refreshAt: nil, at: Sample.now),
             is: .restored)
-        // While it is deleted nobody gets it in, and nobody afterwards.
+        // It cannot be added during the deletion, nor afterwards.
         let outcomes = try await race(20) { index -> Bool in
             if index == 10 { return try await nodes[1].deleteKeys(ofUser: "ann", app: nil) == 0 }
             return isInserted(try await insert(revoked, index % 2))
@@ -213,7 +213,7 @@ extension StoreContract {
         try expect(try await nodes[0].key(revoked), is: nil)
         try expect(
             try await nodes[0].restore(revoked, revokedSince: Sample.now, refreshAt: nil, at: Sample.now), is: .unknown)
-        // Who was never revoked, or was restored, may come again.
+        // A key that was never revoked, or was restored, may come again.
         for id in [other, restored] { try expect(isInserted(try await insert(id, 1, digest: digest))) }
         try expect(try await nodes[0].revoke(other, code: nil, at: Sample.now), is: .revoked)
         try expect(try await nodes[0].deleteKey(other))

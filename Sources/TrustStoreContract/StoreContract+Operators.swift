@@ -239,7 +239,7 @@ extension StoreContract {
         let keys = try await nodes[1].challengeKeys(orElse: [], at: Sample.now)
         try expect(keys.map(\.generation) == [2, 1] && keys[1].secret == first[0][0].secret)
         try expect(keys.map(\.acceptedUntil) == [nil, Sample.now + 400] && keys[0].signsFrom == Sample.now + 30)
-        // As often as it is asked there are never more than the limit; what nobody accepts any more is forgotten.
+        // However often it is asked, the limit holds; expired ones are forgotten.
         for index in 1...20 {
             let instant = Sample.now + Double(index * 31)
             _ = try await nodes[0].rotateChallengeKey(

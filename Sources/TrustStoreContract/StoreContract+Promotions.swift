@@ -142,7 +142,7 @@ extension StoreContract {
         try await store.release(next, at: Sample.now + 61)
         let last = try await store.reserved(claim, at: Sample.now + 61)
         try expect(last.note, is: nil)
-        // Who lost the reservation releases nothing.
+        // A caller that lost the reservation releases nothing.
         try await store.release(same, at: Sample.now + 61)
         try expect(try await store.standing(claim, at: Sample.now + 62), is: .pending(until: Sample.now + 91))
     }

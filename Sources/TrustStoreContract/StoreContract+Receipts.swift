@@ -29,7 +29,7 @@ extension StoreContract {
         let leases = try await race(30) { index in
             try await nodes[index % 2].leaseDueReceipts(at: instant, limit: 3, for: .seconds(60))
         }.flatMap { $0 }
-        // Rows that another node is looking at are passed over, so a few may be left for the next round.
+        // Rows that another node is looking at are skipped, so a few may be left for the next round.
         let rest = try await fixture.store.leaseDueReceipts(at: instant, limit: 100, for: .seconds(60))
         try expect(leases.count + rest.count, is: 40)
         try expect(Set((leases + rest).map(\.key.id)), is: due)

@@ -19,7 +19,7 @@ public struct StoreFixture: Sendable {
     /// - Parameters:
     ///   - store: the store, empty.
     ///   - clock: the clock of all nodes, and of the database if it has one. The contract lets its time pass.
-    ///   - hasServerClock: whether the store asks a clock of its own (`time` of its `StoreReading`), as a database server's; it must then be `clock`.
+    ///   - hasServerClock: whether the store has its own clock (`time` of its `StoreReading`), as a database server's; it must then be `clock`.
     ///   - another: opens a second node on the same data.
     public init(
         store: any TrustStore, clock: FixtureClock, hasServerClock: Bool = false,

@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// The two alphabets of base64 (RFC 4648): section 4 with padding, and section 5 without. Each text stands for one sequence of bytes, and no
+/// The two alphabets of base64 (RFC 4648): section 4 with padding, and section 5 without. Each text encodes one sequence of bytes, and no
 /// other text for the same.
 package enum Base64 {
     /// Standard alphabet, padded, no white space, no stray bits in the last character.
@@ -11,7 +11,7 @@ package enum Base64 {
         decode(Array(text.utf8))
     }
 
-    /// The standard alphabet where other characters are passed over and the first `=` ends the text: how Apple reads property lists.
+    /// The standard alphabet where other characters are skipped and the first `=` ends the text: how Apple reads property lists.
     package static func decode(skippingOthers text: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0

@@ -98,7 +98,7 @@ private struct Words {
         return (start - place, String(decoding: bytes[start..<end], as: UTF8.self))
     }
 
-    /// The column of what the line says, behind its labels.
+    /// The column where the text of a line begins, after its labels.
     func indent(within limit: Int) -> Int {
         var rest = self
         var column = 0

@@ -4,7 +4,7 @@
 import FoundationEssentials
 import Glibc
 
-/// Who besides its owner may read or write a file that a command believes.
+/// The users besides its owner who may read or write a file that a command trusts.
 package enum FileRights {
     /// Who besides its owner and root may write to a file, or put another one in its place, and what to do; nil for nobody, and for what is no
     /// regular file.

@@ -134,7 +134,7 @@ package enum SystemFile {
     ///
     /// - Returns: 0, or the number of the fault.
     package static func write(_ bytes: [UInt8], to descriptor: CInt, at offset: Int? = nil) -> CInt {
-        // Safe: the system reads no more than is left behind `done`, which never passes the end.
+        // Safe: the system reads no more than is left after `done`, which never passes the end.
         unsafe bytes.withUnsafeBytes { buffer in
             var done = 0
             while done < buffer.count {
@@ -163,7 +163,7 @@ package enum SystemFile {
     /// The bytes from an offset on: fewer than `count` at the end of the file, or if reading failed, with the number of the fault.
     package static func read(_ descriptor: CInt, at offset: Int, count: Int) -> (bytes: [UInt8], fault: CInt) {
         var fault: CInt = 0
-        // Safe: the system writes no more than is left behind `done`, and `done` counts what it wrote.
+        // Safe: the system writes no more than is left after `done`, and `done` counts what it wrote.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
             done = 0
             while done < count {

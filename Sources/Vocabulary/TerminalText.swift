@@ -86,7 +86,7 @@ extension Unicode.Scalar {
         }
     }
 
-    /// Whether some reader of a log begins a line behind it.
+    /// Whether some reader of a log begins a line after it.
     fileprivate var endsLine: Bool { (0x0A...0x0D).contains(value) || [0x85, 0x2028, 0x2029].contains(value) }
 
     fileprivate var isASCIILetter: Bool { (0x41...0x5A).contains(value) || (0x61...0x7A).contains(value) }

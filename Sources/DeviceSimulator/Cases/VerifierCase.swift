@@ -4,7 +4,7 @@
 import Crypto
 import FoundationEssentials
 
-/// One question to a verifier that somebody else wrote: what it is told, what it is shown, and what a right one answers.
+/// One question to another verifier: what it knows, the object, and the right answer.
 package struct VerifierCase: Sendable {
     package enum Kind: String, Sendable, CaseIterable { case attestation, assertion, receipt }
 
@@ -47,7 +47,7 @@ extension VerifierCase {
         + [50, 51, 52, 53, 54, 59, 63, 66, 67].map { ($0, "the state of a service") }
         + [(80, "the purpose of a receipt is known where it is used"), (83, "requests to Apple")]
 
-    /// Every case, made by a simulated Apple of its own. They can be judged at any time from 2026-06-02 to 2043-12-31.
+    /// Every case, from one simulated Apple. They can be judged at any time from 2026-06-02 to 2043-12-31.
     package static func all() throws -> [VerifierCase] {
         var random = SimulatorRandom(seed: 0x7E57)
         let stage = Stage(authority: try SimulatedAuthority(random: &random), key: random.p256(), other: random.p256())

@@ -99,7 +99,7 @@ final class ResultQueue<Value: Sendable>: Sendable {
         }
     }
 
-    /// The reader goes away, or a worker has failed: no more items are handed out, and nobody waits for anybody.
+    /// The reader is gone or a worker has failed: no more items are handed out, and all waiting ends.
     func close() {
         let (reader, blocked) = state.withLock { state in
             state.isClosed = true

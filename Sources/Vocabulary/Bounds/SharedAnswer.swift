@@ -20,7 +20,7 @@ package final class SharedAnswer<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - interval: how long an answer counts, from its coming.
     ///   - uptime: a clock that is never set.
-    ///   - find: finds it out; ends within a time of its own.
+    ///   - find: finds it out; must end by itself.
     package init(
         interval: Duration, uptime: @escaping @Sendable () -> Duration,
         find: @escaping @Sendable () async throws -> Value

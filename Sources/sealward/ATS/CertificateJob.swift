@@ -39,7 +39,7 @@ extension CertificateJob {
         return url.host
     }
 
-    /// Reads one line of `--jobs`. Members that are no options are passed over, so that a list may carry notes of its own.
+    /// Reads one line of `--jobs`. Ignores members that are no options, so that a list may carry notes.
     ///
     /// - Throws: `malformed.json` for what is no object, has no `file`, or has an option with a value that it does not take.
     init(object: JSONValue, defaults: CertificateOptions, folder: URL?) throws(MalformedInput) {
@@ -253,7 +253,7 @@ struct CertificateBench {
         }
     }
 
-    /// A list of jobs may name a store of its own in every line; those of a few lines are kept.
+    /// Every line of a list may name another store; the stores of a few lines are kept.
     private mutating func keep(_ anchors: TrustAnchors, _ key: StoreKey) {
         if stores.count >= CertificateBench.maximumStores {
             stores = stores.filter { $0.key.roots.isEmpty && $0.key.authorities.isEmpty && $0.key.appAnchors.isEmpty }

@@ -75,7 +75,7 @@ enum ExplainReport {
             switch row.decision {
             case .success(let decision):
                 let all = lines(decision, policy, loader, color: color, isVerbose: isVerbose)
-                // The first line has colors of its own.
+                // The first line has its colors already.
                 return all.prefix(1) + all.dropFirst().prefix(isVerbose ? all.count : mostLines - 1).map(\.terminalSafe)
             case .failure(let malformed):
                 return [

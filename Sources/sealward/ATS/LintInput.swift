@@ -18,7 +18,7 @@ struct LintInput {
     private let values: [UTF8Key: String]
     /// Lists with the path that they were found through.
     private var found: [(root: String, subject: LintSubject)] = []
-    /// Folders that were passed over.
+    /// Skipped folders.
     private(set) var skipped: [String] = []
     private(set) var unreadable: [(path: String, reason: String)] = []
     /// What embedded profiles say, by the path of the list.

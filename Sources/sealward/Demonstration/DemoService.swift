@@ -82,7 +82,7 @@ package struct DemoService {
             announce: { lines.continuation.yield($0) })
         let serverGroup = ServiceGroup(configuration: .init(services: [server], logger: log))
         let servers = Task {
-            // Without a listener nobody waits for lines.
+            // Without a listener no line is awaited.
             defer { lines.continuation.finish() }
             try await serverGroup.run()
         }

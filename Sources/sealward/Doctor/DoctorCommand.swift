@@ -28,7 +28,7 @@ struct DoctorCommand: WorkingCommand {
     /// The most files of a folder that are looked at, and the most bytes.
     static let fileLimit = 20_000
     static let byteLimit = 512 << 20
-    /// How much of a file tells what it is.
+    /// How many bytes of a file identify it.
     static let headBytes = 1 << 20
     /// The files of a folder that are given to commands of their own.
     private static let itemLimit = 50

@@ -42,7 +42,7 @@ struct Recogniser: Sendable {
 
         func ends(_ suffixes: [String]) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0.utf8) } }
 
-        /// Whether a block of PEM with a label begins on a line of its own.
+        /// Whether a line is the beginning of a PEM block with a label.
         func hasPEM(_ labels: String...) -> Bool {
             labels.contains { label in
                 let mark = Array("-----BEGIN \(label)-----".utf8)

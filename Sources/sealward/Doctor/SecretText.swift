@@ -4,7 +4,7 @@
 import Formats
 import Vocabulary
 
-/// Takes what looks like a secret out of what is shown: passwords, tokens, keys of services, and what stands before `@` in a URL.
+/// Takes what looks like a secret out of what is shown: passwords, tokens, keys of services, and the user information of a URL.
 enum SecretText {
     private static let hidden = "(hidden)"
 

@@ -50,7 +50,7 @@ struct InitCommand: ResultCommand {
             throw ValidationError("--listen and --apple need a port above 0.")
         }
         guard listen != apple else { throw ValidationError("--listen and --apple must differ.") }
-        // The id stands in paths, and many a proxy changes what is percent-encoded there.
+        // The id is part of paths, and many proxies rewrite percent-encoding there.
         guard !app.isEmpty, app != ".", app != "..", app.utf8.allSatisfy(InitCommand.isUnreserved) else {
             throw ValidationError(
                 "--app: '\(app.terminalSafe)' cannot be part of a path; use letters, digits and - . _ ~, for example shop."

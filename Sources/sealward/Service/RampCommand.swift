@@ -122,7 +122,7 @@ private struct RampReport {
         number >= 100 ? grouped(Int(number.rounded())) : decimal(number).replacing(".0", with: "")
     }
 
-    /// A small number with one digit behind the point, or two.
+    /// A small number with one digit after the point, or two.
     private func decimal(_ number: Double, hundredths: Bool = false) -> String {
         let places = hundredths ? 100 : 10
         let scaled = Int((number * Double(places)).rounded())

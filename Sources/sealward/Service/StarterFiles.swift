@@ -8,14 +8,14 @@ import Formats
 import TrustService
 import Vocabulary
 
-/// The files of a service that serves one app and trusts one simulated Apple of its own.
+/// The files of a service that serves one app and trusts its own simulated Apple.
 struct StarterFiles {
     /// The app in paths, tokens and metrics.
     let app: String
     let identity: AppIdentity
     let listen: ListenAddress
     let apple: ListenAddress
-    /// What the simulated Apple's keys are derived from. Whoever knows it can attest, so it is random and in a file.
+    /// What the simulated Apple's keys are derived from. Anyone who knows it can attest, so it is random and kept in a file.
     let seed: UInt64
     /// More settings than those of every start.
     var more: [JSONValue.Member] = []

@@ -36,7 +36,7 @@ struct StoreOpening {
         #endif
     }
 
-    /// The folder of the store's file if it is not there: whoever reads a configuration before it is deployed has none.
+    /// The folder of the store's file if it is not there: a configuration may be read before it is deployed.
     static func missingFolder(_ location: StoreLocation) -> String? {
         guard case .sqlite(let path) = location else { return nil }
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path

@@ -7,7 +7,7 @@ import Vocabulary
 
 /// A folder for secrets: empty when it was taken, and from then on open to its owner alone.
 ///
-/// Files are created in it and never replaced, by the descriptor of the folder and not by its path, so that nobody can lead them elsewhere.
+/// Creates files and never replaces any. It uses the descriptor of the folder, not its path, so a link cannot redirect them.
 /// If not all of them can be written, those that were are removed again.
 final class FreshFolder {
     /// A file to create. Its mode is 0600.

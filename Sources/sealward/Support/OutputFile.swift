@@ -29,6 +29,6 @@ final class OutputFile: Sendable {
         return close(copy) == 0 ? 0 : errno
     }
 
-    /// Writes a text that nobody has to get.
+    /// Writes a text whose loss is no fault.
     func say(_ text: String) { _ = write(Array(text.utf8)) }
 }

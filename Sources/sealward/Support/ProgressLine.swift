@@ -14,7 +14,7 @@ final class ProgressLine: Sendable {
         var next: ContinuousClock.Instant
     }
 
-    /// How many there are, or what is counted where nobody knows that before.
+    /// The total, or what is counted if the total is unknown.
     private enum End {
         case total(Int)
         case unknown(String)

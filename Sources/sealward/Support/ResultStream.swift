@@ -25,7 +25,7 @@ final class ResultStream {
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
     func write(_ bytes: [UInt8]) throws { try CommandIO.write(bytes, to: file, named: path) }
 
-    /// A value on a line of its own.
+    /// A value on one line.
     ///
     /// - Throws: what ``CommandIO/write(_:to:named:)`` throws.
     func write(line value: JSONValue) throws {

@@ -8,7 +8,7 @@ import Vocabulary
 /// The command that the first words of a command line lead to.
 private struct AskedCommand {
     var type: any ParsableCommand.Type
-    /// The words behind its name.
+    /// The words after its name.
     var rest: ArraySlice<String>
 
     init(_ words: [String], below root: any ParsableCommand.Type) {
@@ -22,7 +22,7 @@ private struct AskedCommand {
     }
 }
 
-/// A word of the command line that stands where a subcommand is expected and is none.
+/// A word in the place of a subcommand that names none.
 enum UnknownSubcommand {
     /// The sentence for standard error; nil unless the first words lead to a command with subcommands, and the next one names none of them.
     static func message(for words: [String], below root: any ParsableCommand.Type) -> String? {

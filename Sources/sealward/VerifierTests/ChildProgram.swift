@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// A command line that runs in a shell of its own process group, with its input and output as pipes that do not block.
+/// A shell command in its own process group; its input and output are non-blocking pipes.
 final class ChildProgram {
     /// How it ended.
     enum End: Equatable {
@@ -67,7 +67,7 @@ final class ChildProgram {
         // Safe: the system writes one number.
         let found = unsafe waitpid(id, &status, WNOHANG)
         if found == id { end = status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F) }
-        // Nobody else waits for it; if it is gone all the same, its status is lost.
+        // Only this process waits for it; if it is gone all the same, its status is lost.
         if found < 0, errno != EINTR { end = .status(0) }
         return end != nil
     }

@@ -19,7 +19,7 @@ final class CommandVerifier {
     init(_ command: String, timeout: Duration) {
         self.command = command
         self.timeout = timeout
-        // A program that ends while it is written to is a crash of its own and not ours.
+        // A program that ends while we write to it has crashed; this process must go on.
         signal(SIGPIPE, SIG_IGN)
     }
 
@@ -64,7 +64,7 @@ final class CommandVerifier {
     /// Ends the program, and what it started. It has two seconds to do so by itself.
     func stop() { finish(after: .seconds(2)) }
 
-    /// - Parameter patience: how long the program may take to end by itself, with a status of its own.
+    /// - Parameter patience: how long the program may take to end by itself.
     /// - Returns: whether it did.
     @discardableResult private func finish(after patience: Duration = .zero) -> Bool {
         defer { program = nil }

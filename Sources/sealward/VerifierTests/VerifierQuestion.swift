@@ -5,7 +5,7 @@ import DeviceSimulator
 import Formats
 import Vocabulary
 
-/// A case as JSON: what the verifier is told and shown, without the right answer.
+/// A case as JSON: what the verifier gets, without the right answer.
 enum VerifierQuestion {
     static func line(_ item: VerifierCase) -> [UInt8] {
         let members = [JSONValue.Member("schema", "sealward.verifier-case/1")] + told(item)
@@ -30,7 +30,7 @@ enum VerifierQuestion {
         ]
     }
 
-    /// The objects, one file each, and a list of what is told about each of them with the right answer.
+    /// The objects, one file each, and a list of the facts and the right answer for each.
     static func files(_ cases: [VerifierCase]) -> [FreshFolder.File] {
         let list = cases.map { item in
             JSONValue.object(

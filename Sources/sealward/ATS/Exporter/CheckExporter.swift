@@ -115,7 +115,7 @@ package struct AllowedTarget: Sendable, Equatable {
 
     private func allows(_ host: String, _ port: Int) -> Bool { UTF8Key(host) == self.host && ports.contains(port) }
 
-    /// The addresses that a place may have, whoever names it: what is in a private network or on this machine must be named by the user.
+    /// The addresses that a place may have: the user must name those in private networks and on this machine.
     package static func scope(of host: String, _ port: Int, among allowed: [AllowedTarget]) -> FetchScope {
         allowed.filter { $0.allows(host, port) }.reduce(.publicAddresses) { $0.joined(with: $1.scope) }
     }
@@ -140,7 +140,7 @@ final class MinuteSessions: Sendable {
 
 /// Checks that are under way: one for each target and system, and only so many, of which no client and no server gets more than its share.
 actor SharedChecks {
-    /// Who asked for a check of which server.
+    /// The client that asked for a check, and the server.
     struct Asker: Sendable {
         /// The address or network that asks.
         let client: String
@@ -182,11 +182,11 @@ actor SharedChecks {
 
     /// The report of a check that is under way, or of a new one.
     ///
-    /// - Parameter time: how long the scrape waits; a check of its own ends by itself before that.
+    /// - Parameter time: how long the scrape waits; a check that the scrape starts ends before that.
     func report(
         _ name: UTF8Key, for asker: Asker, within time: Duration, _ check: @escaping @Sendable () async -> TargetReport
     ) async -> Answer {
-        // One that ends before this scrape's time is over would say less than a check of its own.
+        // One that ends before this scrape's time is over would say less than a check that it starts.
         if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {
             observer.count(.exporterShared)
             return await SharedChecks.answer(of: task, within: time)
@@ -216,7 +216,7 @@ actor SharedChecks {
         return .report(report)
     }
 
-    /// Nobody can stop waiting for a task, so whoever comes first answers: the task, or the clock.
+    /// Waiting for a task cannot be given up, so the first of task and clock answers.
     private static func answer(of task: Task<TargetReport, Never>, within time: Duration) async -> Answer {
         let (answers, first) = AsyncStream.makeStream(of: Answer.self, bufferingPolicy: .bufferingOldest(1))
         let clock = Task {

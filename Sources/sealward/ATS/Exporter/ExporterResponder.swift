@@ -165,7 +165,7 @@ struct ExporterResponder: Sendable {
         observer.count(.exporterRefused, [("reason", reason.rawValue)], by: amount)
     }
 
-    /// Whoever scrapes learns no path; the log names the file.
+    /// The scraper learns no path; the log names the file.
     private func withoutRoots(_ fault: MalformedInput) -> Answer {
         if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()).passes {
             log.error(

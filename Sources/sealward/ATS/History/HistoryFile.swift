@@ -14,7 +14,7 @@ import Vocabulary
 package final class HistoryFile {
     /// One target in one run.
     package struct Observation: Sendable, Equatable {
-        /// The time that the run judged at, in seconds since 1970: when it began, if nobody said otherwise.
+        /// The time that the run judged at, in seconds since 1970: by default when it began.
         package let at: Int64
         /// What the run asked: systems and dictionary. Only observations that asked the same are compared.
         package let asked: String
@@ -131,7 +131,7 @@ package final class HistoryFile {
             )
         }
         try connection.run(script: "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
-        // Whoever made the file may have put something else in the place of the tables: a view can give rows without end, and a computed column
+        // A hostile file may have other objects in place of the tables: a view can give rows without end, and a computed column
         // values as long as it likes.
         let tables = """
             SELECT name FROM pragma_table_list
@@ -150,7 +150,7 @@ package final class HistoryFile {
         if writes { try addBeginning() }
     }
 
-    /// When a run began has a column of its own since the judged time can be another one. Who does not know the column reads and writes the
+    /// A run's start has its own column because the judged time can differ. A program that does not know the column reads and writes the
     /// file as before, so its version stays.
     private func addBeginning() throws {
         let column = "SELECT count(*) FROM pragma_table_info('runs') WHERE name = 'began'"
