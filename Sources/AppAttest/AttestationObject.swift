@@ -135,7 +135,7 @@ extension MalformedInput {
 
 extension Collection<UInt8> {
     /// Whether these bytes were decoded as a text and encoded again: U+FFFD stands where a byte was no UTF-8, or each byte was read as Latin-1.
-    var wereText: Bool {
+    package var wereText: Bool {
         let head = Array(prefix(4096))
         if head.starts(with: [0xC2, 0xA2, 0x69]) || head.starts(with: [0xC2, 0xA3, 0x63]) { return true }
         let triples = zip(head, zip(head.dropFirst(), head.dropFirst(2)))

@@ -32,6 +32,7 @@ public enum PastedForms {
                 "quoted-printable",
                 "\(standard[..<half])=\r\n\(standard[half...].replacingOccurrences(of: "=", with: "=3D"))"
             ),
+            ("escaped line ends", "\(standard[..<half])\\n\(standard[half...])\\n"),
             ("base64 twice", Data(standard.utf8).base64EncodedString()),
         ]
         var all = text.map { (name: $0.0, text: Array($0.1.utf8)) }
@@ -45,7 +46,7 @@ public enum PastedForms {
         let digits = pairs.joined()
         let rows = stride(from: 0, to: bytes.count, by: 16).map { start in
             String(format: "%08x: ", start) + pairs[start..<min(start + 16, bytes.count)].joined(separator: " ")
-                + "  ................"
+                + "  .......|........"
         }
         let text: [(String, String)] = [
             ("hexadecimal", digits), ("hexadecimal in capitals", "0x" + digits.uppercased()),

@@ -249,6 +249,9 @@ package struct PastedBytes: Sendable, Equatable {
         if text.contains(UInt8(ascii: "=")), let plain = quotedPrintable(text) {
             inner.append(("quoted-printable", plain))
         }
+        if text.contains(UInt8(ascii: "\\")), !text.contains(UInt8(ascii: "\"")) {
+            inner.append(("escapes", unescaped(text)))
+        }
         if let digits = hexDump(text) { inner.append(("a hex dump", digits)) }
         if let digits = numbers(text) { inner.append(("a list of numbers", digits)) }
         inner.append(contentsOf: embedded(text))
@@ -289,8 +292,9 @@ package struct PastedBytes: Sendable, Equatable {
             let offset = line.prefix { $0.hexadecimalValue != nil }
             guard 4...8 ~= offset.count, Int(String(decoding: offset, as: UTF8.self), radix: 16) == digits.count / 2
             else { return nil }
+            // Only `hexdump -C` has bars; with `xxd` they are in the text.
+            let isBarred = line[offset.endIndex...].first == 0x20
             let rest = line[offset.endIndex...].drop { $0 == UInt8(ascii: ":") || $0 == 0x20 }
-            let isBarred = rest.contains(UInt8(ascii: "|"))
             var row: [UInt8] = []
             var before: UInt8 = 0
             for byte in rest {

@@ -125,7 +125,7 @@ struct Recogniser: Sendable {
             (try? AssertionObject(decoding: $0.object)) != nil
         },
         Recogniser("attestation", "an object of CBOR, as attestations are", .attestation) { input in
-            input.object.first.map { 0xA1...0xBF ~= $0 } == true
+            (input.object.first.map { 0xA1...0xBF ~= $0 } == true || input.object.wereText)
                 && ["authData", "authenticatorData", "attStmt"].contains {
                     input.object.prefix(4096).firstRange(of: Array($0.utf8)) != nil
                 }

@@ -70,8 +70,17 @@ struct ExplainCodeCommand: WorkingCommand {
         return .clean
     }
 
-    /// The words of the command line with those that begin with a negative number behind `--`: they are no options.
-    static func allowingMinus(_ words: [String]) -> [String] {
+    /// The words of the command line with those that begin with a negative number behind `--`, and PEM behind the `=` of its option: they are
+    /// no options.
+    static func allowingMinus(_ given: [String]) -> [String] {
+        var words: [String] = []
+        for word in given {
+            if word.hasPrefix("-----BEGIN "), let option = words.last, option.hasPrefix("--"), !option.contains("=") {
+                words[words.endIndex - 1] = option + "=" + word
+            } else {
+                words.append(word)
+            }
+        }
         guard let first = words.first,
             [configuration.commandName, DoctorCommand.configuration.commandName].contains(first),
             !words.contains("--")
