@@ -33,10 +33,18 @@ struct ExplainedSubject {
             self.init(key: key)
         } else if has("token") || has("bit"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
-        } else if has("attestationdata") || has("receipt"), let status = ExplainedSubject.number(in: bytes),
-            let found = ExplainedSubject.receiptService(status)
+        } else if has("appattest-environment")
+            || ["aaguid", "appattestdevelop"].contains(where: { $0.utf8.elementsEqual(letters) })
+        {
+            self = ExplainedSubject.attestEnvironment
+        } else if has("attestationdata") || has("receipt") || has("appattest.apple.com"),
+            let status = ExplainedSubject.number(in: bytes), let found = ExplainedSubject.receiptService(status)
         {
             self = found
+        } else if let number, has("appcheck") || has("exchange"), let row = LogExplanations.appCheck(status: number) {
+            self.init(title: "App Check, HTTP status \(number)", row, ["sealward ats log FILE"])
+        } else if let number, number >= 400, has("devicecheck") {
+            self.init(deviceCheckStatus: number)
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
         } else if let number, has("firebaseappcheck") || has("appcheckcore") || has("appcheckerror"),
@@ -46,8 +54,6 @@ struct ExplainedSubject {
             self.init(
                 title: "AppCheckErrorCode.\(row.name), com.firebase.appCheck \(number)", means: row.meaning,
                 action: row.action, next: ["sealward ats log FILE"])
-        } else if let number, has("appcheck"), let row = LogExplanations.appCheck(status: number) {
-            self.init(title: "App Check, HTTP status \(number)", row, ["sealward ats log FILE"])
         } else if let number, has("alert"), let alert = UInt8(exactly: number) {
             self.init(alert: alert)
         } else if let number {
@@ -89,6 +95,29 @@ struct ExplainedSubject {
             let row = CodeCatalog.explanation(of: code.rawValue)
         else { return nil }
         return ExplainedSubject(title: "an answer of DeviceCheck", row, ["sealward devicecheck query --help"])
+    }
+
+    private static let attestEnvironment = ExplainedSubject(
+        title: "com.apple.developer.devicecheck.appattest-environment, and the AAGUID of an attestation",
+        means:
+            "App Attest's environment. A build from Xcode is development (AAGUID appattestdevelop) unless the entitlement says production; one from TestFlight, the App Store and for enterprises is production (AAGUID appattest and seven zero bytes), whatever it says",
+        action: "allow the environment of the build: with --environment, or as environments of the app in the service",
+        next: ["sealward attest inspect FILE", "sealward attest verify --help"])
+
+    private init?(deviceCheckStatus status: Int) {
+        let code = DeviceCheckFault(status: status, body: []).code
+        let title = "DeviceCheck, HTTP status \(status)"
+        let next = ["sealward devicecheck query --help"]
+        if status == 400 {
+            self.init(
+                title: title, means: "Apple refuses the request; the text of the answer says why",
+                codes: [.deviceTokenInvalid, .devicecheckAuthorizationRefused, .devicecheckRequestRefused],
+                action: "read the text, and give it to `sealward explain TEXT`", next: next)
+        } else if code != .devicecheckStatusUnknown, let row = CodeCatalog.explanation(of: code.rawValue) {
+            self.init(title: title, row, next)
+        } else {
+            return nil
+        }
     }
 
     /// What a status of App Attest's receipt service means; nil for another number.
