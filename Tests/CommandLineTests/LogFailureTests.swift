@@ -284,6 +284,7 @@ import Testing
         (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"),
         (["The operation couldn’t be completed. (com.firebase.appCheck error 0.)"], "NSUnderlyingErrorKey"),
         (["Error Domain=com.google.app_check_core Code=4"], "AppCheckErrorCode.unsupported"),
+        (["[Firebase/AppCheck][I-FAA001001] AppCheck failed: Too many attempts."], "the first error is the cause"),
         (["App Check: Too many attempts"], "the first error is the cause"), (["App attestation failed."], "Team ID"),
         (["401 Unable to verify authorization token"], "devicecheck.authorization.refused"),
         (["Missing or badly formatted authorization token"], "App Store Connect"),

@@ -72,7 +72,7 @@ extension Scan {
 
     /// The status with which App Check answered, or that of the answer which its client's words stand for.
     var appCheckStatus: Int? {
-        let names: [StaticString] = ["firebaseappcheck", "appCheck", "app_check", "App Check"]
+        let names: [StaticString] = ["firebaseappcheck", "appCheck", "AppCheck", "app_check", "App Check"]
         if names.contains(where: contains) {
             let words: [StaticString] = [
                 "status code: ", "status code ", "statusCode: ", "statusCode=", "\"code\": ", "\"code\":", "HTTP ",
