@@ -7,11 +7,11 @@ import TrustStores
 
 extension StoreContract {
     static let clocks: [Case] = [
-        Case("one node's fast clock stops nobody and removes nothing, and that node is told") {
+        Case("a node with a fast clock blocks no other and deletes nothing, and gets a clock fault") {
             try await fastClock($0)
         },
         Case("the hour of a count is not taken for the time when the store was begun") { try await countedHour($0) },
-        Case("a store with a clock of its own says how far a node is off") { try await offset($0) },
+        Case("a store with its own clock says how far a node is off") { try await offset($0) },
     ]
 
     static func fastClock(_ backend: Backend) async throws {
@@ -29,7 +29,7 @@ extension StoreContract {
             try expect(report.total, is: 0)
             switch report.clockFault {
             case .offset(let difference)?, .jump(let difference)?: try expect(difference > .seconds(29 * 86_400))
-            default: throw ContractViolation("nobody is told: \(String(describing: report.clockFault))")
+            default: throw ContractViolation("no clock fault: \(String(describing: report.clockFault))")
             }
             let fresh = Sample.challenge(until: fixture.clock.now + 300)
             try expect(try await right.spend(fresh, at: fixture.clock.now), is: .spent)

@@ -6,8 +6,9 @@ import Glibc
 import Synchronization
 
 /// Why a file is not read, as the end of a sentence that begins with its name: `is a named pipe, not a file`.
-package struct InputFault: Error, Equatable {
+package struct InputFault: Error, Equatable, CustomStringConvertible {
     package let reason: String
+    package var description: String { reason }
 
     package init(_ reason: String) { self.reason = reason }
 
@@ -41,7 +42,7 @@ package final class InputFile {
     package static func open(_ path: String, below folder: String? = nil) throws(InputFault) -> InputFile {
         if let number = streamNumber(path) { return try stream(number) }
         if let fault = refusal(of: path, below: folder) { throw fault }
-        // Nobody waits, whatever took the file's place since it was looked at.
+        // The open does not block, whatever replaced the file since the check.
         let descriptor = SystemFile.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else {
             let isForbidden = errno == EACCES || errno == EPERM
@@ -86,9 +87,9 @@ package final class InputFile {
         }
     }
 
-    /// Standard input. A file that stands there from its first byte can be read at any place.
+    /// Standard input. A file there, at its first byte, can be read at any offset.
     ///
-    /// - Throws: also if it was taken before: whoever asks for it twice would get nothing the second time.
+    /// - Throws: also if it was taken before, because a second reader would get nothing.
     package static func standardInput() throws(InputFault) -> InputFile {
         guard !wasTaken.exchange(true, ordering: .relaxed) else {
             throw InputFault("was read for another input already; give - once, and name files for the others")
@@ -170,7 +171,7 @@ package final class InputFile {
         }
     }
 
-    /// The number of the open stream that a path stands for.
+    /// The descriptor of the open stream that a path names.
     private static func streamNumber(_ path: String) -> CInt? {
         if path.hasSameBytes(as: "/dev/stdin") { return STDIN_FILENO }
         for start in ["/dev/fd/", "/proc/self/fd/"] where path.utf8.starts(with: start.utf8) {
@@ -227,7 +228,7 @@ package final class InputFile {
     /// The next bytes, at most `count`; none at the end.
     package func next(_ count: Int) throws(InputFault) -> [UInt8] {
         var fault: CInt = 0
-        // Safe: the system writes no more than is left behind `done`, and `done` counts what it wrote.
+        // Safe: the system writes no more than is left after `done`, and `done` counts what it wrote.
         let result = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
             done = 0
             while done < count {
@@ -251,7 +252,7 @@ package final class InputFile {
 
     /// All bytes from here on, or one byte more than `limit` where there are more: a longer input is never held.
     package func contents(limit: Int) throws(InputFault) -> [UInt8] {
-        // One byte more than the size tells, so that a file without a known size is read too.
+        // One byte more than the stated size, so that a file of unknown size is read too.
         let first = min(max(min(size, limit), 4095) + 1, limit + 1)
         var result = try next(first)
         var isEnd = result.count < first

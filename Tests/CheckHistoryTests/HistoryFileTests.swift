@@ -34,9 +34,11 @@ import sealward
         }
     }
 
-    static func courses(_ path: String, since: Int64? = nil) throws -> [TargetCourse] {
-        var courses: [TargetCourse] = []
-        try HistoryFile(path, writes: false, creates: false).each { courses.append(TargetCourse($0, $1, since: since)) }
+    static func courses(_ path: String, since: Int64? = nil) throws -> [TargetHistory] {
+        var courses: [TargetHistory] = []
+        try HistoryFile(path, writes: false, creates: false).each {
+            courses.append(TargetHistory($0, $1, since: since))
+        }
         return courses
     }
 

@@ -83,7 +83,7 @@ struct CertificateCommand: WorkingCommand {
             ]
             try stream.write(document.rendered() + "\n")
         case .text:
-            let isColored = CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)
+            let isColored = shared.showsColors
             for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
         }
         try stream.close()

@@ -140,7 +140,7 @@ struct CheckCommand: WorkingCommand {
             verbose: verbose,
             showsAddresses: allAddresses,
             // What is kept may be printed elsewhere the next time.
-            colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil || fleet.state != nil),
+            colored: shared.showsColors && fleet.state == nil,
             progress: ProgressLine(of: places.count, quiet: shared.quiet),
             instant: network.at?.date ?? Date()
         )

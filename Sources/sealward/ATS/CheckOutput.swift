@@ -157,7 +157,7 @@ struct CheckOutput {
     }
 
     /// Puts beside each target of the page what changed since the run before.
-    mutating func compare(_ changes: (_ target: String) throws -> [TargetCourse.Change]) throws {
+    mutating func compare(_ changes: (_ target: String) throws -> [TargetHistory.Change]) throws {
         for place in pages.keys {
             pages[place]?.changes = try changes(try targets.name(at: place)).map(\.row)
         }
@@ -215,7 +215,7 @@ struct CheckOutput {
                 NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose)
                     .commandSafe.utf8)
         case .json: CheckedTargets.indented(document(report, place))
-        // A line is a document of its own.
+        // Each line is a document.
         case .jsonl: CheckedTargets.line(document(report, place))
         case .html: []
         case .junit: Array(CheckDocuments.junit(report).utf8)

@@ -124,16 +124,16 @@ final class CheckHistoryRun {
 
     /// Forgets runs that are older than so many days.
     func forget(_ days: Int, quiet: Bool) throws(CommandFault) {
-        try HistoryCommand.named(path) { () throws(HistoryFault) in
+        try CommandIO.named(path) { () throws(HistoryFault) in
             try HistoryCommand.forget(file, days, quiet: quiet)
         }
     }
 
     /// What this run found otherwise than the one before it that has the target and asked the same.
-    func changes(of target: String) -> [TargetCourse.Change] {
+    func changes(of target: String) -> [TargetHistory.Change] {
         guard let number, !isUnreadable else { return [] }
         do throws(HistoryFault) {
-            return TargetCourse(target, try file.newest(2, of: target, upTo: number)).changes
+            return TargetHistory(target, try file.newest(2, of: target, upTo: number)).changes
         } catch {
             (isUnreadable, isIncomplete) = (true, true)
             CommandIO.say("sealward: \(path.terminalSafe): \(error.reason). What changed is missing in the output.")
@@ -141,7 +141,7 @@ final class CheckHistoryRun {
         }
     }
 
-    /// Keeps some results. One that cannot be kept is told once, and nothing after it is kept either.
+    /// Keeps some results. The first that cannot be kept is reported, and no later one is kept.
     func append(_ results: [(target: String, summary: TargetSummary)]) {
         if isIncomplete || results.isEmpty { return }
         do throws(HistoryFault) {

@@ -34,8 +34,7 @@ struct CompareCommand: ResultCommand {
     }
 
     func result() async throws -> CommandResult {
-        let bytes = try CommandIO.readText(transcript, limit: 4 << 20)
-        let (recorded, target) = try CommandIO.named(transcript) { () throws(MalformedInput) in
+        let (recorded, target) = try CommandIO.value(of: transcript, limit: 4 << 20) { bytes throws(MalformedInput) in
             let recorded = try NSCurlTranscript(bytes)
             return (recorded, try CheckTarget(nscurl: recorded.url))
         }

@@ -26,20 +26,14 @@ struct DictionaryOptions: ParsableArguments {
 
     func load() throws -> AppDictionary {
         if let atsJson {
-            // The file of a project holds the dictionary of its Info.plist.
-            let project = try PropertyListFile.named(atsJson) {
-                try ProjectFile.document(atsJson.lastName, CommandIO.readText(atsJson, limit: 4 << 20))
-            }
-            if let project {
-                return AppDictionary(
-                    dictionary: ATSDictionary(project.root.propertyListValue.members?[ATSKey.dictionary]), sdk: nil)
-            }
-            let dictionary = ATSDictionary(
-                try PropertyListFile.named(atsJson) {
-                    try PropertyListValue(json: CommandIO.readText(atsJson, limit: 4 << 20))
+            let dictionary = try CommandIO.value(of: atsJson, limit: 4 << 20) { bytes throws(MalformedInput) in
+                // The file of a project holds the dictionary of its Info.plist.
+                if let project = try ProjectFile.document(atsJson.lastName, bytes) {
+                    return project.root.propertyListValue.members?[ATSKey.dictionary]
                 }
-            )
-            return AppDictionary(dictionary: dictionary, sdk: nil)
+                return try PropertyListValue(json: bytes)
+            }
+            return AppDictionary(dictionary: ATSDictionary(dictionary), sdk: nil)
         }
         return try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
             ?? AppDictionary(dictionary: ATSDictionary(), sdk: nil)
@@ -189,7 +183,7 @@ enum PropertyListFile {
                     + "on the whole app.")
         }
         if path.hasSuffix(".pbxproj") { return try app(folder: path, values) }
-        let list = try named(path) {
+        let list = try CommandIO.named(path) { () throws(MalformedInput) in
             try InfoPlistSearch.document(bytes, name: path.lastName).substituting { values[UTF8Key($0)] }
         }
         let document = list.root.propertyListValue
@@ -204,7 +198,7 @@ enum PropertyListFile {
 
     /// The dictionary of the one app in a folder or project.
     private static func app(folder path: String, _ values: [UTF8Key: String]) throws -> AppDictionary {
-        let found = try named(path) { try InfoPlistSearch.search(path) }
+        let found = try CommandIO.named(path) { () throws(MalformedInput) in try InfoPlistSearch.search(path) }
         let name = CommandIO.name(of: path)
         let lists = found.lists.filter {
             if case .nothing = $0.origin { false } else { $0.place?.part != .framework }
@@ -225,14 +219,5 @@ enum PropertyListFile {
         let document = first.document.substituting { values[UTF8Key($0)] }
         return AppDictionary(
             dictionary: ATSDictionary(document.root.propertyListValue.members?[ATSKey.dictionary]), sdk: first.sdk)
-    }
-
-    /// Puts the name of the file before what is wrong with it.
-    static func named<Value>(_ path: String, _ body: () throws -> Value) throws -> Value {
-        do {
-            return try body()
-        } catch let malformed as MalformedInput {
-            throw CommandFault("\(CommandIO.name(of: path)): \(malformed.description).")
-        }
     }
 }

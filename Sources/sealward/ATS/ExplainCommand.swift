@@ -44,7 +44,7 @@ struct ExplainCommand: ResultCommand {
 
     func result() async throws -> CommandResult {
         let parsed = urls.map { text in Result { () throws(MalformedInput) in try LoadURL(text) } }
-        // One that cannot be judged is told beside others; alone it is a slip.
+        // A URL that cannot be judged is reported among others; alone it is wrong usage.
         if parsed.count == 1, let only = parsed.first {
             _ = try CommandIO.argument { () throws(MalformedInput) in try only.get() }
         }
@@ -53,7 +53,7 @@ struct ExplainCommand: ResultCommand {
         let rows = zip(urls, parsed).map { text, url in
             (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })
         }
-        let color = CommandIO.mayColor(disabled: form.shared.noColor || form.shared.output != nil)
+        let color = form.shared.showsColors
         // What the sources contradict each other about is not known.
         let verdicts = rows.map { row in
             (try? row.decision.get()).flatMap { ExplainReport.doubts($0).isEmpty ? $0.verdict : nil }

@@ -13,7 +13,6 @@ import ServiceLifecycle
 import TLSProbe
 import Tracing
 import TrustService
-import UnixSignals
 import Vocabulary
 
 struct ExporterCommand: WorkingCommand {
@@ -55,14 +54,10 @@ struct ExporterCommand: WorkingCommand {
 
     @OptionGroup var connection: ConnectionOptions
 
-    @Flag(help: "Disable color.")
-    var noColor = false
-
-    @Flag(help: "Log errors only.")
-    var quiet = false
+    @OptionGroup var logging: LogOptions
 
     func validate() throws {
-        // Prometheus gives up after its own timeout, a minute at most where nobody has raised it.
+        // Prometheus gives up after its own timeout, a minute at most unless that is raised.
         guard connection.timeout <= 50 else { throw ValidationError("--timeout must be at most 50 seconds.") }
         guard (1...1024).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 1024.") }
         guard allow.isEmpty || !allowAny else { throw ValidationError("Give --allow or --allow-any, not both.") }
@@ -80,7 +75,7 @@ struct ExporterCommand: WorkingCommand {
         let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
         defer { output.finish(within: CommandIO.lastWords) }
         var log = output.logger
-        log.logLevel = quiet ? .error : .info
+        log.logLevel = logging.quiet ? .error : .info
         let observer = RequestObserver(registry: registry, log: log)
         let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
         let profile = try system.profile()
@@ -106,7 +101,7 @@ struct ExporterCommand: WorkingCommand {
         configuration.profile = profile
         configuration.hosts = names.host
         configuration.loadsHTTP = asked.loadsHTTP
-        // A check has a connection of its own beside that of its scrape.
+        // Each check needs a connection besides that of its scrape.
         configuration.concurrency = min(concurrency, DescriptorLimit.current().connections(taking: 2))
         configuration.timeout = .seconds(connection.timeout)
         configuration.allowed = allowed
@@ -115,19 +110,13 @@ struct ExporterCommand: WorkingCommand {
         let exporter = CheckExporter(configuration, registry: registry, log: log) {
             output.write(CommandIO.lines($0))
         }
-        // They stop from the last to the first, so spans go out after the checks.
-        try await serve((traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity), log)
-        return .clean
-    }
-
-    private func serve(_ services: [any Service], _ log: Logger) async throws {
-        var group = ServiceGroupConfiguration(
-            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log)
-        group.maximumGracefulShutdownDuration = .seconds(5)
         do {
-            try await ServiceGroup(configuration: group).run()
+            // They stop from the last to the first, so spans go out after the checks.
+            let services = (traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity)
+            try await ServiceGroup.run(services, stopping: .seconds(5), log: log)
         } catch let fault as ListenFault {
             throw CommandFault("\(fault.reason).")
         }
+        return .clean
     }
 }

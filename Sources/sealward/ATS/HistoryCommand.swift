@@ -43,7 +43,7 @@ struct HistoryCommand: WorkingCommand {
 
     /// The most targets of a page; those that changed come first.
     private static let pageLimit = 500
-    /// The most runs of a target's course on a page: the newest.
+    /// The most runs of a target on a page: the newest.
     private static let pointLimit = 500
 
     func validate() throws { try HistoryCommand.validate(keep: keep) }
@@ -55,10 +55,10 @@ struct HistoryCommand: WorkingCommand {
     func outcome() async throws -> Outcome {
         let history = try HistoryCommand.open(file, writes: keep != nil, creates: false)
         let stream = try ResultStream(path: shared.output, sparing: HistoryFile.files(of: file))
-        try HistoryCommand.named(file) { () throws(HistoryFault) in
+        try CommandIO.named(file) { () throws(HistoryFault) in
             if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
         }
-        let runs = try HistoryCommand.named(file) { () throws(HistoryFault) in try history.runs() }
+        let runs = try CommandIO.named(file) { () throws(HistoryFault) in try history.runs() }
         switch format {
         case .text: try text(history, runs, stream)
         case .json: try json(history, runs, stream)
@@ -72,9 +72,9 @@ struct HistoryCommand: WorkingCommand {
 
     private var start: Int64? { since.map { Int64(CheckDocuments.seconds($0.date)) } }
 
-    private func each(_ history: HistoryFile, _ body: (TargetCourse) throws -> Void) throws {
+    private func each(_ history: HistoryFile, _ body: (TargetHistory) throws -> Void) throws {
         do {
-            try history.each { try body(TargetCourse($0, $1, since: start)) }
+            try history.each { try body(TargetHistory($0, $1, since: start)) }
         } catch let fault as HistoryFault {
             throw CommandFault("\(file.terminalSafe): \(fault.reason).")
         }
@@ -82,27 +82,27 @@ struct HistoryCommand: WorkingCommand {
 
     private func text(_ history: HistoryFile, _ runs: Runs, _ stream: ResultStream) throws {
         var (targets, changed) = (0, 0)
-        try each(history) { course in
+        try each(history) { target in
             targets += 1
-            if course.changes.isEmpty { return }
+            if target.changes.isEmpty { return }
             changed += 1
-            try stream.write(course.text.fitted)
+            try stream.write(target.text.fitted)
         }
         let span = runs.first.flatMap { first in
-            runs.last.map { " from \(TargetCourse.time(first)) to \(TargetCourse.time($0))" }
+            runs.last.map { " from \(TargetHistory.time(first)) to \(TargetHistory.time($0))" }
         }
         try stream.write(
             "\(changed) of \(targets) targets changed in \(runs.count) run\(runs.count == 1 ? "" : "s")\(span ?? "")\n")
     }
 
     private func json(_ history: HistoryFile, _ runs: Runs, _ stream: ResultStream) throws {
-        func time(_ seconds: Int64?) -> String { JSONValue.optional(seconds.map(TargetCourse.time)).rendered() }
+        func time(_ seconds: Int64?) -> String { JSONValue.optional(seconds.map(TargetHistory.time)).rendered() }
         try stream.write(
             "{\n  \"schema\": \"sealward.ats-history/1\",\n  \"runs\": \(runs.count),\n  \"first\": \(time(runs.first)),\n"
                 + "  \"last\": \(time(runs.last)),\n  \"targets\": [")
         var written = 0
-        try each(history) { course in
-            try stream.write((written == 0 ? [] : [UInt8(ascii: ",")]) + CheckedTargets.indented(course.json))
+        try each(history) { target in
+            try stream.write((written == 0 ? [] : [UInt8(ascii: ",")]) + CheckedTargets.indented(target.json))
             written += 1
         }
         try stream.write(CheckedTargets.tail(isEmpty: written == 0))
@@ -111,12 +111,12 @@ struct HistoryCommand: WorkingCommand {
     private func html(_ history: HistoryFile, _ runs: Runs, _ stream: ResultStream) throws {
         var (changed, same): ([HistoryPage.Target], [HistoryPage.Target]) = ([], [])
         var omitted = 0
-        try each(history) { course in
-            guard (course.changes.isEmpty ? same : changed).count < HistoryCommand.pageLimit else {
+        try each(history) { target in
+            guard (target.changes.isEmpty ? same : changed).count < HistoryCommand.pageLimit else {
                 omitted += 1
                 return
             }
-            if course.changes.isEmpty { same.append(page(course)) } else { changed.append(page(course)) }
+            if target.changes.isEmpty { same.append(page(target)) } else { changed.append(page(target)) }
         }
         let first = runs.first ?? 0
         let shown = Array((changed + same).prefix(HistoryCommand.pageLimit))
@@ -126,28 +126,20 @@ struct HistoryCommand: WorkingCommand {
         try stream.write(document.html())
     }
 
-    private func page(_ course: TargetCourse) -> HistoryPage.Target {
+    private func page(_ target: TargetHistory) -> HistoryPage.Target {
         HistoryPage.Target(
-            name: course.target,
-            points: course.comparable.suffix(HistoryCommand.pointLimit).map {
+            name: target.target,
+            points: target.comparable.suffix(HistoryCommand.pointLimit).map {
                 ($0.at, DiagnosisPage.Result(rawValue: $0.summary.verdict.rawValue) ?? .undetermined)
             },
-            changes: course.changes.suffix(HistoryCommand.pointLimit).map(\.row)
+            changes: target.changes.suffix(HistoryCommand.pointLimit).map(\.row)
         )
     }
 
     // MARK: - For check too
 
     static func open(_ path: String, writes: Bool, creates: Bool) throws(CommandFault) -> HistoryFile {
-        try named(path) { () throws(HistoryFault) in try HistoryFile(path, writes: writes, creates: creates) }
-    }
-
-    static func named<Value>(_ path: String, _ body: () throws(HistoryFault) -> Value) throws(CommandFault) -> Value {
-        do throws(HistoryFault) {
-            return try body()
-        } catch {
-            throw CommandFault("\(path.terminalSafe): \(error.reason).")
-        }
+        try CommandIO.named(path) { () throws(HistoryFault) in try HistoryFile(path, writes: writes, creates: creates) }
     }
 
     static func forget(_ history: HistoryFile, _ days: Int, quiet: Bool) throws(HistoryFault) {
@@ -158,7 +150,7 @@ struct HistoryCommand: WorkingCommand {
     }
 }
 
-extension TargetCourse.Change {
+extension TargetHistory.Change {
     /// As a page shows it.
-    var row: HistoryPage.Change { (at, field.rawValue, TargetCourse.shown(before), TargetCourse.shown(after)) }
+    var row: HistoryPage.Change { (at, field.rawValue, TargetHistory.shown(before), TargetHistory.shown(after)) }
 }

@@ -26,12 +26,7 @@ enum LintBaselines {
             }
             return baseline.compare(results).new
         }
-        let baseline: Baseline
-        do {
-            baseline = try Baseline(json: CommandIO.readText(path))
-        } catch let malformed as MalformedInput {
-            throw CommandFault("\(CommandIO.name(of: path)): \(malformed.description).")
-        }
+        let baseline = try CommandIO.value(of: path, Baseline.init(json:))
         let (new, healed, tightened) = baseline.compare(results)
         if update, healed > 0 {
             try CommandIO.write(tightened.json().rendered() + "\n", to: path, replacesInput: true)

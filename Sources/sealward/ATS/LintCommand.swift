@@ -138,7 +138,8 @@ struct LintCommand: WorkingCommand {
             unlisted: results.compactMap(LintCommand.omission),
             notes: notes(results, gathered)
         )
-        let draft = justify ? JustificationDraft(results, evidence: try evidence()).text() : nil
+        let evidence = try checkReport.map { try CommandIO.value(of: $0, CheckEvidence.init(json:)) }
+        let draft = justify ? JustificationDraft(results, evidence: evidence).text() : nil
         try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
         for (path, reason) in report.gaps where format != .text || draft != nil {
             CommandIO.say("sealward: \(path): \(reason).")
@@ -147,7 +148,7 @@ struct LintCommand: WorkingCommand {
         return report.gaps.isEmpty ? .clean : .undetermined
     }
 
-    /// What a reader of the text should know beside the findings: the HTTP stacks of .NET apps, and what was passed over.
+    /// Notes for a reader of the text, besides findings: the HTTP stacks of .NET apps, and skipped files.
     private func notes(_ results: [LintResult], _ input: LintInput) -> [String] {
         var notes: [String] = []
         for stack in results.compactMap(\.subject.networkStack) {
@@ -163,15 +164,6 @@ struct LintCommand: WorkingCommand {
                 "Skipped, because builds and package managers write them: \(paths)\(more). Name one to lint it.")
         }
         return notes
-    }
-
-    private func evidence() throws -> CheckEvidence? {
-        guard let checkReport else { return nil }
-        do {
-            return try CheckEvidence(json: try CommandIO.readText(checkReport))
-        } catch let malformed as MalformedInput {
-            throw CommandFault("\(CommandIO.name(of: checkReport)): \(malformed.description).")
-        }
     }
 
     /// Says that a list has more findings than a report lists; nil if all are listed.
@@ -199,7 +191,7 @@ struct LintCommand: WorkingCommand {
         if let draft, format == .text || format == .markdown { return draft }
         switch format {
         case .text:
-            return report.text(colored: CommandIO.mayColor(disabled: shared.noColor || shared.output != nil)).fitted
+            return report.text(colored: shared.showsColors).fitted
         case .json, .sarif, .github: return ""
         case .junit: return report.junit()
         case .xcode: return report.xcode()

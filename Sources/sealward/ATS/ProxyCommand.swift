@@ -13,7 +13,6 @@ import NIOCore
 import ServiceLifecycle
 import TLSModel
 import TLSProbe
-import UnixSignals
 import Vocabulary
 
 struct ProxyCommand: WorkingCommand {
@@ -120,12 +119,8 @@ struct ProxyCommand: WorkingCommand {
         }
         var logger = Logger(label: "sealward.proxy") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .error
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [proxy] + LiveIdentity.services(identity), gracefulShutdownSignals: [.sigint, .sigterm],
-                logger: logger))
         do {
-            try await group.run()
+            try await ServiceGroup.run([proxy] + LiveIdentity.services(identity), log: logger)
         } catch {
             let reason = (error as? IOError).map { SystemFile.message($0.errnoCode) } ?? "\(error)"
             throw CommandFault("\(listen): cannot listen there (\(reason)); choose another address with --listen.")

@@ -18,8 +18,6 @@ struct TransparencyOptions: ParsableArguments {
 
     /// Reads a list of logs.
     static func logs(of path: String) throws -> CTLogList {
-        try PropertyListFile.named(path) {
-            try CTLogList(json: CommandIO.readText(path, limit: 16 << 20))
-        }
+        try CommandIO.value(of: path, limit: 16 << 20, CTLogList.init(json:))
     }
 }

@@ -31,7 +31,7 @@ struct BackupStoreCommand: WorkingCommand {
     @Option(help: ArgumentHelp("The store: sqlite:PATH or a PostgreSQL URL.", valueName: "STORE"))
     var store: String
 
-    @Flag(name: .long, help: "Print nothing but faults.")
+    @Flag(help: "Print nothing but faults.")
     var quiet = false
 
     func outcome() async throws -> Outcome {

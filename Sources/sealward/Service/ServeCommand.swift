@@ -27,23 +27,18 @@ struct ServeCommand: WorkingCommand {
             """
     )
 
-    @Option(name: .long, help: ArgumentHelp("The configuration, as JSON.", valueName: "FILE"))
+    @Option(help: ArgumentHelp("The configuration, as JSON.", valueName: "FILE"))
     var config: String?
 
-    @Flag(name: .long, help: "Validate the configuration and every file it references, then exit.")
+    @Flag(help: "Validate the configuration and every file it references, then exit.")
     var checkConfig = false
 
     @Option(
-        name: .long,
         help: ArgumentHelp(
             "How long to wait at startup for a PostgreSQL server that does not answer.", valueName: "SECONDS"))
     var storeTimeout = 60
 
-    @Flag(name: .long, help: "Disable color.")
-    var noColor = false
-
-    @Flag(name: .long, help: "Log errors only.")
-    var quiet = false
+    @OptionGroup var logging: LogOptions
 
     func outcome() async throws -> Outcome {
         guard 0...86_400 ~= storeTimeout else {
@@ -110,7 +105,7 @@ struct ServeCommand: WorkingCommand {
         let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
         defer { output.finish(within: CommandIO.lastWords) }
         var log = output.logger
-        log.logLevel = quiet ? .error : .info
+        log.logLevel = logging.quiet ? .error : .info
         let level = ProcessInfo.processInfo.environment[ConfigurationReader.logLevel]
         if let level = level.flatMap({ Logger.Level(rawValue: $0) }) { log.logLevel = level }
         if settings.trustSimulator != nil {
@@ -191,7 +186,7 @@ struct ServeCommand: WorkingCommand {
 }
 
 /// Ends the process if it is still there when the time for a stop is over. A store that does not answer holds what waits for it, and no task can
-/// give that up. Nothing is lost that was promised: whoever was accepted has been answered after the commit.
+/// give that up. No accepted work is lost: the service answers after the commit.
 private struct LastMoment: Service {
     /// From the signal on: what is left of the ten seconds is for the last line of the log.
     static let limit = Duration.seconds(9.5)
@@ -200,7 +195,7 @@ private struct LastMoment: Service {
 
     func run() async throws {
         try await gracefulShutdown()
-        // A thread of its own, because all others may be held.
+        // A separate thread, because all others may be blocked.
         SystemThread.start {
             SystemThread.sleep(LastMoment.limit)
             finish()

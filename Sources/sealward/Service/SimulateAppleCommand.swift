@@ -11,7 +11,6 @@ import Logging
 import ServiceLifecycle
 import TLSModel
 import TrustService
-import UnixSignals
 import Vocabulary
 
 struct SimulateAppleCommand: WorkingCommand {
@@ -35,7 +34,7 @@ struct SimulateAppleCommand: WorkingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The number that all keys, ids and chosen faults are derived from: whoever knows it makes trusted devices. (default: a fresh one for each start, which is printed)",
+            "The number that all keys, ids and chosen faults are derived from: anyone who knows it can make trusted devices. (default: a fresh one for each start, which is printed)",
             valueName: "N"))
     var seed: UInt64?
 
@@ -66,11 +65,7 @@ struct SimulateAppleCommand: WorkingCommand {
     @Flag(help: "Refuse the second use of a device token.")
     var singleUseTokens = false
 
-    @Flag(help: "Disable color.")
-    var noColor = false
-
-    @Flag(help: "Log errors only.")
-    var quiet = false
+    @OptionGroup var logging: LogOptions
 
     mutating func validate() throws {
         guard refreshAfter >= 0 else { throw ValidationError("--refresh-after must be 0 or more.") }
@@ -113,7 +108,7 @@ struct SimulateAppleCommand: WorkingCommand {
         let host = listen.host
         if !listen.isLoopback {
             CommandIO.say(
-                "WARNING: whoever reaches \(listen) can act as any phone and register teams: the simulator asks for no credential."
+                "WARNING: anyone who can reach \(listen) can act as any phone and register teams: the simulator has no authentication."
             )
         }
         let scheme = identity == nil ? "http" : "https"
@@ -122,12 +117,8 @@ struct SimulateAppleCommand: WorkingCommand {
             CommandIO.say("listening on \(scheme)://\(ListenAddress(host: host, port: port))")
         }
         server.identity = identity?.current
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: [server] + LiveIdentity.services(identity),
-                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         do {
-            try await group.run()
+            try await ServiceGroup.run([server] + LiveIdentity.services(identity), log: logger)
         } catch {
             throw CommandFault(
                 "\(listen.host):\(listen.port): cannot listen there; choose another address with --listen.")
@@ -135,7 +126,7 @@ struct SimulateAppleCommand: WorkingCommand {
     }
 }
 
-/// A team on the command line: its id, the id of its key, and a file with the public key where it has one of its own.
+/// A team on the command line: its id, the id of its key, and the file of its public key, if given.
 struct SimulatedTeam: ExpressibleByArgument {
     let id: String
     let keyId: String

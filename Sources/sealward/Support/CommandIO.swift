@@ -84,7 +84,7 @@ enum CommandIO {
     /// A file that is overwritten, or standard output where no path is given.
     ///
     /// What is there stays what it is, as with `>` of a shell: a link, a named pipe or a device is written to and never replaced by a file
-    /// of its name. Nobody waits for a reader of a named pipe that has none.
+    /// of its name. A named pipe without a reader is refused at once.
     ///
     /// What the command has read is never overwritten, whatever name or link leads to it.
     ///
@@ -182,22 +182,19 @@ enum CommandIO {
         InputFault("is larger than \(limit) bytes, the limit for this input")
     }
 
-    /// Names the file in a fault.
-    static func named<Value>(
-        _ path: String, _ body: () throws(InputFault) -> Value
+    /// Reads a file of text and makes a value of it; a fault names the file.
+    static func value<Value>(
+        of path: String, limit: Int = 64 << 20, _ make: ([UInt8]) throws(MalformedInput) -> Value
     ) throws(CommandFault) -> Value {
-        do throws(InputFault) {
-            return try body()
-        } catch {
-            throw CommandFault("\(name(of: path)): \(error.reason).")
-        }
+        let bytes = try readText(path, limit: limit)
+        return try named(path) { () throws(MalformedInput) in try make(bytes) }
     }
 
     /// Names the file in a fault.
-    static func named<Value>(
-        _ path: String, _ body: () throws(MalformedInput) -> Value
+    static func named<Value, Fault: Error & CustomStringConvertible>(
+        _ path: String, _ body: () throws(Fault) -> Value
     ) throws(CommandFault) -> Value {
-        do throws(MalformedInput) {
+        do throws(Fault) {
             return try body()
         } catch {
             throw CommandFault("\(name(of: path)): \(error.description).")

@@ -56,9 +56,12 @@ struct SharedOptions: ParsableArguments {
     /// The file of the result; nil for standard output.
     var output: String? { file == "-" ? nil : file }
 
-    @Flag(name: .long, help: "Disable color.")
+    @Flag(help: "Disable color.")
     var noColor = false
 
-    @Flag(name: .long, help: "Print nothing but the result.")
+    @Flag(help: "Print nothing but the result.")
     var quiet = false
+
+    /// Whether the result goes to a terminal that shows colors.
+    var showsColors: Bool { CommandIO.mayColor(disabled: noColor || output != nil) }
 }

@@ -5,8 +5,9 @@ import CSQLite
 import TrustStores
 
 /// Why a history cannot be used, as the end of a sentence that begins with the name of its file.
-package struct HistoryFault: Error, Equatable {
+package struct HistoryFault: Error, Equatable, CustomStringConvertible {
     package let reason: String
+    package var description: String { reason }
 
     package init(_ reason: String) { self.reason = reason }
 

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Vocabulary
 
 /// What became of one target from run to run.
-package struct TargetCourse: Sendable {
+package struct TargetHistory: Sendable {
     /// What is compared between two runs.
     package enum Field: String, Sendable, CaseIterable { case verdict, cause, certificate, expiry, group }
 
@@ -45,31 +45,24 @@ package struct TargetCourse: Sendable {
     /// The last observation; nil if every run that had the target was forgotten.
     package var last: HistoryFile.Observation? { observations.last }
 
-    /// Those that asked the same as the last one, oldest first: together they are one course.
+    /// Those that asked the same as the last one, oldest first: they can be compared.
     package var comparable: [HistoryFile.Observation] {
         guard let last else { return [] }
         return observations.filter { $0.asked.hasSameBytes(as: last.asked) }
     }
 
     package var json: JSONValue {
-        .object([
+        func at(_ seconds: Int64) -> JSONValue.Member { .init("at", .string(TargetHistory.time(seconds))) }
+        let last = last.map { JSONValue.object([at($0.at)] + ($0.summary.json.members ?? [])) }
+        let changes = changes.map { change in
+            JSONValue.object([
+                at(change.at), .init("field", .string(change.field.rawValue)),
+                .init("before", .optional(change.before)), .init("after", .optional(change.after)),
+            ])
+        }
+        return .object([
             .init("target", .string(target)), .init("runs", .integer(observations.count)),
-            .init(
-                "last",
-                last.map { .object([.init("at", .string(TargetCourse.time($0.at)))] + ($0.summary.json.members ?? [])) }
-                    ?? .null),
-            .init(
-                "changes",
-                .array(
-                    changes.map { change in
-                        .object([
-                            .init("at", .string(TargetCourse.time(change.at))),
-                            .init("field", .string(change.field.rawValue)),
-                            .init("before", .optional(change.before)), .init("after", .optional(change.after)),
-                        ])
-                    }
-                )
-            ),
+            .init("last", last ?? .null), .init("changes", .array(changes)),
         ])
     }
 
@@ -79,8 +72,8 @@ package struct TargetCourse: Sendable {
         var text = "\(target.terminalSafe)\n"
         for change in changes {
             text +=
-                "  \(TargetCourse.time(change.at))  \(change.field.rawValue)  \(TargetCourse.shown(change.before)) -> "
-            text += "\(TargetCourse.shown(change.after))\n"
+                "  \(TargetHistory.time(change.at))  \(change.field.rawValue)  \(TargetHistory.shown(change.before)) -> "
+            text += "\(TargetHistory.shown(change.after))\n"
         }
         return text
     }
@@ -94,13 +87,13 @@ package struct TargetCourse: Sendable {
     }
 }
 
-extension TargetCourse.Field {
+extension TargetHistory.Field {
     fileprivate func value(_ summary: TargetSummary) -> String? {
         switch self {
         case .verdict: summary.verdict.rawValue
         case .cause: summary.cause
         case .certificate: summary.certificate
-        case .expiry: summary.notAfter.map(TargetCourse.time)
+        case .expiry: summary.notAfter.map(TargetHistory.time)
         case .group: summary.group
         }
     }
