@@ -7,24 +7,13 @@ import Vocabulary
 
 /// What a verifier made of every case.
 struct VerifierReport {
+    /// Named as the members in JSON are.
     enum Judgement: String, CaseIterable {
-        case right
-        case acceptedWrongly = "accepted wrongly"
-        case refusedWrongly = "refused wrongly"
-        case crashed
-        case tooSlow = "too slow"
-        case notJudged = "not judged"
+        case right, acceptedWrongly, refusedWrongly, crashed, tooSlow, notJudged
 
-        /// The name of the member in JSON.
-        var member: String {
-            switch self {
-            case .right: "right"
-            case .acceptedWrongly: "acceptedWrongly"
-            case .refusedWrongly: "refusedWrongly"
-            case .crashed: "crashed"
-            case .tooSlow: "tooSlow"
-            case .notJudged: "notJudged"
-            }
+        /// For example `accepted wrongly`.
+        var words: String {
+            rawValue.reduce(into: "") { $0 += $1.isUppercase ? " \($1.lowercased())" : String($1) }
         }
     }
 
@@ -63,7 +52,7 @@ struct VerifierReport {
     }
 
     var text: String {
-        let columns = Judgement.allCases.map(\.rawValue)
+        let columns = Judgement.allCases.map(\.words)
         var rows = [[""] + columns]
         for kind in VerifierCase.Kind.allCases where results.contains(where: { $0.item.kind == kind }) {
             rows.append([kind.rawValue + "s"] + Judgement.allCases.map { String(count($0, kind)) })
@@ -79,7 +68,7 @@ struct VerifierReport {
         for judgement in Judgement.allCases where judgement != .right && judgement != .notJudged {
             let found = results.filter { $0.judgement == judgement }
             guard !found.isEmpty else { continue }
-            text += "\n\(judgement.rawValue)\n"
+            text += "\n\(judgement.words)\n"
             for result in found {
                 let item = result.item
                 let right = item.code.map { "refused, for example with \($0)" } ?? "accepted"
@@ -94,7 +83,7 @@ struct VerifierReport {
     /// `sealward.verifier-tests/1`.
     var json: JSONValue {
         func counts(_ kind: VerifierCase.Kind?) -> [JSONValue.Member] {
-            Judgement.allCases.map { .init($0.member, .integer(count($0, kind))) }
+            Judgement.allCases.map { .init($0.rawValue, .integer(count($0, kind))) }
         }
         let kinds = VerifierCase.Kind.allCases.map { JSONValue.Member($0.rawValue, .object(counts($0))) }
         let others = VerifierCase.notAsked.map {
@@ -106,7 +95,7 @@ struct VerifierReport {
                 .init("group", .optional(result.item.group)), .init("what", .string(result.item.what)),
                 .init("expected", .string(result.expected)), .init("code", .optional(result.item.code)),
                 .init("answer", .string(result.answer.verdict.rawValue)),
-                .init("judgement", .string(result.judgement.member)),
+                .init("judgement", .string(result.judgement.rawValue)),
                 .init("reason", .string(result.answer.words.terminalSafe(limit: 400))),
             ])
         }
