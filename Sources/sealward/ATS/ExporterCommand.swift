@@ -112,7 +112,7 @@ struct ExporterCommand: WorkingCommand {
         }
         do {
             // They stop from the last to the first, so spans go out after the checks.
-            let services = (traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity)
+            let services: [any Service] = (traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity)
             try await ServiceGroup.run(services, stopping: .seconds(5), log: log)
         } catch let fault as ListenFault {
             throw CommandFault("\(fault.reason).")
