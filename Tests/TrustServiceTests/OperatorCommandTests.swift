@@ -221,6 +221,41 @@ import Vocabulary
         #expect(process.stop().status == 0)
     }
 
+    /// A service that is asked to reread while it starts goes on starting.
+    @Test func aHangUpDuringTheStartEndsNothing() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let configuration = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let log = folder.appendingPathComponent("start.log")
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        let (process, input) = (Process(), Pipe())
+        process.executableURL = BuiltProgram.url
+        process.arguments = ["serve", "--config", "-"]
+        process.standardInput = input
+        process.standardError = try FileHandle(forWritingTo: log)
+        try process.run()
+        defer { process.terminate() }
+        func wait(_ condition: () throws -> Bool) async throws {
+            let deadline = ContinuousClock.now + .seconds(20)
+            while try !condition(), ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(20)) }
+        }
+        // It waits for its configuration, and ignores or takes the signal, as the system says in two masks.
+        try await wait {
+            let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
+            return status.matches(of: #/(?m)^Sig(?:Ign|Cgt):\s+([0-9a-f]+)$/#).contains {
+                (UInt64($0.output.1, radix: 16) ?? 0) & 1 == 1
+            }
+        }
+        kill(process.processIdentifier, SIGHUP)
+        try input.fileHandleForWriting.write(contentsOf: Data(contentsOf: configuration))
+        try input.fileHandleForWriting.close()
+        try await wait {
+            try String(contentsOf: log, encoding: .utf8).contains("listening on http") || !process.isRunning
+        }
+        let text = try String(contentsOf: log, encoding: .utf8)
+        #expect(process.isRunning && text.contains("listening on http"), "\(text)")
+    }
+
     /// Stores whose horizon a clock that was ahead has moved, as version 1 did.
     private static func movedStores(_ folder: URL) async throws -> [String] {
         let ahead = Int64(Date.now.addingTimeInterval(30 * 86_400).timeIntervalSince1970 * 1000)

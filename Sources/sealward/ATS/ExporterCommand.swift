@@ -86,7 +86,7 @@ struct ExporterCommand: WorkingCommand {
         }
         asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
         let (system, settings) = (system, asked)
-        let identity = try LiveIdentity(secure)
+        let identity = try await LiveIdentity(secure)
         var place = Listener.Place(setting: "--listen", host: listen.host, port: listen.port)
         place.identity = identity?.current
         var configuration = CheckExporter.Configuration(

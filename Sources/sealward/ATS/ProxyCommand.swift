@@ -87,7 +87,7 @@ struct ProxyCommand: WorkingCommand {
         configuration.allowsPrivate = allowPrivate
         configuration.connectTimeout = network.reach.connectLimit
         configuration.addressOverrides = try network.reach.places.overrides()
-        let identity = try LiveIdentity(secure)
+        let identity = try await LiveIdentity(secure)
         configuration.identity = identity?.current
         let scheme = identity == nil ? "http" : "https"
         configuration.transparencyLogs = try network.transparency.logs()

@@ -44,6 +44,7 @@ struct ServeCommand: WorkingCommand {
         guard 0...86_400 ~= storeTimeout else {
             throw CommandFault("--store-timeout must be from 0 to 86400 seconds.")
         }
+        let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let secrets = SecretFiles()
         guard let settings = try read(secrets) else { return .undetermined }
         if checkConfig {
@@ -55,7 +56,7 @@ struct ServeCommand: WorkingCommand {
             }
             return .clean
         }
-        return try await serve(settings, readable: secrets.readable)
+        return try await serve(settings, readable: secrets.readable, hangUps)
     }
 
     /// The configuration, or nil after everything that is wrong with it has been printed.
@@ -98,7 +99,9 @@ struct ServeCommand: WorkingCommand {
     /// No configuration of people has more faults; a file of another kind may have millions.
     private static let mostIssues = 100
 
-    private func serve(_ settings: Configuration, readable: [String]) async throws -> Outcome {
+    private func serve(
+        _ settings: Configuration, readable: [String], _ hangUps: UnixSignalsSequence
+    ) async throws -> Outcome {
         // A peer that goes away while it is written to is no reason to end.
         signal(SIGPIPE, SIG_IGN)
         let registry = PrometheusRegistry()
@@ -150,7 +153,10 @@ struct ServeCommand: WorkingCommand {
         var group = ServiceGroupConfiguration(
             services: [
                 .init(service: server, successTerminationBehavior: .gracefullyShutdownGroup),
-                .init(service: Rereading { [config] in await server.reload { ServeCommand.again(config) } }),
+                .init(
+                    service: Rereading(hangUps: hangUps) { [config] in
+                        await server.reload { ServeCommand.again(config) }
+                    }),
                 .init(
                     service: LastMoment { [log] in
                         log.warning("Ended with work undone: the store has not answered in time.")

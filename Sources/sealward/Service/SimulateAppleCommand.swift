@@ -73,7 +73,7 @@ struct SimulateAppleCommand: WorkingCommand {
     }
 
     func outcome() async throws -> Outcome {
-        let identity = try LiveIdentity(secure)
+        let identity = try await LiveIdentity(secure)
         let given = try number()
         let seed = given ?? UInt64.random(in: 1...UInt64.max)
         var configuration = AppleSimulatorConfiguration()

@@ -2,23 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
-import Glibc
 import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// Waits for SIGHUP, which asks for files to be read again.
+/// Reads files again at each SIGHUP.
 struct Rereading: Service {
-    private let reread: @Sendable () async -> Void
-
-    init(_ reread: @escaping @Sendable () async -> Void) {
-        // One that comes before anybody waits for it does not end the process.
-        signal(SIGHUP, SIG_IGN)
-        self.reread = reread
-    }
+    /// Taken before the files are read for the first time: a hang-up in between ends nothing, and is not lost.
+    let hangUps: UnixSignalsSequence
+    let reread: @Sendable () async -> Void
 
     func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { await reread() }
+        for await _ in hangUps.cancelOnGracefulShutdown() { await reread() }
     }
 }
 
@@ -26,9 +21,12 @@ struct Rereading: Service {
 final class LiveIdentity: Sendable {
     private let options: ListenerOptions
     private let box: Mutex<ListenerIdentity>
+    private let hangUps: UnixSignalsSequence
 
     /// Nil if the options name no certificate.
-    init?(_ options: ListenerOptions) throws(CommandFault) {
+    init?(_ options: ListenerOptions) async throws(CommandFault) {
+        guard options.tlsCertificate != nil else { return nil }
+        hangUps = await UnixSignalsSequence(trapping: .sighup)
         guard let identity = try options.identity() else { return nil }
         self.options = options
         box = Mutex(identity)
@@ -41,7 +39,7 @@ final class LiveIdentity: Sendable {
     static func services(_ identity: LiveIdentity?) -> [any Service] {
         guard let identity else { return [] }
         return [
-            Rereading {
+            Rereading(hangUps: identity.hangUps) {
                 do throws(CommandFault) {
                     guard let new = try identity.options.identity() else { return }
                     identity.box.withLock { $0 = new }
