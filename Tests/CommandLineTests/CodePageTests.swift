@@ -39,7 +39,7 @@ import Testing
         ("ats011", ["ATS011", "--fix"]),
     ])
     func oneCodeIsExplained(_ code: String, _ sentences: [String]) throws {
-        let run = try ProgramRun(["explain", code])
+        let run = try ProgramRun(["explain", code], environment: ["NO_COLOR": "1", "COLUMNS": "100"])
         #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
         for sentence in sentences { #expect(run.output.contains(sentence), "\(run.output)") }
         let lines = run.output.split(separator: "\n").filter { !$0.hasPrefix("or ") }

@@ -102,6 +102,8 @@ import Testing
     @Test(arguments: places) func everyFormIsRead(_ place: Place) async throws {
         let folder = try TemporaryDirectory()
         for (name, text) in PastedForms.all(of: place.bytes, isHex: place.isHex) {
+            // Of texts that are base64 of any bytes the first reading stands.
+            if name == "base64 twice", place.words.contains("--challenge-base64") { continue }
             // What doctor looks at as one line is short.
             if place.words.first == "doctor", text.count > 300 || text.contains(0x0A) || text.starts(with: [0xFF]) {
                 continue
@@ -111,7 +113,7 @@ import Testing
             guard !place.words.contains("VALUE") || !text.starts(with: [0xFF]) else { continue }
             let value = String(decoding: text, as: UTF8.self)
             let words = place.words.map { $0 == "VALUE" ? value : $0 == "FILE" ? file : $0 }
-            let result = await CommandCapture.run(words)
+            let result = await CommandCapture.run(ExplainCodeCommand.allowingMinus(words))
             let said = String(decoding: result.output, as: UTF8.self)
             #expect(
                 result.status == place.status && said.contains(place.says),

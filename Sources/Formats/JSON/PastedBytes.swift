@@ -63,7 +63,10 @@ package struct PastedBytes: Sendable, Equatable {
         }
         var search = Search(wanted: wanted)
         let contract = Base64.decode(text.filter { !Self.isSpace($0) })
-        if let contract, !contract.isEmpty, wanted.accepts(contract) {
+        let restored = Self.areBlanksSigns(text) ? Self.blanksRestored(text[...]).first : nil
+        if let restored, wanted.accepts(restored.1) {
+            self.init(restored.1, [restored.0])
+        } else if let contract, !contract.isEmpty, wanted.accepts(contract) {
             self.init(contract, ["base64"])
         } else if text.count <= Self.largestText, let found = search.find(text[...], [], depth: 0) {
             self = found
@@ -197,6 +200,12 @@ package struct PastedBytes: Sendable, Equatable {
         }
         if let bytes = word.hexadecimalBytes { found.append(("hexadecimal", bytes)) }
         return found
+    }
+
+    /// Whether blanks stand at irregular distances, as `+` does and no line end that became one.
+    private static func areBlanksSigns(_ text: [UInt8]) -> Bool {
+        let pieces = text[...].trimmed.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        return pieces.count > 2 && pieces.dropLast().contains { $0.count != pieces[0].count }
     }
 
     /// Base64 in which each `+` became a blank, as forms decode it: also at its ends.
