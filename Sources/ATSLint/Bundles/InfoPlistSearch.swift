@@ -280,8 +280,8 @@ package struct InfoPlistSearch {
                 return document
             }
             // A part of app.json or of a script.
-            guard let found = try? PlistDocument(script: bytes, name: "NSAppTransportSecurity") else { throw error }
-            return ProjectFile.inside(ATSKey.dictionary, found)
+            guard let found = try? PlistDocument(script: bytes, name: "infoPlist") else { throw error }
+            return found
         }
     }
 

@@ -75,7 +75,7 @@ enum PastedList {
         if behind.startIndex > number.startIndex, let next = behind.first, next <= 0x20 || "|:".utf8.contains(next) {
             text = behind.drop { $0 == 0x20 || "|:".utf8.contains($0) }
         }
-        return blanks(whole.count - text.count) + text
+        return [blanks(whole.count - text.count), Array(text)].flatMap(\.self)
     }
 
     /// The text with the signs that were written for a web page.

@@ -262,7 +262,7 @@ package enum ProjectFile {
     }
 
     /// The list as the value of a key.
-    static func inside(_ key: String, _ document: PlistDocument) -> PlistDocument {
+    private static func inside(_ key: String, _ document: PlistDocument) -> PlistDocument {
         let (range, start) = (document.root.range, document.root.range.lowerBound)
         return PlistDocument(
             root: PlistNode(
