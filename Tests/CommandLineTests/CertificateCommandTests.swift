@@ -100,6 +100,38 @@ import Testing
         #expect(answer.facts?.presented == 3 && answer.facts?.anchor?.kind == "installed" && answer.because.isEmpty)
     }
 
+    @Test("Certificates are read as they are pasted, and what is none is named")
+    func pastedForms() throws {
+        let chain = try Chain()
+        let text = try String(contentsOfFile: chain.chain, encoding: .utf8)
+        let lines = text.split(separator: "\n").map(String.init)
+        let forms = [
+            lines.map { "     " + $0 }.joined(separator: "\n"), lines.map { "> " + $0 }.joined(separator: "\n"),
+            lines.joined(), lines.joined(separator: "\\n"),
+        ]
+        for form in forms {
+            let path = chain.certification.directory.path("pasted.txt")
+            try form.write(toFile: path, atomically: true, encoding: .utf8)
+            let run = try ProgramRun([
+                "ats", "certificate", path, "--host", "localhost", "--ca-file", chain.root.certificatePath,
+            ])
+            #expect(run.status == 0, "\(run.output)\(run.errors)\n\(form.prefix(200))")
+            let doctor = try ProgramRun(["doctor", path, "--format", "json"])
+            let items = doctor.json["items"] as? [[String: Any]]
+            #expect(items?.first?["what"] as? String == "certificate", "\(doctor.output)")
+        }
+        let base64 = lines.prefix { !$0.hasPrefix("-----END") }.dropFirst().joined()
+        for (content, words) in [
+            (base64, ""), ("-----BEGIN CERTIFICATE-----\nMIIB", "cut off"),
+            ("-----BEGIN PKCS7-----\nMIIB\n-----END PKCS7-----\n", "PKCS #7"), ("nothing", "contains no certificate"),
+        ] {
+            let path = chain.certification.directory.path("part.txt")
+            try content.write(toFile: path, atomically: true, encoding: .utf8)
+            let run = try ProgramRun(["ats", "certificate", path])
+            #expect(run.status == (words.isEmpty ? 1 : 2) && run.errors.contains(words), "\(run.errors)")
+        }
+    }
+
     @Test func text() throws {
         let chain = try Chain()
         let run = try ProgramRun([

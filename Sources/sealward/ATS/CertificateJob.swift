@@ -209,10 +209,38 @@ struct CertificateBench {
             }
             return [bytes]
         }
-        guard !certificates.isEmpty else {
-            throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): contains no certificate in PEM."))
+        if !certificates.isEmpty { return certificates }
+        let found = pasted(bytes)
+        guard found.isEmpty else { return found }
+        let isCut = bytes.contains("-----BEGIN CERTIFICATE-----".utf8) && !bytes.contains("-----END ".utf8)
+        let what =
+            !PEMBlocks.decode(bytes, labels: ["PKCS7"]).isEmpty
+            ? "is a PKCS #7 file; take the certificates out of it: openssl pkcs7 -in FILE -print_certs -out chain.pem"
+            : isCut ? "is cut off: its last certificate has no END line" : "contains no certificate in PEM."
+        throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): \(what)"))
+    }
+
+    /// Certificates as they are pasted: behind blanks or marks of quotation, on one line, with `\\n` for its ends, or as base64 alone.
+    private static func pasted(_ bytes: [UInt8]) -> [[UInt8]] {
+        let (begin, end) = (Array("-----BEGIN CERTIFICATE-----".utf8), Array("-----END".utf8))
+        var found: [[UInt8]] = []
+        var rest = bytes[...]
+        while found.count < 64, let start = rest.firstRange(of: begin)?.upperBound,
+            let stop = rest[start...].firstRange(of: end)?.lowerBound
+        {
+            let lines = rest[start..<stop].split(separator: UInt8(ascii: "\\"))
+            let body = lines.enumerated().flatMap { index, line in
+                index > 0 && (line.first == UInt8(ascii: "n") || line.first == UInt8(ascii: "r"))
+                    ? line.dropFirst() : line
+            }
+            if let der = Base64.decode(body.filter { $0.isASCIIAlphanumeric || "+/=".utf8.contains($0) }) {
+                found.append(der)
+            }
+            rest = rest[stop...].dropFirst(end.count)
         }
-        return certificates
+        let text = bytes.filter { $0 > 0x20 }
+        if found.isEmpty, let der = Base64.decode(text), der.first == 0x30, container(der) == nil { return [der] }
+        return found
     }
 
     /// The system's roots or those of `--roots`, and those of `--ca-file`.

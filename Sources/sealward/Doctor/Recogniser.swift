@@ -173,6 +173,8 @@ struct Recogniser: Sendable {
             $0.hasPEM("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE", "PKCS7")
                 || $0.ends([".cer", ".crt", ".der", ".p7b", ".p7c", ".p12", ".pfx", ".pem"])
                 || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 > 0x80 } == true
+                || $0.json == nil && $0.has("-----BEGIN CERTIFICATE-----")
+                || $0.object.first == 0x30 && (try? CertificateFacts(decoding: $0.object)) != nil
         },
         Recogniser(
             "app-check-placeholder", "the placeholder that App Check's client sends when it could not get a token",
