@@ -40,7 +40,8 @@ struct ReachOptions: ParsableArguments {
             if let address = place?.addresses.first { addresses[url.host] = address }
         }
         return HTTPTransport(
-            timeout: timeout, connectTimeout: connectLimit, connectionsPerHost: connectionsPerHost, addresses: addresses,
+            timeout: timeout, connectTimeout: connectLimit, connectionsPerHost: connectionsPerHost,
+            addresses: addresses,
             identity: identity)
     }
 }
