@@ -228,7 +228,7 @@ struct CertificateBench {
         while found.count < 64, let start = rest.firstRange(of: begin)?.upperBound,
             let stop = rest[start...].firstRange(of: end)?.lowerBound
         {
-            let lines = rest[start..<stop].split(separator: UInt8(ascii: "\\"))
+            let lines = rest[start..<stop].split(separator: UInt8(ascii: "\\"), omittingEmptySubsequences: false)
             let body = lines.enumerated().flatMap { index, line in
                 index > 0 && (line.first == UInt8(ascii: "n") || line.first == UInt8(ascii: "r"))
                     ? line.dropFirst() : line
