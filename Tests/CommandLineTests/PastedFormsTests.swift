@@ -103,7 +103,13 @@ import Testing
         let folder = try TemporaryDirectory()
         for (name, text) in PastedForms.all(of: place.bytes, isHex: place.isHex) {
             // Of texts that are base64 of any bytes the first reading stands.
-            if name == "base64 twice", place.words.contains("--challenge-base64") { continue }
+            if ["base64 twice", "PEM"].contains(name), place.words.contains("--challenge-base64") { continue }
+            // A JSON document or a list of which nobody knows what its value is for is called that.
+            if place.words.first == "doctor", place.bytes == Self.keyId,
+                ["{", "[", "\"", "<"].contains(text.first.map { String(UnicodeScalar($0)) })
+            {
+                continue
+            }
             // What doctor looks at as one line is short.
             if place.words.first == "doctor", text.count > 300 || text.contains(0x0A) || text.starts(with: [0xFF]) {
                 continue

@@ -273,7 +273,7 @@ struct Recogniser: Sendable {
             "hash", "32 bytes: a key identifier or a hash",
             .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation"),
             ("keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
-        ) { $0.isBytes([32]) },
+        ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
         Recogniser("explained", "a code, a number or a name", .words(["explain"]), ("words.txt", "-1022")) { input in
             input.line.map { CodeCatalog.explanation(of: $0) != nil || ExplainedSubject($0) != nil } == true
         },
