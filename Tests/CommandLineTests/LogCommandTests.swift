@@ -285,7 +285,6 @@ import Testing
 
     /// Numbers that ATS and TLS do not produce, words that look alike, and text that is no log: nothing is made of them.
     @Test(arguments: [
-        "Error Domain=NSURLErrorDomain Code=-999 \"cancelled\" UserInfo={NSErrorFailingURLKey=https://a.example/}",
         "Error Domain=NSPOSIXErrorDomain Code=-1200 https://a.example/", "the load failed (-9824?)", "ATS violation",
         "HTTP load failed (kCFStreamErrorDomainSSL, 9824)", "Task <11>.<1> resuming, timeouts(30.0, 604800.0)",
         "finished with error [-12000000000000000000000000]", "\u{0}\u{1}\u{2}", "{\"eventMessage\":", "[3:-9824",
