@@ -4,7 +4,7 @@ SWIFT_FLAGS := --traits Tools,Postgres --disable-index-store
 CONFIGURATION ?= debug
 PREFIX ?= /usr/local
 
-.PHONY: run test check check-all bench fuzz deb tarball install release docs libraries bootstrap build format clean
+.PHONY: run test check check-all bench fuzz deb tarball install release docs libraries bootstrap bootstrap-all build format clean
 
 ## Build, then show both halves of the product on this machine: flawed servers checked, a fleet of devices attested.
 run:
@@ -33,7 +33,7 @@ check-all: test
 	@for part in $(CHECK_PARTS); do echo "== $$part"; $(MAKE) --no-print-directory $$part SECONDS=$(SECONDS) SEEDS=$(SEEDS) || exit 1; done
 
 ## The long forms of the tests: every object, endurance, schemathesis, all misbehaviors.
-$(LONG_PARTS): check-long-%: bootstrap
+$(LONG_PARTS): check-long-%: bootstrap-all
 	swift build $(SWIFT_FLAGS) --build-tests
 	SEALWARD_LONG=1 TEST_PART=$* Scripts/test
 
@@ -61,7 +61,7 @@ check-packages: bootstrap
 	packaging/check-app-package
 
 ## The examples that need no gateway and no server of other languages.
-check-examples: bootstrap
+check-examples: bootstrap-all
 	swift build $(SWIFT_FLAGS) --product sealward
 	Examples/token-checks/check $(PROGRAM)
 	Examples/app-check/check $(PROGRAM)
@@ -78,19 +78,19 @@ check-gateways: bootstrap
 	Examples/provider-key/check $(PROGRAM) nginx envoy
 
 ## Every example server, with what is missing installed.
-check-servers: bootstrap
+check-servers: bootstrap-all
 	Examples/install-servers
 	swift build $(SWIFT_FLAGS) --product sealward
 	Examples/check-servers $(PROGRAM) fastapi express go
 
 ## From an empty folder to the first protected request, for the app's side, App Check and every gateway.
-check-adoption: bootstrap
+check-adoption: bootstrap-all
 	Examples/gateways/install
 	swift build $(SWIFT_FLAGS) --product sealward
 	Scripts/adoption $(PROGRAM)
 
 ## The console in headless Chromium, which is installed if it is missing; `make test` checks it if Chromium is installed.
-check-console: bootstrap
+check-console: bootstrap-all
 	command -v chromium > /dev/null || apt-get install -y -qq --no-install-recommends chromium
 	swift build $(SWIFT_FLAGS) --build-tests
 	Scripts/test --filter ConsoleChromiumTests
@@ -190,12 +190,15 @@ fuzz: check-fuzz check-bits
 docs: bootstrap
 	Scripts/regenerate-docs
 
-## What the program is built with; and what the tests start beside it.
+## What the program is built with; what the tests start beside it; and what the longer checks need.
 libraries:
 	@Scripts/bootstrap run
 
 bootstrap:
 	@Scripts/bootstrap test
+
+bootstrap-all:
+	@Scripts/bootstrap all
 
 build:
 	swift build $(SWIFT_FLAGS)

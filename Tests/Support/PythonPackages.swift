@@ -26,7 +26,7 @@ package enum PythonPackages {
                 .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
         } && has("playwright", "axe_playwright_python")
     package static let pageNeeds =
-        "needs chromium (apt-get install chromium), playwright and axe-playwright-python (Scripts/bootstrap test)"
+        "needs chromium (apt-get install chromium), playwright and axe-playwright-python (Scripts/bootstrap all)"
 
     /// The environment that Scripts/bootstrap makes, or else whatever python3 there is.
     private static let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
