@@ -85,7 +85,7 @@ extension ConsoleHandler {
         }
         let metric = try query.number("metric", 0...Int(UInt32.max), default: 0)
         var cursor = try OperatorService.cursor(query["after"])
-        let keys = try await visitor.does("listKeys", .read, call) { _ in
+        let keys = try await visitor.does("listKeys", .read, call) {
             var (keys, looked): ([JudgedKey], Int) = ([], 0)
             repeat {
                 let page = try await operators.keys(
@@ -237,7 +237,7 @@ extension ConsoleHandler {
     ) async throws -> Answer {
         let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
         let operation = deed.rawValue.lowercased() + "Key"
-        try await visitor.does(operation, deed.role, call, reason: values["reason"]) { call in
+        try await visitor.does(operation, deed.role, call, reason: values["reason"]) {
             let key = try await operators.key(id, for: visitor.caller, as: deed.role)
             switch deed {
             case .revoke: try await operators.revoke(key, code: values["code"], at: call.now)
@@ -261,7 +261,7 @@ extension ConsoleHandler {
     /// The key that the path names, as the visitor may see it.
     private func key(_ call: Call, _ visitor: ConsoleVisitor) async throws -> StoredKey {
         let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
-        return try await visitor.does("showKey", .read, call) { _ in
+        return try await visitor.does("showKey", .read, call) {
             let key = try await operators.key(id, for: visitor.caller, as: .read)
             return (key, .key(key.id, app: key.app))
         }

@@ -37,14 +37,13 @@ struct ConsoleVisitor: Sendable {
     /// - Parameter body: also gives what it was about; nil for what the audit need not have.
     func does<Value>(
         _ operation: String, _ role: Authority.Role, _ call: Call, reason: String? = nil,
-        _ body: (Call) async throws -> (Value, AuditTarget?)
+        _ body: () async throws -> (Value, AuditTarget?)
     ) async throws -> Value {
         guard caller.has(role) else { throw Problem(.callerUnauthorized) }
         var asked = named(call)
         (asked.operation, asked.caller) = (operation, caller)
         asked.headers[.auditReason] = reason
-        let call = asked
-        return try await record.does(call, role, changes: role != .read && role != .audit) { try await body(call) }
+        return try await record.does(asked, role, body)
     }
 
     /// The hidden input that each form has.

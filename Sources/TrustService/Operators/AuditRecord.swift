@@ -41,7 +41,7 @@ struct AuditRecord: Sendable {
     func audited(_ route: Route) -> Route {
         guard case .role(let role) = route.access else { return route }
         return route.handled { call in
-            try await does(call, role, changes: route.method != "GET") {
+            try await does(call, role) {
                 let answer = try await route.handler(call)
                 return (answer, answer.isAudited ? answer.target ?? .app(call.parameters["app"]) : nil)
             }
@@ -53,7 +53,7 @@ struct AuditRecord: Sendable {
     ///
     /// - Parameter body: also gives what the call was about; nil for what the audit need not have.
     func does<Value>(
-        _ call: Call, _ role: Authority.Role, changes: Bool, _ body: () async throws -> (Value, AuditTarget?)
+        _ call: Call, _ role: Authority.Role, _ body: () async throws -> (Value, AuditTarget?)
     ) async throws -> Value {
         do {
             _ = try AuditReason.of(call.headers)
@@ -64,7 +64,7 @@ struct AuditRecord: Sendable {
             let problem = Problem(error)
             if problem.status < 500 {
                 if role != .server { await record(call, refusedWith: problem.code) }
-            } else if changes {
+            } else if role != .read, role != .audit {
                 await record(call, by: call.caller, about: AuditTarget(asked: call), outcome: "unknown")
             }
             throw error

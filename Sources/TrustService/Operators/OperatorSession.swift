@@ -120,6 +120,6 @@ package struct OperatorSession: Sendable {
         let call = Call(
             operation: operation, parameters: names, query: "", headers: headers, body: [], address: "",
             correlationId: "cli", caller: caller, now: operators.sources.now())
-        return try await record.does(call, role, changes: role != .read && role != .audit) { try await body(call.now) }
+        return try await record.does(call, role) { try await body(call.now) }
     }
 }
