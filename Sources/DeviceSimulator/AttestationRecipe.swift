@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 public import FoundationEssentials
 
 /// What a phone asks Apple to certify.
@@ -154,7 +153,7 @@ extension SimulatedAuthority {
             aaguid: AttestationRecipe.aaguid(isProduction: request.app.isProduction), credentialId: keyId,
             coseKey: AttestationRecipe.cose(point: request.publicKey),
             trailer: system.sendsExtensions ? AttestationRecipe.extensionMap(request.app) : [],
-            clientDataHash: request.clientDataHash, leaf: leafRecipe(request, keyId, at: instant),
+            clientDataHash: request.clientDataHash, leaf: leafRecipe(request, at: instant),
             leafSigner: attestationCA.key,
             receipt: SimulatedReceipt(
                 type: .attest, applicationId: request.app.applicationId, certificate: [],
@@ -164,9 +163,7 @@ extension SimulatedAuthority {
     }
 
     /// A leaf of three days that began a day before the attestation.
-    private func leafRecipe(
-        _ request: SimulatedAttestationRequest, _ keyId: [UInt8], at instant: Date
-    ) -> CertificateRecipe {
+    private func leafRecipe(_ request: SimulatedAttestationRequest, at instant: Date) -> CertificateRecipe {
         let start = Date(timeIntervalSince1970: instant.timeIntervalSince1970.rounded(.down) - 86_400)
         let milliseconds = UInt64(min(max(0, instant.timeIntervalSince1970 * 1000), 1e18))
         return CertificateRecipe(

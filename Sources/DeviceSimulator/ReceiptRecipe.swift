@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import FoundationEssentials
 
 /// Every part of a receipt's message, so that faults and tests can change any of them.
@@ -71,7 +70,7 @@ package struct ReceiptRecipe: Sendable {
 
     /// Content type and message digest, in the order that DER asks of a set.
     private func attributes(of payload: [UInt8]) -> [UInt8] {
-        let digest = adjustDigest(Array(SHA256.hash(data: payload)))
+        let digest = adjustDigest(sha256(payload))
         return [
             ASN1.sequence(ASN1.object(1, 2, 840, 113549, 1, 9, 3), ASN1.set(ASN1.object(1, 2, 840, 113549, 1, 7, 1))),
             ASN1.sequence(ASN1.object(1, 2, 840, 113549, 1, 9, 4), ASN1.set(ASN1.octets(digest))),

@@ -221,8 +221,7 @@ public struct TokenGate: Sendable {
         }
         return AttestedIdentity(
             app: claims.app, key: key, tier: tier, environment: environment, isSimulated: claims.isSimulated,
-            tokenIdentifier: claims.identifier,
-            expiresAt: Date(timeIntervalSince1970: Double(claims.life.expiresAt)))
+            tokenIdentifier: claims.identifier, expiresAt: claims.life.end)
     }
 
     /// Looks for the key in the list of revoked keys; asks the service where the list leaves keys out.

@@ -42,8 +42,7 @@ struct AppCheckBearers: Sendable {
             bearer = TokenBearer(app, debugName: debugName, tier: claims.trust.tier)
         }
         // Apart from the identifiers of single-use tokens, though no two of either are alike.
-        let spending = SingleUseToken(
-            id: "app-check:\(claims.jti)", expiresAt: Date(timeIntervalSince1970: Double(claims.life.expiresAt)))
+        let spending = SingleUseToken(id: "app-check:\(claims.jti)", expiresAt: claims.life.end)
         return GoodToken(
             bearer: bearer, jti: claims.jti, reasons: claims.trust.reasons, isSingleUse: claims.limitedUse,
             spending: spending)

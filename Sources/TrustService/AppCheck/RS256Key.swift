@@ -35,7 +35,8 @@ struct RS256Key: Sendable {
         let canonical = #"{"e":"\#(exponent)","kty":"RSA","n":"\#(modulus)"}"#
         identifier = Base64.encodeURL(SHA256.hash(data: Data(canonical.utf8)))
         document = [
-            "kty": "RSA", "use": "sig", "alg": "RS256", "kid": .string(identifier), "n": .string(modulus),
+            "kty": "RSA", "use": "sig", "alg": .string(AppCheckTokens.algorithm), "kid": .string(identifier),
+            "n": .string(modulus),
             "e": .string(exponent),
         ]
     }

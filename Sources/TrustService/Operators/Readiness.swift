@@ -17,7 +17,7 @@ final class Readiness: Sendable {
 
     init(store: any TrustStore, sources: SystemSources, observer: RequestObserver) {
         (self.sources, self.observer) = (sources, observer)
-        checked = SharedAnswer(interval: .seconds(1), uptime: { .seconds(SystemSources.live.uptime()) }) {
+        checked = SharedAnswer(interval: .seconds(1), uptime: { .seconds(sources.uptime()) }) {
             try await store.check()
         }
     }

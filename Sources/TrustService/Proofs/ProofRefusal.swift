@@ -41,13 +41,11 @@ package struct ProofRefusal: Error, Sendable, Equatable {
 }
 
 /// What a proof shows, or why it is refused.
-package typealias Judged<Proof> = Result<Proof, ProofRefusal>
+typealias Judged<Proof> = Result<Proof, ProofRefusal>
 
 extension Result where Failure == ProofRefusal {
     /// Goes on with what is proved; a refusal stays one.
-    package func then<Next>(
-        _ body: (Success) async throws -> Judged<Next>
-    ) async throws -> Judged<Next> {
+    func then<Next>(_ body: (Success) async throws -> Judged<Next>) async throws -> Judged<Next> {
         switch self {
         case .success(let proof): try await body(proof)
         case .failure(let refusal): .failure(refusal)

@@ -84,7 +84,7 @@ struct Quotas: Sendable {
     }
 
     /// Who is counted. The kind and the app stand in front, so that no user has the name of a key.
-    func subject(of bearer: TokenBearer, per: Configuration.Quota.Per) -> String {
+    private func subject(of bearer: TokenBearer, per: Configuration.Quota.Per) -> String {
         switch per {
         case .app: return "app:\(bearer.app)"
         case .user:

@@ -131,10 +131,10 @@ struct TokenHandler: Handler {
     /// A token of this service that is good now.
     private func native(_ text: String, _ call: Call) async throws -> GoodToken {
         let claims = try tokens.read(text, at: call.now)
-        let end = Date(timeIntervalSince1970: Double(claims.life.expiresAt))
         return GoodToken(
             bearer: try await bearer(claims, call), jti: claims.identifier, reasons: claims.reasons,
-            isSingleUse: claims.isSingleUse, spending: SingleUseToken(id: claims.identifier, expiresAt: end))
+            isSingleUse: claims.isSingleUse,
+            spending: SingleUseToken(id: claims.identifier, expiresAt: claims.life.end))
     }
 
     private func bearer(_ claims: TokenClaims, _ call: Call) async throws -> TokenBearer {

@@ -46,6 +46,8 @@ package struct TokenLife: Sendable, Equatable {
     /// Seconds since 1970.
     package let issuedAt: Int
     package let expiresAt: Int
+    /// The instant at which it is over.
+    package var end: Date { Date(timeIntervalSince1970: Double(expiresAt)) }
 
     /// By how many seconds the issuer's clock may be ahead.
     private static let clockMargin = 60.0
