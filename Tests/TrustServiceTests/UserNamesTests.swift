@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Formats
 import Foundation
 import Logging
@@ -112,6 +113,27 @@ import Vocabulary
         await #expect(throws: StoreFault.self) { _ = try await server(.plain, copied) }
         _ = try await server(.hashed, copied)
         await copied.close()
+    }
+
+    /// The first name of a user is behind the first page of keys, or is the only one there that is no hash.
+    @Test(arguments: [nil, "u_0123456789abcdef"]) func aCopyOfManyKeysSaysHowItWasMade(_ first: String?) async throws {
+        let (store, now) = (Store.inMemory(), Date())
+        for number in 0...UInt16(KeyPage.largest) {
+            // Keys are listed by environment, app and id.
+            let bytes = [UInt8(number >> 8), UInt8(number & 255)] + [UInt8](repeating: 0, count: 30)
+            let record = KeyRecord(
+                id: try #require(KeyIdentifier(bytes: bytes)), publicKeyBytes: [4] + bytes + bytes, app: "shop",
+                identity: "TEAM123456.com.example.shop", environment: "production", simulated: false,
+                user: number < KeyPage.largest ? first : Self.anna, attestationDigest: bytes, validationCategory: nil,
+                bundleVersion: nil, osVersion: nil)
+            let receipt = ReceiptRecord(bytes: [1], createdAt: now, notBefore: nil, expiresAt: nil, riskMetric: nil)
+            let challenge = SpendableChallenge(id: Array(bytes.prefix(16)), expiresAt: now + 60)
+            _ = try await store.insert(
+                KeyRegistration(record, receipt: receipt, refreshAt: nil), spending: challenge, at: now)
+        }
+        let fault = await #expect(throws: StoreFault.self) { _ = try await server(.hashed, store) }
+        #expect(fault?.reason.contains("set users to plain") == true)
+        _ = try await server(.plain, store)
     }
 
     /// Without the secret of the store nothing that is kept beyond a user's deletion leads to the name.

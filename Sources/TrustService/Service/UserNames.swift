@@ -22,12 +22,10 @@ struct UserNames: Sendable {
         var first = Configuration.Users.plain.rawValue
         if !hasSecrets {
             // A copy without secrets has keys, whose users say how it was made.
-            let page = try await store.keys(matching: KeyFilter(), after: nil, limit: KeyPage.largest)
-            let names = page.keys.compactMap(\.user)
-            if names.isEmpty {
-                first = (wanted ?? .plain).rawValue + UserNames.keyedGrants
-            } else if names.allSatisfy(AuditChain.isPseudonym) {
-                first = Configuration.Users.hashed.rawValue
+            switch try await UserNames.areHashed(in: store) {
+            case nil: first = (wanted ?? .plain).rawValue + UserNames.keyedGrants
+            case true: first = Configuration.Users.hashed.rawValue
+            case false: break
             }
         }
         let kept = String(
@@ -45,6 +43,20 @@ struct UserNames: Sendable {
         self.init(
             mode, hasKeyedGrants: isKeyed,
             secret: try await store.secret(named: AuditChain.secretName, orElse: random(32)))
+    }
+
+    /// Whether every user that a key of the store has is named by a keyed hash; nil if no key has one.
+    private static func areHashed(in store: any TrustStore) async throws -> Bool? {
+        var (areHashed, cursor): (Bool?, KeyCursor?) = (nil, nil)
+        repeat {
+            let page = try await store.keys(matching: KeyFilter(), after: cursor, limit: KeyPage.largest)
+            for user in page.keys.compactMap(\.user) {
+                guard AuditChain.isPseudonym(user) else { return false }
+                areHashed = true
+            }
+            cursor = page.next
+        } while cursor != nil
+        return areHashed
     }
 
     /// - Parameter secret: that of the store's audit.
