@@ -10,14 +10,18 @@ package final class PrometheusRegistry: Sendable {
     /// The labels of a series with their values.
     package typealias Labels = [(String, String)]
 
+    /// A metric with labels: what one value or histogram is kept for.
     private struct Series: Hashable {
         let metric: Metric
         /// Names and values in turns.
         let labels: [String]
 
-        /// What stands between the braces, with what goes before it.
+        /// The labels with their values.
+        var pairs: Labels { stride(from: 0, to: labels.count - 1, by: 2).map { (labels[$0], labels[$0 + 1]) } }
+
+        /// The labels and more of them in braces; empty without labels.
         func text(_ more: Labels = []) -> String {
-            let pairs = stride(from: 0, to: labels.count - 1, by: 2).map { (labels[$0], labels[$0 + 1]) } + more
+            let pairs = pairs + more
             if pairs.isEmpty { return "" }
             return "{" + pairs.map { "\($0.0)=\"\(PrometheusRegistry.escape($0.1))\"" }.joined(separator: ",") + "}"
         }
@@ -38,6 +42,7 @@ package final class PrometheusRegistry: Sendable {
         }
     }
 
+    /// All series.
     private struct State {
         var values: [Series: Double] = [:]
         var histograms: [Series: Histogram] = [:]
@@ -81,10 +86,7 @@ package final class PrometheusRegistry: Sendable {
     /// The counts of a metric, with the values of their labels by name.
     package func counts(of metric: Metric) -> [(labels: [String: String], count: Double)] {
         state.withLock { $0.values.filter { $0.key.metric == metric } }.map { series, value in
-            let names = stride(from: 0, to: series.labels.count - 1, by: 2).map {
-                (series.labels[$0], series.labels[$0 + 1])
-            }
-            return (Dictionary(names, uniquingKeysWith: { first, _ in first }), value)
+            (Dictionary(series.pairs, uniquingKeysWith: { first, _ in first }), value)
         }
     }
 
@@ -94,40 +96,40 @@ package final class PrometheusRegistry: Sendable {
         var text = ""
         for (metric, series) in PrometheusRegistry.sorted(state.values) {
             text += "# TYPE \(metric.rawValue) \(metric.isCount ? "counter" : "gauge")\n"
-            for (series, value) in series {
-                text += "\(metric.rawValue)\(series.text()) \(PrometheusRegistry.number(value))\n"
+            for (_, labels, value) in series {
+                text += "\(metric.rawValue)\(labels) \(PrometheusRegistry.number(value))\n"
             }
         }
         for (metric, series) in PrometheusRegistry.sorted(state.histograms) {
             text += "# TYPE \(metric.rawValue) histogram\n"
-            for (series, histogram) in series {
+            for (series, labels, histogram) in series {
                 var below = 0
                 for (bound, count) in zip(Histogram.bounds, histogram.counts) {
                     below &+= count
-                    let labels = series.text([("le", PrometheusRegistry.number(bound))])
-                    text += "\(metric.rawValue)_bucket\(labels) \(below)\n"
+                    let bucket = series.text([("le", PrometheusRegistry.number(bound))])
+                    text += "\(metric.rawValue)_bucket\(bucket) \(below)\n"
                 }
                 text += "\(metric.rawValue)_bucket\(series.text([("le", "+Inf")])) \(histogram.count)\n"
-                text += "\(metric.rawValue)_sum\(series.text()) \(histogram.sum)\n"
-                text += "\(metric.rawValue)_count\(series.text()) \(histogram.count)\n"
+                text += "\(metric.rawValue)_sum\(labels) \(histogram.sum)\n"
+                text += "\(metric.rawValue)_count\(labels) \(histogram.count)\n"
             }
         }
         return text
     }
 
-    /// By metric, counts first, then by labels.
-    private static func sorted<Value>(_ all: [Series: Value]) -> [(Metric, [(Series, Value)])] {
+    /// By metric, counts first, then by the text of the labels, which is given with each series.
+    private static func sorted<Value>(_ all: [Series: Value]) -> [(Metric, [(Series, String, Value)])] {
         Dictionary(grouping: all, by: \.key.metric)
             .sorted { ($0.key.isCount ? 0 : 1, $0.key.rawValue) < ($1.key.isCount ? 0 : 1, $1.key.rawValue) }
-            .map { metric, series in
-                (metric, series.sorted { $0.key.text() < $1.key.text() }.map { ($0.key, $0.value) })
-            }
+            .map { metric, series in (metric, series.map { ($0.key, $0.key.text(), $0.value) }.sorted { $0.1 < $1.1 }) }
     }
 
+    /// A value as Prometheus reads it: whole numbers without a fraction.
     private static func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }
 
+    /// The value of a label between quotation marks.
     private static func escape(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
