@@ -75,7 +75,7 @@ enum ConsoleText {
     }
 }
 
-/// A table. Numbers stand in columns after the first.
+/// A table. The first cell of a row is its head.
 struct ConsoleTable {
     /// What the table is of, for whoever does not see its heading.
     let label: String

@@ -8,7 +8,8 @@ import Vocabulary
 
 /// Turns what a store observes into metrics and log lines.
 ///
-/// Each kind is counted in `sealward_store_events_total{event}`; those with a value are gauges. Of each kind at most one line a second is logged, with the number of those left out since the line before.
+/// Observations with a value set a gauge; the others are counted in `sealward_store_events_total{event}`. Each kind is logged once a second at
+/// most, with the number of lines left out since the last one.
 package final class StoreObserver: Sendable {
     private let registry: PrometheusRegistry
     private let log: Logger

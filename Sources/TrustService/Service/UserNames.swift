@@ -79,6 +79,6 @@ struct UserNames: Sendable {
     }
 
     private static let place = "users"
-    /// Behind the mode of a store that was never one of 0.2.0.
+    /// Follows the mode in a store that 0.2.0 did not make.
     private static let keyedGrants = " keyed-grants"
 }
