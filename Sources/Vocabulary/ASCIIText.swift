@@ -30,6 +30,9 @@ extension UInt8 {
         default: nil
         }
     }
+
+    /// Whether the byte is one of 0 to 9 and a to f.
+    package var isLowercaseHexadecimal: Bool { (0x30...0x39).contains(self) || (0x61...0x66).contains(self) }
 }
 
 extension Sequence<UInt8> {

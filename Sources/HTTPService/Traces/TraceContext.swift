@@ -53,7 +53,7 @@ package struct TraceContext: Sendable, Equatable {
 
     /// Digits are in lower case and nothing else: the sign that an integer may have is none here.
     private static func number(_ digits: Substring.UTF8View) -> UInt64? {
-        guard digits.allSatisfy({ 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 }) else { return nil }
+        guard digits.allSatisfy(\.isLowercaseHexadecimal) else { return nil }
         return UInt64(Substring(digits), radix: 16)
     }
 

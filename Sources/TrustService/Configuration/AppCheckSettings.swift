@@ -131,7 +131,7 @@ private enum AppCheckIds {
         guard text.utf8.count <= 128, parts.count == 4 else { return false }
         return parts[0].elementsEqual("1".utf8) && parts[2].elementsEqual("ios".utf8)
             && !parts[1].isEmpty && parts[1].allSatisfy { (0x30...0x39).contains($0) }
-            && !parts[3].isEmpty && parts[3].allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+            && !parts[3].isEmpty && parts[3].allSatisfy(\.isLowercaseHexadecimal)
     }
 
     /// `ID=APP,ID=APP` as an object; the text itself if it is none, for the reader to name.

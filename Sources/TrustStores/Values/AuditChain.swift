@@ -81,6 +81,6 @@ package struct AuditChain: Sendable, Equatable {
     /// Whether a text has the form of ``pseudonym(ofUser:secret:)``.
     package static func isPseudonym(_ text: String) -> Bool {
         text.utf8.count == 18 && text.utf8.starts(with: "u_".utf8)
-            && text.utf8.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+            && text.utf8.dropFirst(2).allSatisfy(\.isLowercaseHexadecimal)
     }
 }

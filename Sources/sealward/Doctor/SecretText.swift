@@ -88,11 +88,7 @@ enum SecretText {
         let hasDigit = word.contains { 0x30...0x39 ~= $0 }
         let hasUpper = word.contains { 0x41...0x5A ~= $0 }
         let hasLower = word.contains { 0x61...0x7A ~= $0 }
-        let isHex =
-            word.count >= 32
-            && word.allSatisfy { byte in
-                0x30...0x39 ~= byte || 0x41...0x46 ~= byte || 0x61...0x66 ~= byte
-            }
+        let isHex = word.count >= 32 && word.allSatisfy { $0.hexadecimalValue != nil }
         return hasDigit && (hasUpper && hasLower || isHex)
     }
 }
