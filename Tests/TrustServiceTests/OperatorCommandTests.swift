@@ -109,6 +109,7 @@ import Vocabulary
         let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
         let phone = await Phone(process.service)
         let target = ["--url", process.base, "--token-file", folder.path + "/admin"]
+        let files = try ListenerFiles()
         let ids = [try await phone.attested(user: "anna"), try await phone.attested(user: "anna")]
         _ = try run(["keys", "revoke", ids[0]] + target)
         let output = folder.appendingPathComponent("followed")
@@ -116,6 +117,7 @@ import Vocabulary
         let follower = Process()
         follower.executableURL = ServeProcess.program
         follower.arguments = ["audit", "--follow", "--format", "json", "--limit", "1"] + target
+        follower.arguments? += ["--ca-file", files.root.certificatePath]
         follower.standardOutput = try FileHandle(forWritingTo: output)
         try follower.run()
         defer { follower.terminate() }
@@ -125,6 +127,8 @@ import Vocabulary
             }
         }
         try await waited { try operations().contains("revokeKey") }
+        // The roots are read once, as from a pipe.
+        try FileManager.default.removeItem(atPath: files.root.certificatePath)
         _ = try run(["keys", "delete", ids[1]] + target)
         try await waited { try operations().contains("deleteKey") }
         #expect(follower.isRunning)

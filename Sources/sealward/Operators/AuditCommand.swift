@@ -52,21 +52,21 @@ struct AuditCommand: WorkingCommand {
     }
 
     /// Entries after a number, oldest first.
-    private func page(after number: Int?, token: String? = nil) async throws -> [JSONValue] {
+    private func page(after number: Int?, access: OperatorTarget.Access? = nil) async throws -> [JSONValue] {
         if target.url == nil {
             return try await target.inStore { try await $0.audit(after: number.map(Int64.init), limit: limit) }
         }
         let query = [("limit", String(limit))] + (number.map { [("after", String($0))] } ?? [])
-        return try await target.overHTTP("GET", "/v1/audit", query: query, token: token)
+        return try await target.overHTTP("GET", "/v1/audit", query: query, access: access)
             .split(separator: UInt8(ascii: "\n")).map { try OperatorTarget.read(Array($0)) }
     }
 
     /// Prints each page, and asks once a second where there is no more.
     private func followed() async throws -> Outcome {
-        let token = try target.token()
+        let access = target.url == nil ? nil : try target.access()
         var last = after
         while true {
-            let entries = try await page(after: last, token: token)
+            let entries = try await page(after: last, access: access)
             for entry in entries {
                 guard case .integer(let number)? = entry.member("number"), number > last ?? -1 else {
                     throw CommandFault("The answer is not a page of the audit.")

@@ -4,6 +4,7 @@
 import AppAttest
 import AppleServices
 import ArgumentParser
+import ConnectionAdmission
 import Formats
 import FoundationEssentials
 import HTTPService
@@ -98,14 +99,15 @@ struct OperatorTarget: ParsableArguments {
 
     /// Asks one route of the service.
     ///
-    /// - Parameter token: the operator's token of one that asks often; nil if the file is read for this call.
+    /// - Parameter access: that of a command that asks often; nil if its files are read for this call.
     /// - Throws: ``refusal(_:_:_:)``.
     func overHTTP(
-        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, token: String? = nil
+        _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, access: Access? = nil
     ) async throws -> [UInt8] {
         let query = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
         let reply = try await send(
-            method, path + (query.isEmpty ? "" : "?" + query), body?.encoded(pretty: false) ?? [], token)
+            method, path + (query.isEmpty ? "" : "?" + query), body?.encoded(pretty: false) ?? [],
+            try access ?? self.access())
         if (200...299).contains(reply.status) { return reply.body }
         let document = try? JSONReader.read(reply.body)
         throw refusal(
@@ -121,21 +123,26 @@ struct OperatorTarget: ParsableArguments {
         return status == 400 ? .validationFailure : ExitCode(Outcome.findings.rawValue)
     }
 
-    /// The token for --url; nil for a store. Standard input can be read once.
-    func token() throws -> String? { try tokenFile.map { try CommandIO.token($0, kind: "operator's token") } }
+    /// What the service at --url asks for: the operator's token, and the TLS of its connections.
+    typealias Access = (token: String, identity: ClientIdentity)
+
+    /// Reads the files for --url. Standard input can be read once, and a file may be gone later.
+    func access() throws -> Access {
+        guard let tokenFile else { throw CommandFault("--token-file: is missing.") }
+        return (try CommandIO.token(tokenFile, kind: "operator's token"), try secure.identity())
+    }
 
     private func send(
-        _ method: String, _ target: String, _ body: [UInt8], _ token: String?
+        _ method: String, _ target: String, _ body: [UInt8], _ access: Access
     ) async throws -> HTTPTransport.Reply {
-        guard let url, let token = try token ?? self.token() else { throw CommandFault("--url: is missing.") }
+        guard let url else { throw CommandFault("--url: is missing.") }
         guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
-        var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(token)"]
+        var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(access.token)"]
         if !body.isEmpty { fields[.contentType] = "application/json" }
         if let name = HTTPField.Name("X-Audit-Reason") { fields[name] = reason }
         guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
-        let identity = try secure.identity()
         do {
-            return try await connection.transport(to: [url], identity: identity).closing { transport in
+            return try await connection.transport(to: [url], identity: access.identity).closing { transport in
                 try await transport.send(method, endpoint.url(target), fields, body: body)
             }
         } catch {
