@@ -74,6 +74,17 @@ import Testing
                 + ["--read-token-file", path], names: path, begins: "sealward: ")
     }
 
+    /// Standard input is read once: what is wrong with it is said of what was in it.
+    @Test(arguments: [("", "is empty; write the device token there"), ("key", "contains no device token")])
+    func devicecheckOfStandardInput(_ input: String, _ message: String) throws {
+        let run = try ProgramRun(
+            [
+                "devicecheck", "query", "--team-id", "SIMTEAM001", "--key-id", "SIMKEY0001", "--base-url",
+                "http://127.0.0.1:1", "--key-file", folder.path("key.p8"), "--device-token-file", "-",
+            ], input: input == "key" ? key.pemRepresentation : input)
+        #expect(run.status == 2 && run.errors.hasPrefix("sealward: standard input: \(message)"), "\(run.errors)")
+    }
+
     @Test(arguments: Content.allCases)
     func simulate(_ content: Content) throws {
         let path = try file(content)

@@ -93,9 +93,11 @@ struct DeviceCheckOptions: ParsableArguments {
     func token(_ file: String) throws -> String {
         let text = try CommandIO.readText(file, limit: 64 << 10)
         let line = String(decoding: text, as: UTF8.self).trimmed()
-        // A key that was named by mistake must not be sent.
-        if line.isEmpty || line.contains("-----BEGIN") { return try CommandIO.token(file, kind: "device token") }
         SecretFiles.warn(file)
+        // A key that was named by mistake must not be sent.
+        if line.isEmpty || line.contains("-----BEGIN") {
+            return try CommandIO.token(line, of: file, kind: "device token")
+        }
         // No token consists of such digits only.
         if line.utf8.count >= 64, let digits = line.hexadecimalBytes { return Base64.encode(digits) }
         return try CommandIO.named(file) { () throws(MalformedInput) in

@@ -216,10 +216,14 @@ enum CommandIO {
 
     /// Reads a file that holds one token: printable ASCII without spaces, and white space around it.
     static func token(_ path: String, kind: String) throws(CommandFault) -> String {
-        let name = name(of: path)
         let bytes = try readText(path, limit: 64 << 10)
         SecretFiles.warn(path)
-        let token = String(decoding: bytes, as: UTF8.self).trimmed()
+        return try token(String(decoding: bytes, as: UTF8.self), of: path, kind: kind)
+    }
+
+    /// The token in the text of a file that was read already.
+    static func token(_ text: String, of path: String, kind: String) throws(CommandFault) -> String {
+        let (name, token) = (name(of: path), text.trimmed())
         guard !token.isEmpty else { throw CommandFault("\(name): is empty; write the \(kind) there.") }
         guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
             throw CommandFault("\(name): contains no \(kind): that is one line without spaces.")
