@@ -121,8 +121,9 @@ import Testing
             #expect(items?.first?["what"] as? String == "certificate", "\(doctor.output)")
         }
         let base64 = lines.prefix { !$0.hasPrefix("-----END") }.dropFirst().joined()
+        let hexadecimal = try #require(Data(base64Encoded: base64)).map { String(format: "%02x", $0) }.joined()
         for (content, words) in [
-            (base64, ""), ("-----BEGIN CERTIFICATE-----\nMIIB", "cut off"),
+            (base64, ""), (hexadecimal, ""), ("-----BEGIN CERTIFICATE-----\nMIIB", "cut off"),
             ("-----BEGIN PKCS7-----\nMIIB\n-----END PKCS7-----\n", "PKCS #7"), ("nothing", "contains no certificate"),
         ] {
             let path = chain.certification.directory.path("part.txt")

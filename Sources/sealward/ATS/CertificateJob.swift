@@ -212,15 +212,20 @@ struct CertificateBench {
         if !certificates.isEmpty { return certificates }
         let found = pasted(bytes)
         guard found.isEmpty else { return found }
-        let isCut = bytes.contains("-----BEGIN CERTIFICATE-----".utf8) && !bytes.contains("-----END ".utf8)
-        let what =
-            !PEMBlocks.decode(bytes, labels: ["PKCS7"]).isEmpty
-            ? "is a PKCS #7 file; take the certificates out of it: openssl pkcs7 -in FILE -print_certs -out chain.pem"
-            : isCut ? "is cut off: its last certificate has no END line" : "contains no certificate in PEM."
+        let what: String
+        if !PEMBlocks.decode(bytes, labels: ["PKCS7"]).isEmpty {
+            what =
+                "is a PKCS #7 file; take the certificates out of it: openssl pkcs7 -in FILE -print_certs -out chain.pem"
+        } else if bytes.contains("-----BEGIN CERTIFICATE-----".utf8), !bytes.contains("-----END ".utf8) {
+            what = "is cut off: its last certificate has no END line."
+        } else {
+            what = "contains no certificate in PEM."
+        }
         throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): \(what)"))
     }
 
-    /// Certificates as they are pasted: behind blanks or marks of quotation, on one line, with `\\n` for its ends, or as base64 alone.
+    /// Certificates as they are pasted: behind blanks or marks of quotation, on one line, with `\\n` for its ends, or one
+    /// without PEM in a form that ``PastedBytes`` reads.
     private static func pasted(_ bytes: [UInt8]) -> [[UInt8]] {
         let (begin, end) = (Array("-----BEGIN CERTIFICATE-----".utf8), Array("-----END".utf8))
         var found: [[UInt8]] = []
@@ -238,9 +243,10 @@ struct CertificateBench {
             }
             rest = rest[stop...].dropFirst(end.count)
         }
-        let text = bytes.filter { $0 > 0x20 }
-        if found.isEmpty, let der = Base64.decode(text), der.first == 0x30, container(der) == nil { return [der] }
-        return found
+        guard found.isEmpty, let read = try? PastedBytes(reading: bytes, wanted: .object), !read.forms.contains("PEM"),
+            read.bytes.first == 0x30, container(read.bytes) == nil
+        else { return found }
+        return [read.bytes]
     }
 
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
