@@ -6,7 +6,6 @@ import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
 import FoundationEssentials
-import Glibc
 import HTTPService
 import Logging
 import ServiceLifecycle
@@ -69,13 +68,11 @@ struct ExporterCommand: WorkingCommand {
     }
 
     func outcome() async throws -> Outcome {
-        // A peer that goes away while it is written to is no reason to end.
-        signal(SIGPIPE, SIG_IGN)
         let registry = PrometheusRegistry()
-        let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
+        let output = logging.output(registry)
         defer { output.finish(within: CommandIO.lastWords) }
         var log = output.logger
-        log.logLevel = logging.quiet ? .error : .info
+        log.logLevel = logging.level
         let observer = RequestObserver(registry: registry, log: log)
         let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
         let profile = try system.profile()

@@ -102,13 +102,11 @@ struct ServeCommand: WorkingCommand {
     private func serve(
         _ settings: Configuration, readable: [String], _ hangUps: UnixSignalsSequence
     ) async throws -> Outcome {
-        // A peer that goes away while it is written to is no reason to end.
-        signal(SIGPIPE, SIG_IGN)
         let registry = PrometheusRegistry()
-        let output = LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
+        let output = logging.output(registry)
         defer { output.finish(within: CommandIO.lastWords) }
         var log = output.logger
-        log.logLevel = logging.quiet ? .error : .info
+        log.logLevel = logging.level
         let level = ProcessInfo.processInfo.environment[ConfigurationReader.logLevel]
         if let level = level.flatMap({ Logger.Level(rawValue: $0) }) { log.logLevel = level }
         if settings.trustSimulator != nil {

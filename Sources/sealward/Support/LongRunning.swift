@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
+import HTTPService
 import Logging
 import ServiceLifecycle
 import UnixSignals
@@ -13,6 +15,14 @@ struct LogOptions: ParsableArguments {
 
     @Flag(help: "Log errors only.")
     var quiet = false
+
+    var level: Logger.Level { quiet ? .error : .info }
+
+    /// Starts the log on standard error. From here on a peer that goes away while it is written to does not end the program.
+    func output(_ registry: PrometheusRegistry) -> LogOutput {
+        signal(SIGPIPE, SIG_IGN)
+        return LogOutput(descriptor: STDERR_FILENO, label: "sealward", registry: registry)
+    }
 }
 
 extension ServiceGroup {
