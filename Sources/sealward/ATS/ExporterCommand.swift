@@ -104,12 +104,12 @@ struct ExporterCommand: WorkingCommand {
         configuration.allowed = allowed
         // Files that cannot be used are said now, not with the first scrape.
         _ = try configuration.session(configuration.profile)
-        let exporter = CheckExporter(configuration, registry: registry, log: log) {
-            output.write(CommandIO.lines($0))
-        }
+        let say: @Sendable (String) -> Void = { output.write(CommandIO.lines($0)) }
+        let exporter = CheckExporter(configuration, registry: registry, log: log, announce: say)
         do {
             // They stop from the last to the first, so spans go out after the checks.
-            let services: [any Service] = (traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity)
+            let services: [any Service] =
+                (traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity, say: say)
             try await ServiceGroup.run(services, stopping: .seconds(5), log: log)
         } catch let fault as ListenFault {
             throw CommandFault("\(fault.reason).")

@@ -8,7 +8,7 @@ import UnixSignals
 
 /// Reads files again at each SIGHUP.
 struct Rereading: Service {
-    /// Taken before the files are read for the first time: a hang-up in between ends nothing, and is not lost.
+    /// Trapped before the files are first read: a SIGHUP in between does not end the program, and is not lost.
     let hangUps: UnixSignalsSequence
     let reread: @Sendable () async -> Void
 
@@ -32,20 +32,24 @@ final class LiveIdentity: Sendable {
         box = Mutex(identity)
     }
 
-    /// What the next connection has.
+    /// What the next connection uses.
     var current: @Sendable () -> ListenerIdentity { { self.box.withLock { $0 } } }
 
-    /// What waits for SIGHUP; nothing without TLS. A fault keeps what was read before.
-    static func services(_ identity: LiveIdentity?) -> [any Service] {
+    /// What waits for SIGHUP; nothing without TLS. After a fault the files that were read before stay in force.
+    ///
+    /// - Parameter say: where the outcome goes, for a command whose lines must not wait for their reader.
+    static func services(
+        _ identity: LiveIdentity?, say: @escaping @Sendable (String) -> Void = { CommandIO.say($0) }
+    ) -> [any Service] {
         guard let identity else { return [] }
         return [
             Rereading(hangUps: identity.hangUps) {
                 do throws(CommandFault) {
                     guard let new = try identity.options.identity() else { return }
                     identity.box.withLock { $0 = new }
-                    CommandIO.say("the files of the listener were reread")
+                    say("the files of the listener were reread")
                 } catch {
-                    CommandIO.say("sealward: \(error) What was read before stays in force.")
+                    say("sealward: \(error) What was read before stays in force.")
                 }
             }
         ]
