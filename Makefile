@@ -1,5 +1,5 @@
-# The words a newcomer types. `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so that what one has built
-# the other need not build again. Without an index, which editors make for themselves, a build takes a tenth less.
+# `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so the second reuses what the first has built.
+# A build without an index, which editors make for themselves, takes a tenth less time.
 SWIFT_FLAGS := --traits Tools,Postgres --disable-index-store
 CONFIGURATION ?= debug
 PREFIX ?= /usr/local
@@ -20,7 +20,7 @@ test: bootstrap
 	Scripts/doc-commands --check --program $(PROGRAM) readme commands
 
 ## What takes longer. Each part is a target of its own and ends within 20 minutes on two cores; SECONDS= is how long each fuzz target runs,
-## SEEDS= how many seeds each of them gets (and how many histories are simulated). A part that was run alone counts as much as in the whole.
+## SEEDS= how many seeds each of them gets (and how many histories are simulated). A part does the same alone as in check-all.
 TEST_PARTS := client service command-a-e command-f-l command-m-z
 LONG_PARTS := $(TEST_PARTS:%=check-long-%)
 THREAD_PARTS := $(TEST_PARTS:%=check-thread-%)
@@ -43,7 +43,7 @@ check-documents: bootstrap
 	Scripts/doc-commands --check --program $(PROGRAM)
 
 ## Commands that answer one question, over LOADS= random dictionaries, servers, URLs and systems: each contradiction is printed with the smallest
-## dictionary that shows it. SEED= makes other ones.
+## dictionary that shows it. SEED= chooses others.
 LOADS ?= 5000
 check-contradictions: bootstrap
 	swift build $(SWIFT_FLAGS) --build-tests
@@ -124,7 +124,7 @@ check-failover: bootstrap
 	Benchmarks/tools/failover $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
 
 ## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes continues after the last one.
-## SEEDS=1, which is the default of fuzzing, stands for the whole. A release build of this one test target runs twenty times as many a second.
+## SEEDS=1, the default for fuzzing, means all of them. A release build of this one test target runs twenty times as many a second.
 HISTORY_SEEDS = $(if $(filter 1,$(SEEDS)),100000,$(SEEDS))
 HISTORY_FLAGS := -c release -Xswiftc -enable-testing --scratch-path .build-histories
 check-histories: export SEALWARD_TESTS_OF = HistorySimulation

@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-// The entry point of the tests on Linux. The one that SwiftPM makes looks for XCTest cases in the index of the build; there are none, and
-// without an index a build takes a tenth less.
+// The entry point of the tests on Linux. The one that SwiftPM generates looks for XCTest cases in the index of the build. There are none here,
+// and a build without an index takes a tenth less time.
 
 import Testing
 
@@ -12,7 +12,7 @@ import Testing
         if zip(words, words.dropFirst()).contains(where: { $0 == ("--testing-library", "swift-testing") }) {
             await Testing.__swiftPMEntryPoint() as Never
         }
-        // `swift test` asks for the list of XCTest's first.
+        // `swift test` first asks for a list of XCTest cases.
         if words.contains("--dump-tests-json") { print(#"{"name": "", "tests": []}"#) }
     }
 }

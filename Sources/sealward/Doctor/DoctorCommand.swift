@@ -178,10 +178,11 @@ struct DoctorCommand: WorkingCommand {
         let data = item.result?.member("authData")
         guard let key = data?.member("credentialId")?.text else { return item }
         let isDevelopment = data?.member("aaguidText")?.text == "appattestdevelop"
+        let environment = isDevelopment ? "development" : "production"
         // The leaf is valid for some days only: it is judged at the time at which it began.
         let start = item.result?.member("x5c")?.elements?.first?.member("notBefore")?.text
         let known =
-            ["attest", "verify", path, "--environment", isDevelopment ? "development" : "production", "--key-id", key]
+            ["attest", "verify", path, "--environment", environment, "--key-id", key]
             + (start.map { ["--at", $0] } ?? [])
         // The challenge is not known here. The verifier compares it after the chain and before all else.
         let zeros = Base64.encode([UInt8](repeating: 0, count: 32))
@@ -191,7 +192,6 @@ struct DoctorCommand: WorkingCommand {
         item.next = [words.map(ShellWord.quoted).joined(separator: " ")]
         let code = tried.result?.member("code")?.text
         if code == Code.attestNonceMismatch.description {
-            let environment = isDevelopment ? "development" : "production"
             let app = item.result?.member("receipt")?.member("appId")?.text.map { " of \($0)" } ?? ""
             item.because = [
                 (

@@ -17,7 +17,7 @@ struct StarterFiles {
     let apple: ListenAddress
     /// What the simulated Apple's keys are derived from. Anyone who knows it can attest, so it is random and kept in a file.
     let seed: UInt64
-    /// More settings than those of every start.
+    /// Settings beyond those that every service starts with.
     var more: [JSONValue.Member] = []
 
     static let keyId = "SIMKEY0001"
@@ -35,7 +35,7 @@ struct StarterFiles {
         let simulator = try AppleSimulator(configuration: simulation)
         let appleKey = AppleSimulatorConfiguration.teamKey(seed: seed, team: identity.prefix)
         let files = [
-            // None of this belongs into a repository.
+            // None of this belongs in a repository.
             FreshFolder.File(".gitignore", "*\n"),
             .init(StarterFiles.seedFile, "\(seed)\n"),
             .init(StarterFiles.serverToken, Base64.encodeURL(random(32)) + "\n"),
@@ -47,7 +47,7 @@ struct StarterFiles {
         ]
         let document = JSONValue.object((document(in: folder).members ?? []) + more)
         let all = files + [.init(StarterFiles.configuration, document.rendered() + "\n")]
-        // None is written that the service refuses.
+        // Nothing is written that the service would refuse.
         _ = try StarterFiles.settings(of: all, in: folder)
         return all
     }
@@ -78,9 +78,10 @@ struct StarterFiles {
         ]
     }
 
-    /// Reads the configuration as the service will, from files that need not be written.
+    /// Reads the configuration as the service will, from files that need not exist yet.
     static func settings(of files: [FreshFolder.File], in folder: String) throws -> Configuration {
-        let outcome = ConfigurationReader.read(file: files.last?.contents ?? [], environment: [:]) {
+        let file = files.first { $0.name == StarterFiles.configuration }
+        let outcome = ConfigurationReader.read(file: file?.contents ?? [], environment: [:]) {
             (path: String) throws(UnreadableFile) -> [UInt8] in
             guard let file = files.first(where: { "\(folder)/\($0.name)".hasSameBytes(as: path) }) else {
                 throw UnreadableFile(reason: "\(path): is not one of the new files")
