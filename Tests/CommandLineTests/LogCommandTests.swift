@@ -129,6 +129,43 @@ import Testing
         #expect(run.json["lines"] as? Int == 2 && run.json["unknown"] as? Int == 0)
     }
 
+    /// Entries of `log` that another program has indented anew, and errors of two loads.
+    @Test func bracesJoinNothingThatIsNotOneError() throws {
+        let message = try #require(String(data: JSONEncoder().encode(Self.error), encoding: .utf8))
+        let entries = """
+            [
+              {
+                "traceID" : 1,
+                "eventMessage" : \(message)
+              },
+              {
+                "eventMessage" : "App Transport Security has blocked a cleartext HTTP connection to a.example since it is insecure.",
+                "processID" : 7
+              }
+            ]
+            """
+        let run = try log(entries)
+        #expect(
+            found(run) == [
+                "old.example.com": ["-1200/-9836 ats.tls.version-too-low"],
+                "a.example": ["-1022 ats.cleartext.blocked"],
+            ],
+            "\(run.output)"
+        )
+        #expect(run.json["lines"] as? Int == 2 && run.json["unknown"] as? Int == 0)
+        let errors = try log(
+            """
+            {
+              Error Domain=NSURLErrorDomain Code=-1022 "x" UserInfo={NSErrorFailingURLKey=http://a.example/}
+              Error Domain=NSURLErrorDomain Code=-1202 "x" UserInfo={NSErrorFailingURLKey=https://b.example/, _kCFStreamErrorCodeKey=-9843}
+            }
+            """
+        )
+        #expect(
+            found(errors) == ["a.example": ["-1022 ats.cleartext.blocked"], "b.example": ["-1202/-9843 2"]],
+            "\(errors.output)")
+    }
+
     /// Every line that the library of 26.4 can write, and the messages of older systems.
     @Test(
         arguments: [

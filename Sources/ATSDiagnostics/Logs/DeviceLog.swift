@@ -89,9 +89,10 @@ package struct DeviceLog: Sendable {
 
     /// A dictionary that was printed over several lines is one error, or as many lines as it has.
     private mutating func endBlock() {
+        let isOneError = block.isOneError
         let lines = block.end()
         let whole = Array(lines.map { $0.drop { $0 <= 0x20 } }.joined(separator: [0x20]))
-        if LogLine(whole[...]).saysSomething {
+        if isOneError, LogLine(whole[...]).saysSomething {
             table.lines += lines.count - 1
             take(whole[...])
         } else {
@@ -175,6 +176,13 @@ struct PrintedDictionary: Sendable {
     private var bytes = 0
 
     var isOpen: Bool { depth > 0 && lines.count < 40 && bytes < 1 << 14 }
+
+    /// Whether its lines may be about one error: it is no entry of `log`, and names no two numbers or places.
+    var isOneError: Bool {
+        if lines.contains(where: { Scan(bytes: $0[...]).contains("\"eventMessage\"") }) { return false }
+        let found = lines.map { LogLine($0[...]) }
+        return Set(found.compactMap(\.urlError)).count < 2 && Set(found.compactMap(\.place)).count < 2
+    }
 
     /// Whether a line belongs to it.
     mutating func take(_ line: [UInt8]) -> Bool {
