@@ -325,6 +325,7 @@ import Testing
         "Error Domain=NSPOSIXErrorDomain Code=-1200 https://a.example/", "the load failed (-9824?)", "ATS violation",
         "HTTP load failed (kCFStreamErrorDomainSSL, 9824)", "Task <11>.<1> resuming, timeouts(30.0, 604800.0)",
         "finished with error [-12000000000000000000000000]", "\u{0}\u{1}\u{2}", "{\"eventMessage\":", "[3:-9824",
+        "NSURLErrorDomain 2026-11-22 10:00:00.000000-1000",
     ])
     func nothingIsGuessed(_ line: String) throws {
         let run = try log(line + "\n")

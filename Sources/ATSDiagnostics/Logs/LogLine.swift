@@ -182,9 +182,11 @@ struct Scan {
         "code: ", "Code: ", "code\":", "code\": ", "code\" : ", "code=", "Code=", "code = ",
     ]
 
-    /// The number whose minus stands at an index.
+    /// The number whose minus stands at an index. After a digit a minus begins a time zone or a part of a date.
     private func negative(at index: Int) -> Int? {
-        guard bytes[index] == UInt8(ascii: "-") else { return nil }
+        guard bytes[index] == UInt8(ascii: "-"), bytes[..<index].last.map({ 0x30...0x39 ~= $0 }) != true else {
+            return nil
+        }
         let digits = bytes[index...].dropFirst().prefix(6).prefix { 0x30...0x39 ~= $0 }
         return 3...4 ~= digits.count ? -digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) } : nil
     }
