@@ -313,6 +313,13 @@ import Testing
         #expect(run.status == 64 && run.errors.contains(hint), "\(run.errors)")
     }
 
+    @Test(arguments: ["App Check 999", "receipt 1003"]) func aStatusOfAnotherServiceIsNoErrorOfALoad(
+        _ words: String
+    ) throws {
+        let run = try ProgramRun(["explain", words])
+        #expect(run.status == 64 && run.output.isEmpty, "\(run.output)\(run.errors)")
+    }
+
     @Test func jsonHasTheSubjectAndItsCodes() throws {
         let run = try ProgramRun(["explain", "-1022", "--format", "json"])
         #expect((run.json["subjects"] as? [[String: Any]])?.first?["codes"] as? [String] == ["ats.cleartext.blocked"])

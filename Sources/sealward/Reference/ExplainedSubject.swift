@@ -54,6 +54,9 @@ struct ExplainedSubject {
             self.init(
                 title: "AppCheckErrorCode.\(row.name), com.firebase.appCheck \(number)", means: row.meaning,
                 action: row.action, next: ["sealward ats log FILE"])
+        } else if number != nil, has("appcheck") || has("exchange") || has("receipt"), !has("domain"), !has("nsurl") {
+            // A status of theirs that is not known, and no error of a load.
+            return nil
         } else if let number, has("alert"), let alert = UInt8(exactly: number) {
             self.init(alert: alert)
         } else if let number {
