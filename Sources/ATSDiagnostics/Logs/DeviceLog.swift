@@ -77,6 +77,7 @@ package struct DeviceLog: Sendable {
     }
 
     private mutating func endLine() {
+        if line.isEmpty { return }
         let whole = LogMargin.removed(from: line)
         line.removeAll(keepingCapacity: true)
         if whole.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
@@ -187,7 +188,7 @@ struct PrintedDictionary: Sendable {
     /// Whether a line belongs to it.
     mutating func take(_ line: [UInt8]) -> Bool {
         if lines.isEmpty {
-            guard line.filter({ $0 > 0x20 }) == [UInt8(ascii: "{")] else { return false }
+            guard line.lazy.filter({ $0 > 0x20 }).elementsEqual("{".utf8) else { return false }
         }
         lines.append(line)
         bytes += line.count

@@ -19,7 +19,7 @@ enum LogJudge {
         let explanations = LogExplanations.deviceErrors
         let row = evidence.deviceError.flatMap { explanations.indices.contains($0) ? explanations[$0] : nil }
         guard let row = row ?? evidence.appCheckStatus.flatMap(LogExplanations.appCheck) else { return nil }
-        return LogFailure(evidence, .appAttest, [row.code], row.meaning.sentence, fix: [row.action])
+        return LogFailure(evidence, .appAttest, [row.code], "\(row.meaning).", fix: [row.action])
     }
 
     // MARK: - ATS
@@ -57,12 +57,13 @@ enum LogJudge {
         if let sentence = phrase.sentence {
             return LogFailure(
                 evidence, kind(code, phrase.speaker), phrase.codes,
-                sentence.replacing("<host>", with: host).capitalizedFirst, fix: phrase.fix.map { [$0] } ?? [])
+                sentence.replacing("<host>", with: sentence.hasPrefix("<host>") ? evidence.subject : host),
+                fix: phrase.fix.map { [$0] } ?? [])
         }
         switch (code, kind(code, phrase.speaker)) {
         case (.tlsHandshakeFailed, .notApple) where evidence.alert != nil: return nil
         case (.cleartextOwnRule, _), (.netLocalNetwork, _), (.netSandbox, _), (.netOffline, _):
-            return LogFailure(evidence, kind(code, phrase.speaker), [code], meaning(code).sentence)
+            return LogFailure(evidence, kind(code, phrase.speaker), [code], "\(meaning(code).uppercasedFirst).")
         case (_, .notApple):
             return LogFailure(
                 evidence, .notApple, phrase.codes,
@@ -72,7 +73,7 @@ enum LogJudge {
         case (_, .trust):
             return trust(evidence, phrase.codes)
         case (let code, let kind):
-            return LogFailure(evidence, kind, phrase.codes, "\(host.capitalizedFirst): \(meaning(code)).")
+            return LogFailure(evidence, kind, phrase.codes, "\(evidence.subject): \(meaning(code)).")
         }
     }
 
@@ -160,7 +161,7 @@ enum LogJudge {
             case 112: ["configure the site and its certificate for \(host) on the server, or load the name that it has"]
             default: []
             }
-        return LogFailure(evidence, .tls, codes, "\(host.capitalizedFirst) \(what) (\(name)).", fix: fix)
+        return LogFailure(evidence, .tls, codes, "\(evidence.subject) \(what) (\(name)).", fix: fix)
     }
 
     // MARK: - Numbers
@@ -170,18 +171,17 @@ enum LogJudge {
             return cut(evidence, ErrorNumber.stream(stream)?.codes ?? [])
         }
         if evidence.urlError == -1005 { return cut(evidence, ErrorNumber.url(-1005)?.codes ?? []) }
+        let socket = evidence.socketError.flatMap { socketErrors[$0] }
         let codes =
             LogMeaning.codes(
                 urlError: evidence.urlError, streamError: evidence.streamError, sentence: evidence.sentence)
-            ?? evidence.socketError.flatMap { socketErrors[$0] }
-            ?? (evidence.phrases.isEmpty ? [] : RefusalNumbers.trust)
-        let socket = evidence.socketError.flatMap { socketErrors[$0] }
+            ?? socket ?? (evidence.phrases.isEmpty ? [] : RefusalNumbers.trust)
         if let socket, let code = socket.first, evidence.streamError == nil,
             evidence.urlError == nil || code == .netSandbox
         {
             return LogFailure(
                 evidence, kind(code, .system), socket,
-                "\(evidence.host.capitalizedFirst): \(meaning(code)) (errno \(evidence.socketError ?? 0)).",
+                "\(evidence.subject): \(meaning(code)) (errno \(evidence.socketError ?? 0)).",
                 fix: (LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
                     + (evidence.socketError == 65
                         ? [
@@ -198,10 +198,11 @@ enum LogJudge {
         // A number of trust, or a judge of trust: the chain may say more.
         if CauseTable.current[first]?.stage == .trust { return trust(evidence, codes) }
         let name = evidence.streamError.flatMap(ErrorNumber.stream) ?? evidence.urlError.flatMap(ErrorNumber.url)
-        let said = name.map { "\($0.name): \($0.meaning.isEmpty ? $0.sentence : $0.meaning)" } ?? meaning(first)
         // What is left where nothing else fits says less than the number's own words.
         let isPlain = codes.count == 1 && first != .tlsHandshakeFailed
-        let sentence = isPlain ? "\(evidence.host.capitalizedFirst): \(meaning(first))." : said.sentence
+        let sentence =
+            isPlain
+            ? "\(evidence.subject): \(meaning(first))." : name?.said ?? "\(meaning(first).uppercasedFirst)."
         let action = codes.count == 1 ? LogExplanations.explanation(of: first)?.action : nil
         let isVague = evidence.streamError == nil && codes.count > 4
         let hints = isVague ? [vagueHint] : localHints(evidence, first)
@@ -267,9 +268,7 @@ enum LogJudge {
                     "if the app cancels loads that it no longer needs, nothing is wrong",
                 ])
         }
-        return LogFailure(
-            evidence, .network, [.httpNoAnswer],
-            "\(row.name): \(row.meaning.isEmpty ? row.sentence : row.meaning)".sentence)
+        return LogFailure(evidence, .network, [.httpNoAnswer], row.said)
     }
 
     /// A connection that ended in the handshake: first what is in between.
@@ -402,6 +401,9 @@ extension LogEvidence {
     /// The host for a sentence.
     fileprivate var host: String { place?.host ?? "the server" }
 
+    /// The host at the beginning of a sentence.
+    fileprivate var subject: String { place?.host ?? "The server" }
+
     /// The causes of the number of the stream, if it is one that says something.
     fileprivate var specific: [Code]? {
         streamError.flatMap(ErrorNumber.stream).flatMap { $0.codes.isEmpty ? nil : $0.codes }
@@ -442,16 +444,14 @@ extension LogPhrase.Speaker {
     }
 }
 
-extension String {
-    /// As a sentence: a capital and a full stop.
-    fileprivate var sentence: String { capitalizedFirst + (hasSuffix(".") ? "" : ".") }
-
-    fileprivate var uppercasedFirst: String { prefix(1).uppercased() + dropFirst() }
-
-    fileprivate var capitalizedFirst: String {
-        // Names of hosts and of constants stay as they are.
-        guard let first, first.isASCII, hasPrefix("the ") || hasPrefix("a ") || hasPrefix("an ") || hasPrefix("no ")
-        else { return self }
-        return first.uppercased() + dropFirst()
+extension ErrorNumber {
+    /// The name and what it means, as a sentence.
+    fileprivate var said: String {
+        let text = "\(name): \(meaning.isEmpty ? sentence : meaning)"
+        return text + (text.hasSuffix(".") ? "" : ".")
     }
+}
+
+extension String {
+    var uppercasedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

@@ -113,7 +113,7 @@ enum SystemWords {
     private static let proxies: [LogPhrase] = ErrorNumber.cfNetworkErrors.flatMap { error in
         ["kCFErrorDomainCFNetwork Code=\(error.number) ", "kCFErrorDomainCFNetwork error \(error.number)."].map {
             LogPhrase(
-                $0, .system, error.codes, error.sentence.prefix(1).uppercased() + error.sentence.dropFirst() + ".",
+                $0, .system, error.codes, error.sentence.uppercasedFirst + ".",
                 fix: error.codes.first == .netRefused
                     ? "try without the proxy, and look at its settings on the device (Wi-Fi > HTTP Proxy) and at its log"
                     : nil
