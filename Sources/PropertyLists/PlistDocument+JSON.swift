@@ -24,7 +24,7 @@ extension PlistDocument {
     ///
     /// - Throws: `malformed.plist` if what is there is computed.
     package init?(script bytes: [UInt8], name: StaticString) throws(MalformedInput) {
-        guard String(validating: bytes, as: UTF8.self) != nil else { return nil }
+        guard bytes.contains("\(name)".utf8), String(validating: bytes, as: UTF8.self) != nil else { return nil }
         var tokens = XMLTokenizer(bytes)
         var quote: UInt8?
         var previous: UInt8 = 0

@@ -359,10 +359,9 @@ package struct InfoPlistSearch {
         do throws(MalformedInput) {
             guard let bytes = try contents(path, limit: PlistLimits.bytes) else { return }
             let document = try PlistReader.read(bytes)
-            let isInfoPlist =
-                isCandidate && ProjectFile.otherList(document) == nil || document.root[ATSKey.dictionary] != nil
-                || document.root["CFBundleIdentifier"] != nil
-            guard isInfoPlist else { return }
+            guard isCandidate && ProjectFile.otherList(document) == nil || ProjectFile.isInfoPlist(document) else {
+                return
+            }
             let place = BundlePath(path)
             if place?.part == .framework {
                 // Of interest only where somebody believes that its dictionary counts.

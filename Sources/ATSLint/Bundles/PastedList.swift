@@ -36,7 +36,7 @@ enum PastedList {
     /// Whether a list, or a part of one, begins on a line.
     private static func begins(_ line: [UInt8]) -> Bool {
         let text = line.drop { $0 <= 0x20 }
-        return ["<?xml", "<!DOCTYPE", "<plist", "<dict", "<key>"].contains { text.starts(with: $0.utf8) }
+        return ["<?xml", "<!DOCTYPE", "<plist", "<dict"].contains { text.starts(with: $0.utf8) }
             || line.contains("<key>".utf8)
     }
 
@@ -47,10 +47,10 @@ enum PastedList {
     /// Whether a line has a key and no value, or nothing.
     private static func isKeyAlone(_ line: [UInt8]) -> Bool {
         let text = line.filter { $0 > 0x20 }
-        return text.isEmpty || text.starts(with: "<key>".utf8) && text.reversed().starts(with: "</key>".utf8.reversed())
+        return text.isEmpty || text.starts(with: "<key>".utf8) && text.suffix(6).elementsEqual("</key>".utf8)
     }
 
-    private static func blanks(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: max(0, count)) }
+    private static func blanks(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: count) }
 
     /// A line without a tag belongs to the value of the line before, unless it is a fence or stands for what was left out.
     private static func isPartOfValue(_ line: [UInt8]) -> Bool {

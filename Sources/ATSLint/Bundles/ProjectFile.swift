@@ -128,7 +128,7 @@ package enum ProjectFile {
             return nil
         }
         // What is computed is no fault of the file, and Expo reads JSON with comments and with a comma too many.
-        let written = kind.literal.flatMap { literal in try? PlistDocument(script: bytes, name: literal) }
+        lazy var written = kind.literal.flatMap { literal in try? PlistDocument(script: bytes, name: literal) }
         for path in kind.paths {
             do throws(MalformedInput) {
                 if let found = try PlistDocument(json: bytes, below: path) { return found }
@@ -137,7 +137,7 @@ package enum ProjectFile {
                 return written
             }
         }
-        if let written, kind.paths.isEmpty || !isJSON { return written }
+        if kind.paths.isEmpty, let written { return written }
         if let advice = kind.advice { throw .plist("", advice) }
         return nil
     }
@@ -160,12 +160,17 @@ package enum ProjectFile {
         return kinds.first { $0.has(name) && $0.isMeant(bytes) }?.label
     }
 
+    /// Whether a list has what only an Info.plist has: the identifier of a bundle, or the dictionary of ATS.
+    static func isInfoPlist(_ document: PlistDocument) -> Bool {
+        document.root["CFBundleIdentifier"] != nil || document.root[ATSKey.dictionary] != nil
+    }
+
     /// What a list is that is no Info.plist: the entitlements of an app.
     ///
     /// - Throws: `malformed.plist` with what it is, and what it lacks for the network.
     package static func refuseEntitlements(_ document: PlistDocument, name: String) throws(MalformedInput) {
         let keys = document.root.members?.map(\.key) ?? []
-        guard document.root["CFBundleIdentifier"] == nil, document.root[ATSKey.dictionary] == nil,
+        guard !isInfoPlist(document),
             name.hasSuffix(".entitlements")
                 || !keys.isEmpty
                     && keys.allSatisfy({ $0.hasPrefix("com.apple.") || $0.hasPrefix("application-identifier") })
@@ -185,9 +190,7 @@ package enum ProjectFile {
 
     /// What a list is that many projects have beside the Info.plist; nil for any other list.
     static func otherList(_ document: PlistDocument) -> String? {
-        let root = document.root
-        guard root["CFBundleIdentifier"] == nil, root[ATSKey.dictionary] == nil else { return nil }
-        return others.first { root[$0.key] != nil }?.what
+        isInfoPlist(document) ? nil : others.first { document.root[$0.key] != nil }?.what
     }
 
     private static let others = [
