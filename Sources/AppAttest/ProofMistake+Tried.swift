@@ -121,14 +121,14 @@ extension AttestationVerifier {
             }
             refusal.mistake = ProofMistake.appId(expected: acceptedApps, found: named)
         case .attestKeyIdMismatch:
-            guard let leaf = object.certificates.first.flatMap({ try? CertificateRecord(der: $0) }),
+            guard let der = object.certificates.first, let leaf = try? CertificateRecord(der: der),
                 let key = try? AttestationPublicKey(x963Representation: leaf.keyBits)
             else { return refusal }
             let others: [(name: String, bytes: [UInt8])] = [
                 ("SPKI in DER", Array(key.key.derRepresentation)),
                 ("x and y without the 04 before them", Array(key.x963Representation.dropFirst())),
                 ("the compressed point", Array(key.key.compressedRepresentation)),
-                ("the leaf certificate", object.certificates.first.map(Array.init) ?? []),
+                ("the leaf certificate", Array(der)),
             ]
             let expected = refusal.compared.first?.expected.flatMap(Base64.decode) ?? []
             if let other = others.first(where: { expected.elementsEqual(SHA256.hash(data: $0.bytes)) }) {

@@ -344,7 +344,7 @@ package struct PastedBytes: Sendable, Equatable {
         var limits = JSONReader.Limits.outside
         // An array of bytes has one value for each.
         limits.values = 1 << 16
-        guard text.count <= 1 << 20, let value = try? JSONReader.read(Array(text), limits: limits) else { return [] }
+        guard let value = try? JSONReader.read(Array(text), limits: limits) else { return [] }
         var texts: [(String, [UInt8])] = []
         func visit(_ value: JSONValue, _ depth: Int) {
             guard texts.count < 32, depth < 4 else { return }
