@@ -123,8 +123,7 @@ let package = Package(
             name: "Server", description: "The service, its stores and the middleware.",
             enabledTraits: ["Attest", "Client"]),
         .trait(
-            name: "Postgres",
-            description: "The PostgreSQL store, for more than one node. Loads libpq when it is opened.",
+            name: "Postgres", description: "The same as Server, which has the PostgreSQL store.",
             enabledTraits: ["Server"]),
         .trait(name: "Tools", description: "The program.", enabledTraits: ["Server"]),
     ],
@@ -213,13 +212,7 @@ let package = Package(
         ),
         // Loads libpq when a store is opened; nothing is linked.
         .target(name: "CLibpq"),
-        library(
-            "TrustStoresPostgres",
-            [
-                "TrustStores", "AppAttest", "Vocabulary", "TLSModel",
-                .target(name: "CLibpq", condition: .when(traits: ["Postgres"])),
-            ]
-        ),
+        library("TrustStoresPostgres", ["TrustStores", "AppAttest", "Vocabulary", "TLSModel", "CLibpq"]),
         library(
             "AppleServices",
             [
@@ -279,8 +272,7 @@ let package = Package(
                 "TLSModel", "Vocabulary", "Formats", "Reporting", "PropertyLists", "AppTransportSecurity", "ATSLint",
                 "AppAttest",
                 "DeviceCheckBits", "TrustTokens", "TLSProbe", "ATSClient", "TrustStores",
-                "AppleServices",
-                .target(name: "TrustStoresPostgres", condition: .when(traits: ["Postgres"])),
+                "AppleServices", "TrustStoresPostgres",
                 "ATSDiagnostics", "TrustService", "DeviceSimulator", "AppleSimulator",
                 "ConnectionAdmission", "HTTPService", "SimulatedFleet",
                 "CSQLite", .argumentParser, .asn1, .crypto, .cryptoExtras, .httpTypes, .logging,

@@ -5,12 +5,9 @@ import AppleServices
 import TestSupport
 import Testing
 import TrustStores
+import TrustStoresPostgres
 
 @testable import TrustService
-
-#if Postgres
-    import TrustStoresPostgres
-#endif
 
 /// Where the table of attacks is run: one node, or two nodes on one PostgreSQL to which requests go in turn.
 enum AttackSite: String, Sendable, CustomTestStringConvertible {
@@ -20,12 +17,8 @@ enum AttackSite: String, Sendable, CustomTestStringConvertible {
     var testDescription: String { rawValue }
 
     static var available: [AttackSite] {
-        #if Postgres
-            // Where PostgreSQL is missing, `NodesTests` says so.
-            PostgresServer.isAvailable ? [.oneNode, .twoNodes] : [.oneNode]
-        #else
-            [.oneNode]
-        #endif
+        // Where PostgreSQL is missing, `NodesTests` says so.
+        PostgresServer.isAvailable ? [.oneNode, .twoNodes] : [.oneNode]
     }
 
     func run(
@@ -36,18 +29,16 @@ enum AttackSite: String, Sendable, CustomTestStringConvertible {
             try await RunningService.with(configuration, transport: transport, body)
             return
         }
-        #if Postgres
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
-            try await RunningService.with(configuration, store: first, transport: transport) {
-                (left: RunningService) async throws -> Void in
-                try await RunningService.with(configuration, store: second, clock: left.clock, transport: transport) {
-                    (right: RunningService) async throws -> Void in
-                    var both = left
-                    both.peers = [right.base]
-                    try await body(both)
-                }
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
+        try await RunningService.with(configuration, store: first, transport: transport) {
+            (left: RunningService) async throws -> Void in
+            try await RunningService.with(configuration, store: second, clock: left.clock, transport: transport) {
+                (right: RunningService) async throws -> Void in
+                var both = left
+                both.peers = [right.base]
+                try await body(both)
             }
-        #endif
+        }
     }
 }

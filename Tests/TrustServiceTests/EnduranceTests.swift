@@ -135,63 +135,61 @@ import Vocabulary
         #expect(process.status == 0)
     }
 
-    #if Postgres
-        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
-        func aDatabaseThatCrashesIsNamedAndComesBack() async throws {
-            let server = try await onThread { try PostgresServer() }
-            let folder = try ServeProcess.folder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let store = try await onThread { try server.emptyStore() }
-            let process = try await ServeProcess(ServeProcess.write(folder, store: store))
-            let verdicts = NIOLockedValueBox<[String: Int]>([:])
-            let counters = NIOLockedValueBox<[String: Int]>([:])
-            let isOver = NIOLockedValueBox(false)
-            func count(_ verdict: String) -> Int { verdicts.withLockedValue { $0[verdict] ?? 0 } }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<4 {
-                    group.addTask {
-                        let phone = await Phone(process.service, system: .iOS("26.1"))
-                        let keyId = try await phone.attested()
-                        while !isOver.withLockedValue({ $0 }) {
-                            let reply = try await phone.assert(try await phone.assertion(keyId))
-                            verdicts.withLockedValue { $0[reply.verdict, default: 0] += 1 }
-                            if reply.status == 200, case .integer(let counter)? = reply["counter"] {
-                                counters.withLockedValue { $0[keyId] = counter }
-                            } else {
-                                #expect(reply.headers["retry-after"] != nil && reply["retry"]?.text == "after")
-                                try await Task.sleep(for: .milliseconds(20))
-                            }
+    @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+    func aDatabaseThatCrashesIsNamedAndComesBack() async throws {
+        let server = try await onThread { try PostgresServer() }
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = try await onThread { try server.emptyStore() }
+        let process = try await ServeProcess(ServeProcess.write(folder, store: store))
+        let verdicts = NIOLockedValueBox<[String: Int]>([:])
+        let counters = NIOLockedValueBox<[String: Int]>([:])
+        let isOver = NIOLockedValueBox(false)
+        func count(_ verdict: String) -> Int { verdicts.withLockedValue { $0[verdict] ?? 0 } }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let phone = await Phone(process.service, system: .iOS("26.1"))
+                    let keyId = try await phone.attested()
+                    while !isOver.withLockedValue({ $0 }) {
+                        let reply = try await phone.assert(try await phone.assertion(keyId))
+                        verdicts.withLockedValue { $0[reply.verdict, default: 0] += 1 }
+                        if reply.status == 200, case .integer(let counter)? = reply["counter"] {
+                            counters.withLockedValue { $0[keyId] = counter }
+                        } else {
+                            #expect(reply.headers["retry-after"] != nil && reply["retry"]?.text == "after")
+                            try await Task.sleep(for: .milliseconds(20))
                         }
                     }
                 }
-                func wait(_ what: String, _ isDone: () async throws -> Bool) async throws {
-                    let deadline = ContinuousClock.now + .seconds(40)
-                    while try await !isDone() {
-                        try #require(ContinuousClock.now < deadline, "waited too long for \(what): \(verdicts)")
-                        try await Task.sleep(for: .milliseconds(20))
-                    }
+            }
+            func wait(_ what: String, _ isDone: () async throws -> Bool) async throws {
+                let deadline = ContinuousClock.now + .seconds(40)
+                while try await !isDone() {
+                    try #require(ContinuousClock.now < deadline, "waited too long for \(what): \(verdicts)")
+                    try await Task.sleep(for: .milliseconds(20))
                 }
-                defer { isOver.withLockedValue { $0 = true } }
-                try await wait("load") { count("200") > 100 }
-                try await onThread { try server.crash() }
-                try await wait("503") { count("503 store.unavailable") > 10 }
-                #expect(try await process.service.get("/readyz").verdict == "503 store.unavailable")
-                #expect(try await process.service.get("/livez").status == 200)
-                let before = count("200")
-                try await onThread { try server.start() }
-                try await wait("recovery") { count("200") > before + 100 }
-                isOver.withLockedValue { $0 = true }
-                try await group.waitForAll()
             }
-            #expect(Set(verdicts.withLockedValue { $0.keys }) == ["200", "503 store.unavailable"])
-            for (keyId, counter) in counters.withLockedValue({ $0 }) {
-                let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
-                let shown = try await process.service.get(path, token: RunningService.adminToken)
-                guard case .integer(let stored)? = shown["counter"] else { throw Failure(shown.verdict) }
-                #expect(stored >= counter)
-            }
-            #expect(process.stop().status == 0)
+            defer { isOver.withLockedValue { $0 = true } }
+            try await wait("load") { count("200") > 100 }
             try await onThread { try server.crash() }
+            try await wait("503") { count("503 store.unavailable") > 10 }
+            #expect(try await process.service.get("/readyz").verdict == "503 store.unavailable")
+            #expect(try await process.service.get("/livez").status == 200)
+            let before = count("200")
+            try await onThread { try server.start() }
+            try await wait("recovery") { count("200") > before + 100 }
+            isOver.withLockedValue { $0 = true }
+            try await group.waitForAll()
         }
-    #endif
+        #expect(Set(verdicts.withLockedValue { $0.keys }) == ["200", "503 store.unavailable"])
+        for (keyId, counter) in counters.withLockedValue({ $0 }) {
+            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+            let shown = try await process.service.get(path, token: RunningService.adminToken)
+            guard case .integer(let stored)? = shown["counter"] else { throw Failure(shown.verdict) }
+            #expect(stored >= counter)
+        }
+        #expect(process.stop().status == 0)
+        try await onThread { try server.crash() }
+    }
 }

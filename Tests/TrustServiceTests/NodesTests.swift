@@ -7,13 +7,10 @@ import Foundation
 import TestSupport
 import Testing
 import TrustStores
+import TrustStoresPostgres
 import Vocabulary
 
 @testable import TrustService
-
-#if Postgres
-    import TrustStoresPostgres
-#endif
 
 /// One node, and two on one store, keep every promise.
 @Suite(.serialized) struct NodesTests {
@@ -26,19 +23,17 @@ import Vocabulary
         }
     }
 
-    #if Postgres
-        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
-        func twoNodesOnOnePostgreSQLKeepEveryPromise() async throws {
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
-            try await RunningService.with(store: first) { (left: RunningService) async throws -> Void in
-                try await RunningService.with(store: second, clock: left.clock) {
-                    (right: RunningService) async throws -> Void in
-                    try await race(left, right)
-                }
+    @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+    func twoNodesOnOnePostgreSQLKeepEveryPromise() async throws {
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
+        try await RunningService.with(store: first) { (left: RunningService) async throws -> Void in
+            try await RunningService.with(store: second, clock: left.clock) {
+                (right: RunningService) async throws -> Void in
+                try await race(left, right)
             }
         }
-    #endif
+    }
 
     private func race(_ left: RunningService, _ right: RunningService) async throws {
         let phone = await Phone(left)

@@ -272,13 +272,11 @@ import Vocabulary
         let path = "\(folder.path)/s.sqlite"
         try await move(try SQLTrustStore.sqlite(at: path))
         var stores = ["sqlite:" + path]
-        #if Postgres
-            if PostgresServer.isAvailable {
-                let url = try await PostgresServer.sharedWithEmptyStore().url
-                try await move(try await SQLTrustStore.postgres(url))
-                stores.append(url)
-            }
-        #endif
+        if PostgresServer.isAvailable {
+            let url = try await PostgresServer.sharedWithEmptyStore().url
+            try await move(try await SQLTrustStore.postgres(url))
+            stores.append(url)
+        }
         return stores
     }
 

@@ -18,66 +18,64 @@ import Testing
         return path
     }
 
-    #if Postgres
-        @Test func aStoreThatDoesNotAnswerHasAStatusOfItsOwn() throws {
-            let folder = try ServeProcess.folder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let url = "postgres://u:topsecret@127.0.0.1:\(try FreePort.take())/db"
-            let config = try write(folder, store: url)
-            let end = try ServeProcess.run(["serve", "--config", config, "--store-timeout", "1"])
-            #expect(end.status == 75, "\(end.error)")
-            #expect(end.error.contains("the store did not answer within 1 seconds: PostgreSQL cannot be reached"))
-            #expect(end.error.contains("The store does not answer yet."))
-            #expect(!end.error.contains("topsecret"))
-        }
+    @Test func aStoreThatDoesNotAnswerHasAStatusOfItsOwn() throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let url = "postgres://u:topsecret@127.0.0.1:\(try FreePort.take())/db"
+        let config = try write(folder, store: url)
+        let end = try ServeProcess.run(["serve", "--config", config, "--store-timeout", "1"])
+        #expect(end.status == 75, "\(end.error)")
+        #expect(end.error.contains("the store did not answer within 1 seconds: PostgreSQL cannot be reached"))
+        #expect(end.error.contains("The store does not answer yet."))
+        #expect(!end.error.contains("topsecret"))
+    }
 
-        @Test(arguments: [
-            "u:top%ZZsecret@127.0.0.1/db", "u:topsecret@[::1/db", "u:top/secret@h/db", "u@h/db?password=top%Z",
-        ])
-        func aMalformedURLIsAWrongConfigurationAndIsNotQuoted(_ url: String) throws {
-            let folder = try ServeProcess.folder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let config = try write(folder, store: "postgres://" + url)
-            for more in [[], ["--check-config"]] {
-                let end = try ServeProcess.run(["serve", "--config", config] + more)
-                #expect(end.status == 2)
-                #expect(end.error.contains("store: the PostgreSQL URL cannot be read"))
-                #expect(!end.error.contains("top") && !end.error.contains("secret@"), "\(end.error)")
-            }
+    @Test(arguments: [
+        "u:top%ZZsecret@127.0.0.1/db", "u:topsecret@[::1/db", "u:top/secret@h/db", "u@h/db?password=top%Z",
+    ])
+    func aMalformedURLIsAWrongConfigurationAndIsNotQuoted(_ url: String) throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let config = try write(folder, store: "postgres://" + url)
+        for more in [[], ["--check-config"]] {
+            let end = try ServeProcess.run(["serve", "--config", config] + more)
+            #expect(end.status == 2)
+            #expect(end.error.contains("store: the PostgreSQL URL cannot be read"))
+            #expect(!end.error.contains("top") && !end.error.contains("secret@"), "\(end.error)")
         }
+    }
 
-        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
-        func theServiceWaitsForItsServer() async throws {
-            let server = try await onThread { try PostgresServer() }
-            let url = try await onThread { try server.emptyStore() }
-            try await onThread { try server.crash() }
-            let folder = try ServeProcess.folder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let config = try write(folder, store: url)
-            let errors = folder.appendingPathComponent("errors")
-            try Data().write(to: errors)
-            let process = Process()
-            process.executableURL = ServeProcess.program
-            process.arguments = ["serve", "--config", config]
-            process.standardError = try FileHandle(forWritingTo: errors)
-            process.standardOutput = FileHandle.nullDevice
-            try process.run()
-            defer { kill(process.processIdentifier, SIGKILL) }
-            try await said("does not answer yet", in: errors)
-            #expect(process.isRunning)
-            try await onThread { try server.start() }
-            try await said("listening on", in: errors)
-            try await onThread { try server.crash() }
-        }
+    @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+    func theServiceWaitsForItsServer() async throws {
+        let server = try await onThread { try PostgresServer() }
+        let url = try await onThread { try server.emptyStore() }
+        try await onThread { try server.crash() }
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let config = try write(folder, store: url)
+        let errors = folder.appendingPathComponent("errors")
+        try Data().write(to: errors)
+        let process = Process()
+        process.executableURL = ServeProcess.program
+        process.arguments = ["serve", "--config", config]
+        process.standardError = try FileHandle(forWritingTo: errors)
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        defer { kill(process.processIdentifier, SIGKILL) }
+        try await said("does not answer yet", in: errors)
+        #expect(process.isRunning)
+        try await onThread { try server.start() }
+        try await said("listening on", in: errors)
+        try await onThread { try server.crash() }
+    }
 
-        private func said(_ words: String, in file: URL) async throws {
-            let deadline = ContinuousClock.now + .seconds(30)
-            while try !String(contentsOf: file, encoding: .utf8).contains(words) {
-                try #require(ContinuousClock.now < deadline, "waited too long for: \(words)")
-                try await Task.sleep(for: .milliseconds(20))
-            }
+    private func said(_ words: String, in file: URL) async throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while try !String(contentsOf: file, encoding: .utf8).contains(words) {
+            try #require(ContinuousClock.now < deadline, "waited too long for: \(words)")
+            try await Task.sleep(for: .milliseconds(20))
         }
-    #endif
+    }
 
     @Test func secretsThatOthersMayReadAreNamedAndThoseTheyMayWriteAreRefused() async throws {
         let folder = try ServeProcess.folder()
@@ -160,17 +158,15 @@ import Testing
         }
     }
 
-    #if Postgres
-        @Test func aStoreOnAnotherMachineNeedsAWordAboutTLS() throws {
-            let folder = try ServeProcess.folder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            for (url, status) in [("10.9.8.7/db", Int32(2)), ("10.9.8.7/db?sslmode=disable", 0), ("127.0.0.1/db", 0)] {
-                let config = try write(folder, store: "postgres://u@" + url)
-                let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
-                #expect(end.status == status && end.error.contains("store.tls") == (status == 2), "\(end.error)")
-            }
+    @Test func aStoreOnAnotherMachineNeedsAWordAboutTLS() throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for (url, status) in [("10.9.8.7/db", Int32(2)), ("10.9.8.7/db?sslmode=disable", 0), ("127.0.0.1/db", 0)] {
+            let config = try write(folder, store: "postgres://u@" + url)
+            let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+            #expect(end.status == status && end.error.contains("store.tls") == (status == 2), "\(end.error)")
         }
-    #endif
+    }
 
     // MARK: As another user
 
@@ -286,28 +282,26 @@ import Testing
         try await expectNamed(try write(folder, store: "sqlite:\(path)"))
     }
 
-    #if Postgres
-        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
-        func whatChangedSinceAPostgreSQLStoreWasWrittenIsNamed() async throws {
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            let folder = try ServeProcess.folder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let config = try write(folder, store: url)
-            // Nobody wrote this one yet.
-            let empty = try ServeProcess.run(["serve", "--config", config, "--check-config"])
-            #expect(empty.status == 0 && !empty.error.contains("changed: "), "\(empty.error)")
-            let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
-            try await old.migrate([Self.fixture("postgres")])
-            await old.close()
-            try await expectNamed(config)
-        }
+    @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+    func whatChangedSinceAPostgreSQLStoreWasWrittenIsNamed() async throws {
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let config = try write(folder, store: url)
+        // Nobody wrote this one yet.
+        let empty = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+        #expect(empty.status == 0 && !empty.error.contains("changed: "), "\(empty.error)")
+        let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
+        try await old.migrate([Self.fixture("postgres")])
+        await old.close()
+        try await expectNamed(config)
+    }
 
-        @Test func aServerThatDoesNotAnswerLeavesTheConfigurationComplete() throws {
-            let folder = try ServeProcess.folder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let config = try write(folder, store: "postgres://u@127.0.0.1:\(try FreePort.take())/db")
-            let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
-            #expect(end.status == 0 && end.error.contains("PostgreSQL does not answer"), "\(end.error)")
-        }
-    #endif
+    @Test func aServerThatDoesNotAnswerLeavesTheConfigurationComplete() throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let config = try write(folder, store: "postgres://u@127.0.0.1:\(try FreePort.take())/db")
+        let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+        #expect(end.status == 0 && end.error.contains("PostgreSQL does not answer"), "\(end.error)")
+    }
 }

@@ -44,13 +44,11 @@ import TrustStoresPostgres
         try await checkOneTraceFromTheGateway(to: store, "sqlite")
     }
 
-    #if Postgres
-        @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
-        func aRequestIsOneTraceFromTheGatewayToPostgreSQL() async throws {
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            try await checkOneTraceFromTheGateway(to: try await SQLTrustStore.postgres(url), "postgresql")
-        }
-    #endif
+    @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
+    func aRequestIsOneTraceFromTheGatewayToPostgreSQL() async throws {
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        try await checkOneTraceFromTheGateway(to: try await SQLTrustStore.postgres(url), "postgresql")
+    }
 
     private func checkOneTraceFromTheGateway(to store: SQLTrustStore, _ system: String) async throws {
         let collector = try TraceCollector()

@@ -7,26 +7,19 @@ import Foundation
 import Logging
 import TestSupport
 import Testing
+import TrustStoresPostgres
 import Vocabulary
 
 @testable import HTTPService
 @testable import TrustService
 @testable import TrustStores
 
-#if Postgres
-    import TrustStoresPostgres
-#endif
-
 /// `users`: how the store, answers and the audit name users.
 @Suite struct UserNamesTests {
     enum Backend: String, CaseIterable { case memory, sqlite, postgres }
 
     private static let backends = Backend.allCases.filter { backend in
-        #if Postgres
-            backend != .postgres || PostgresServer.isAvailable
-        #else
-            backend != .postgres
-        #endif
+        backend != .postgres || PostgresServer.isAvailable
     }
 
     private static let anna = "anna.of.the.tests"
@@ -50,11 +43,7 @@ import Vocabulary
         case .memory: store = Store.inMemory()
         case .sqlite: store = try SQLTrustStore.sqlite(at: file)
         case .postgres:
-            #if Postgres
-                store = try await SQLTrustStore.postgres(try await PostgresServer.sharedWithEmptyStore().url)
-            #else
-                return
-            #endif
+            store = try await SQLTrustStore.postgres(try await PostgresServer.sharedWithEmptyStore().url)
         }
         try await RunningService.with(configuration(.hashed), store: store) {
             (service: RunningService) async throws -> Void in

@@ -210,37 +210,35 @@ struct OldStatement: Sendable {
             try open(), startingAgain: { _ = try open() }, migrating: { try SQLTrustStore.sqlite(at: path) })
     }
 
-    #if Postgres
-        @Test(
-            "a node of schema 2 on a PostgreSQL store that was migrated under it is not ready, and does not start again",
-            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
-        func secondOnPostgres() async throws {
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            let known = [Migration].postgres.filter { $0.version <= 2 }
-            func open() async throws -> SQLTrustStore {
-                let engine = try PostgresEngine(url: url, configuration: PostgresConfiguration())
-                do {
-                    try await engine.migrate(known)
-                } catch {
-                    await engine.close()
-                    throw error
-                }
-                return SQLTrustStore(engine: engine, schema: known.newest)
+    @Test(
+        "a node of schema 2 on a PostgreSQL store that was migrated under it is not ready, and does not start again",
+        .enabled(if: PostgresServer.isAvailable, "needs PostgreSQL"))
+    func secondOnPostgres() async throws {
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        let known = [Migration].postgres.filter { $0.version <= 2 }
+        func open() async throws -> SQLTrustStore {
+            let engine = try PostgresEngine(url: url, configuration: PostgresConfiguration())
+            do {
+                try await engine.migrate(known)
+            } catch {
+                await engine.close()
+                throw error
             }
-            try await Self.runSecond(
-                try await open(), startingAgain: { _ = try await open() },
-                migrating: { try await SQLTrustStore.postgres(url) })
+            return SQLTrustStore(engine: engine, schema: known.newest)
         }
+        try await Self.runSecond(
+            try await open(), startingAgain: { _ = try await open() },
+            migrating: { try await SQLTrustStore.postgres(url) })
+    }
 
-        @Test(
-            "an old node on a PostgreSQL store that was migrated under it reads and writes nothing",
-            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
-        func postgres() async throws {
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
-            try await old.migrate([MigrationTests.fixture("postgres", version: 1)])
-            try await Self.run(on: old) { try await SQLTrustStore.postgres(url) }
-            await old.close()
-        }
-    #endif
+    @Test(
+        "an old node on a PostgreSQL store that was migrated under it reads and writes nothing",
+        .enabled(if: PostgresServer.isAvailable, "needs PostgreSQL"))
+    func postgres() async throws {
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
+        try await old.migrate([MigrationTests.fixture("postgres", version: 1)])
+        try await Self.run(on: old) { try await SQLTrustStore.postgres(url) }
+        await old.close()
+    }
 }

@@ -86,28 +86,26 @@ import TrustStoreContract
         await store.close()
     }
 
-    #if Postgres
-        @Test(
-            "a PostgreSQL store of each released schema opens and keeps everything",
-            .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"), arguments: [1])
-        func postgres(_ version: Int) async throws {
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
-            try await old.migrate([Self.fixture("postgres", version: version)])
-            await old.close()
-            let store = try await SQLTrustStore.postgres(url)
-            try await Self.check(store)
+    @Test(
+        "a PostgreSQL store of each released schema opens and keeps everything",
+        .enabled(if: PostgresServer.isAvailable, "needs PostgreSQL"), arguments: [1])
+    func postgres(_ version: Int) async throws {
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
+        try await old.migrate([Self.fixture("postgres", version: version)])
+        await old.close()
+        let store = try await SQLTrustStore.postgres(url)
+        try await Self.check(store)
+        await store.close()
+    }
+
+    @Test("nodes that start together migrate once", .enabled(if: PostgresServer.isAvailable, "needs PostgreSQL"))
+    func together() async throws {
+        let url = try await PostgresServer.sharedWithEmptyStore().url
+        let stores = try await race(8) { _ in try await SQLTrustStore.postgres(url) }
+        for store in stores {
+            try await store.check()
             await store.close()
         }
-
-        @Test("nodes that start together migrate once", .enabled(if: PostgresStores.areAvailable, "needs PostgreSQL"))
-        func together() async throws {
-            let url = try await PostgresServer.sharedWithEmptyStore().url
-            let stores = try await race(8) { _ in try await SQLTrustStore.postgres(url) }
-            for store in stores {
-                try await store.check()
-                await store.close()
-            }
-        }
-    #endif
+    }
 }

@@ -9,39 +9,28 @@ import TrustStoresPostgres
 
 /// PostgreSQL stores for these tests.
 enum PostgresStores {
-    /// Whether this build knows PostgreSQL and the machine has it.
-    static var areAvailable: Bool {
-        #if Postgres
-            PostgresServer.isAvailable
-        #else
-            false
-        #endif
-    }
-
-    #if Postgres
-        /// A new store and its other nodes.
-        ///
-        /// - Parameter prepare: what is done to the database after a first node made the schema and left.
-        static func fixture(
-            server: PostgresServer? = nil, prepare: (@Sendable (PostgresServer, String) async throws -> Void)? = nil
-        ) async throws -> StoreFixture {
-            var chosenServer = server
-            if chosenServer == nil { chosenServer = try await PostgresServer.shared.value }
-            guard let url = try chosenServer?.emptyStore() else { throw CancellationError() }
-            if let chosenServer, let prepare {
-                let first = try await SQLTrustStore.postgres(url)
-                await first.close()
-                try await prepare(chosenServer, url)
-            }
-            var configuration = PostgresConfiguration()
-            configuration.writers = 6
-            let clock = FixtureClock()
-            configuration.clock = clock.storeClock(hasServer: true)
-            let chosen = configuration
-            return StoreFixture(
-                store: try await SQLTrustStore.postgres(url, configuration: chosen), clock: clock, hasServerClock: true,
-                another: { try await SQLTrustStore.postgres(url, configuration: chosen) },
-                reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) })
+    /// A new store and its other nodes.
+    ///
+    /// - Parameter prepare: what is done to the database after a first node made the schema and left.
+    static func fixture(
+        server: PostgresServer? = nil, prepare: (@Sendable (PostgresServer, String) async throws -> Void)? = nil
+    ) async throws -> StoreFixture {
+        var chosenServer = server
+        if chosenServer == nil { chosenServer = try await PostgresServer.shared.value }
+        guard let url = try chosenServer?.emptyStore() else { throw CancellationError() }
+        if let chosenServer, let prepare {
+            let first = try await SQLTrustStore.postgres(url)
+            await first.close()
+            try await prepare(chosenServer, url)
         }
-    #endif
+        var configuration = PostgresConfiguration()
+        configuration.writers = 6
+        let clock = FixtureClock()
+        configuration.clock = clock.storeClock(hasServer: true)
+        let chosen = configuration
+        return StoreFixture(
+            store: try await SQLTrustStore.postgres(url, configuration: chosen), clock: clock, hasServerClock: true,
+            another: { try await SQLTrustStore.postgres(url, configuration: chosen) },
+            reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) })
+    }
 }

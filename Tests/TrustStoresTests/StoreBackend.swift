@@ -31,14 +31,10 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
     }
 
     static let postgres = StoreBackend(testDescription: "PostgreSQL") {
-        #if Postgres
-            try await PostgresStores.fixture()
-        #else
-            throw StoreFault.unavailable("built without the trait Postgres")
-        #endif
+        try await PostgresStores.fixture()
     }
 
-    static var all: [StoreBackend] { [memory, sqlite] + (PostgresStores.areAvailable ? [postgres] : []) }
+    static var all: [StoreBackend] { [memory, sqlite] + (PostgresServer.isAvailable ? [postgres] : []) }
 
     /// The backends that keep what they were given.
     static var persistent: [StoreBackend] { all.filter { $0.testDescription != "memory" } }

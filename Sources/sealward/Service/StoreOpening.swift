@@ -5,11 +5,8 @@ import FoundationEssentials
 import Logging
 import TrustService
 import TrustStores
+import TrustStoresPostgres
 import Vocabulary
-
-#if Postgres
-    import TrustStoresPostgres
-#endif
 
 /// Opens the store of a configuration; waits for a PostgreSQL that is not there yet.
 struct StoreOpening {
@@ -28,12 +25,8 @@ struct StoreOpening {
     /// What is wrong with the name of a store, without the name: a password may be in it.
     static func problem(with location: StoreLocation) -> String? {
         guard case .postgres(let url) = location else { return nil }
-        #if Postgres
-            do { try PostgresURL.check(url) } catch { return (error as? StoreFault)?.reason ?? "cannot be read" }
-            return nil
-        #else
-            return "this build does not support PostgreSQL; build it with the trait Postgres"
-        #endif
+        do { try PostgresURL.check(url) } catch { return (error as? StoreFault)?.reason ?? "cannot be read" }
+        return nil
     }
 
     /// The folder of the store's file if it is not there: a configuration may be read before it is deployed.
@@ -58,17 +51,13 @@ struct StoreOpening {
             StoreOpening.nameChanges(since: SQLTrustStore.schema(ofSQLiteAt: path))
             return try SQLTrustStore.sqlite(at: path, observe: observer.observe)
         case .postgres(let url):
-            #if Postgres
-                var configuration = PostgresConfiguration()
-                configuration.observe = observer.observe
-                return try await waiting {
-                    StoreOpening.nameChanges(
-                        since: try await SQLTrustStore.schema(ofPostgresAt: url, within: StoreOpening.look))
-                    return try await SQLTrustStore.postgres(url, configuration: configuration)
-                }
-            #else
-                throw StoreFault.configuration("this build does not support PostgreSQL")
-            #endif
+            var configuration = PostgresConfiguration()
+            configuration.observe = observer.observe
+            return try await waiting {
+                StoreOpening.nameChanges(
+                    since: try await SQLTrustStore.schema(ofPostgresAt: url, within: StoreOpening.look))
+                return try await SQLTrustStore.postgres(url, configuration: configuration)
+            }
         }
     }
 
@@ -77,13 +66,11 @@ struct StoreOpening {
         switch location {
         case .sqlite(let path): nameChanges(since: SQLTrustStore.schema(ofSQLiteAt: path))
         case .postgres(let url):
-            #if Postgres
-                do { nameChanges(since: try await SQLTrustStore.schema(ofPostgresAt: url, within: look)) } catch {
-                    CommandIO.say(
-                        "store: PostgreSQL does not answer, so nobody knows which version wrote it; run this again when it does."
-                    )
-                }
-            #endif
+            do { nameChanges(since: try await SQLTrustStore.schema(ofPostgresAt: url, within: look)) } catch {
+                CommandIO.say(
+                    "store: PostgreSQL does not answer, so nobody knows which version wrote it; run this again when it does."
+                )
+            }
         }
     }
 
@@ -103,29 +90,23 @@ struct StoreOpening {
             for end in ["", "-wal", "-shm", "-journal"] { InputFile.note(path + end) }
             return try SQLTrustStore.existingSQLite(at: path)
         case .postgres(let url):
-            #if Postgres
-                return try await SQLTrustStore.postgres(url)
-            #else
-                throw StoreFault.configuration("this build does not support PostgreSQL")
-            #endif
+            return try await SQLTrustStore.postgres(url)
         }
     }
 
-    #if Postgres
-        private func waiting(_ open: () async throws -> any TrustStore) async throws -> any TrustStore {
-            let start = ContinuousClock.now
-            var nextLine = start
-            while true {
-                do { return try await open() } catch let fault as StoreFault where fault.code == .storeUnavailable {
-                    let now = ContinuousClock.now
-                    if now - start >= patience { throw fault }
-                    if now >= nextLine {
-                        nextLine = now + StoreOpening.lineInterval
-                        log.warning("The store does not answer yet.", metadata: ["reason": "\(fault.reason)"])
-                    }
-                    try await Task.sleep(for: min(StoreOpening.pause, patience - (now - start)))
+    private func waiting(_ open: () async throws -> any TrustStore) async throws -> any TrustStore {
+        let start = ContinuousClock.now
+        var nextLine = start
+        while true {
+            do { return try await open() } catch let fault as StoreFault where fault.code == .storeUnavailable {
+                let now = ContinuousClock.now
+                if now - start >= patience { throw fault }
+                if now >= nextLine {
+                    nextLine = now + StoreOpening.lineInterval
+                    log.warning("The store does not answer yet.", metadata: ["reason": "\(fault.reason)"])
                 }
+                try await Task.sleep(for: min(StoreOpening.pause, patience - (now - start)))
             }
         }
-    #endif
+    }
 }
