@@ -7,15 +7,12 @@ import TrustStores
 
 extension StoreContract {
     static let clocks: [Case] = [
-        Case("a node with a fast clock blocks no other and deletes nothing, and gets a clock fault") {
-            try await fastClock($0)
-        },
-        Case("the hour of a count is not taken for the time when the store was begun") { try await countedHour($0) },
-        Case("a store with its own clock says how far a node is off") { try await offset($0) },
+        Case("a node with a fast clock blocks no other and deletes nothing, and gets a clock fault", fastClock),
+        Case("the hour of a count is not taken for the time when the store was begun", countedHour),
+        Case("a store with its own clock says how far a node is off", offset),
     ]
 
-    static func fastClock(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func fastClock(_ fixture: StoreFixture) async throws {
         let (right, wrong) = (fixture.store, try await fixture.another())
         let spent = Sample.challenge()
         try expect(try await right.spend(spent, at: Sample.now), is: .spent)
@@ -42,8 +39,7 @@ extension StoreContract {
     }
 
     /// A first attestation in the last minute of an hour, then the first sweep.
-    static func countedHour(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func countedHour(_ fixture: StoreFixture) async throws {
         let store = fixture.store
         try await store.add([SignalTally(app: "a", hour: Sample.now - 3597, kind: "attested")])
         try expect(try await store.spend(Sample.challenge(), at: Sample.now), is: .spent)
@@ -56,8 +52,7 @@ extension StoreContract {
         try expect(try await store.check().sweptUntil, is: fixture.clock.now - 3600)
     }
 
-    static func offset(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func offset(_ fixture: StoreFixture) async throws {
         let reading = try await fixture.store.check()
         guard fixture.hasServerClock else {
             try expect(reading.time == nil && reading.offset(of: Sample.now) == nil)

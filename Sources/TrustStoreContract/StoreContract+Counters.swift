@@ -6,21 +6,17 @@ import FoundationEssentials
 import TrustStores
 
 extension StoreContract {
-    static let counters: [Case] = [
-        each("of many with one counter value, on two nodes, one is accepted") { try await counterRace($0, $1) },
-        each("of many with one challenge, on two nodes, one is accepted") { try await challengeRace($0, $1) },
-        [Case("strict: a counter only grows, whatever the order of arrival") { try await strictOrder($0) }],
-        [
-            Case("challenge mode: late arrivals count, repeats do not, the counter only grows") {
-                try await challengeOrder($0)
-            }
-        ],
-        each("a refused assertion changes nothing") { try await refusals($0, $1) },
-        [Case("many keys advance at once without disturbing each other") { try await manyKeys($0) }],
-    ].flatMap { $0 }
+    static let counters: [Case] =
+        each("of many with one counter value, on two nodes, one is accepted", counterRace)
+        + each("of many with one challenge, on two nodes, one is accepted", challengeRace)
+        + each("a refused assertion changes nothing", refusals)
+        + [
+            Case("strict: a counter only grows, whatever the order of arrival", strictOrder),
+            Case("challenge mode: late arrivals count, repeats do not, the counter only grows", challengeOrder),
+            Case("many keys advance at once without disturbing each other", manyKeys),
+        ]
 
-    static func counterRace(_ backend: Backend, _ mode: CounterMode) async throws {
-        let fixture = try await backend.make()
+    static func counterRace(_ fixture: StoreFixture, _ mode: CounterMode) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture)
         let challenges = (0..<200).map { _ in Sample.challenge() }
@@ -36,8 +32,7 @@ extension StoreContract {
         try expect(try await fixture.store.key(id)?.counter, is: 5)
     }
 
-    static func challengeRace(_ backend: Backend, _ mode: CounterMode) async throws {
-        let fixture = try await backend.make()
+    static func challengeRace(_ fixture: StoreFixture, _ mode: CounterMode) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture)
         let challenge = Sample.challenge()
@@ -49,8 +44,7 @@ extension StoreContract {
         try expect(outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) }, is: 199)
     }
 
-    static func strictOrder(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func strictOrder(_ fixture: StoreFixture) async throws {
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture)
         func advance(_ counter: UInt32, _ mode: CounterMode = .strict) async throws -> AdvanceOutcome {
@@ -73,8 +67,7 @@ extension StoreContract {
         try expect(key?.largestGap, is: UInt32.max - UInt32(1 << 31) - 1)
     }
 
-    static func challengeOrder(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func challengeOrder(_ fixture: StoreFixture) async throws {
         let id = try await Sample.storeWithKey(in: fixture)
         let counters = (1...60).map(UInt32.init).shuffled()
         let outcomes = try await race(120) { index in
@@ -94,8 +87,7 @@ extension StoreContract {
         try expect(try await fixture.store.key(id)?.counter, is: 1000)
     }
 
-    static func refusals(_ backend: Backend, _ mode: CounterMode) async throws {
-        let fixture = try await backend.make()
+    static func refusals(_ fixture: StoreFixture, _ mode: CounterMode) async throws {
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture)
         let before = try await store.key(id)
@@ -115,8 +107,7 @@ extension StoreContract {
         try expect(try await store.advance(good, at: Sample.now), is: .advanced(previous: 0))
     }
 
-    static func manyKeys(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func manyKeys(_ fixture: StoreFixture) async throws {
         var ids: [KeyIdentifier] = []
         for _ in 0..<20 { ids.append(try await Sample.storeWithKey(in: fixture)) }
         let keys = ids

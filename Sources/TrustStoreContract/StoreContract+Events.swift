@@ -6,13 +6,13 @@ import TrustStores
 
 extension StoreContract {
     static let events: [Case] = [
-        Case("history keeps its order, and only its newest part if it is long") { try await history($0) },
-        Case("additions of two nodes are summed, none is lost") { try await tallies($0) },
-        Case("a sweep removes what is old and keeps the newest receipt") { try await sweepRest($0) },
+        Case("history keeps its order, and only its newest part if it is long", history),
+        Case("additions of two nodes are summed, none is lost", tallies),
+        Case("a sweep removes what is old and keeps the newest receipt", sweepRest),
     ]
 
-    static func history(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func history(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let id = Sample.keyId()
         for index in 0..<30 {
             try await store.record(
@@ -29,8 +29,7 @@ extension StoreContract {
         try expect(try await store.history(of: id, limit: -5).isEmpty)
     }
 
-    static func tallies(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func tallies(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let hour = Date(timeIntervalSince1970: (Sample.now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
         _ = try await race(100) { index in
@@ -57,8 +56,7 @@ extension StoreContract {
         try await fixture.store.add([])
     }
 
-    static func sweepRest(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func sweepRest(_ fixture: StoreFixture) async throws {
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         let lease = try require(try await store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(9)).first)

@@ -8,23 +8,21 @@ import TrustStores
 
 extension StoreContract {
     static let keys: [Case] = [
-        Case("a key comes back as it was stored") { try await roundTrip($0) },
-        Case("of many who send one attestation, on two nodes, one inserts it and the rest find it") {
-            try await insertRace($0)
-        },
-        Case("the same object again changes nothing, whatever became of the challenge") { try await repeated($0) },
-        Case("another user, another app, another object: refused, and nothing changes") { try await conflicts($0) },
-        Case("many users race for one key: one owner, on two nodes") { try await ownerRace($0) },
-        Case("one challenge serves one of many keys") { try await oneChallengeManyKeys($0) },
-        Case("a key is revoked once") { try await revoke($0) },
-        Case("a revoked key is restored once, in time, with its counter") { try await restore($0) },
-        Case("a revoked key that was deleted is not inserted again, on any node") { try await tombstones($0) },
-        Case("revoked keys are listed, newest first, also after their deletion") { try await revokedKeys($0) },
-        Case("keys of a user are counted by app and time") { try await counts($0) },
+        Case("a key comes back as it was stored", roundTrip),
+        Case("of many who send one attestation, on two nodes, one inserts it and the rest find it", insertRace),
+        Case("the same object again changes nothing, whatever became of the challenge", repeated),
+        Case("another user, another app, another object: refused, and nothing changes", conflicts),
+        Case("many users race for one key: one owner, on two nodes", ownerRace),
+        Case("one challenge serves one of many keys", oneChallengeManyKeys),
+        Case("a key is revoked once", revoke),
+        Case("a revoked key is restored once, in time, with its counter", restore),
+        Case("a revoked key that was deleted is not inserted again, on any node", tombstones),
+        Case("revoked keys are listed, newest first, also after their deletion", revokedKeys),
+        Case("keys of a user are counted by app and time", counts),
     ]
 
-    static func roundTrip(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func roundTrip(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let registration = Sample.registration(user: "ann \u{1F600} 'quoted'", receipt: Sample.receipt(metric: 2))
         let challenge = Sample.challenge()
         let outcome = try await store.insert(registration, spending: challenge, at: Sample.now)
@@ -36,8 +34,7 @@ extension StoreContract {
         try expect(try await store.receipts(of: registration.id, limit: 5).map(\.receipt), is: [registration.receipt])
     }
 
-    static func insertRace(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func insertRace(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let registration = Sample.registration(user: "ann")
         let challenge = Sample.challenge()
@@ -50,8 +47,8 @@ extension StoreContract {
         try expect(try await fixture.store.history(of: registration.id, limit: 10).count, is: 1)
     }
 
-    static func repeated(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func repeated(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let registration = Sample.registration(user: "ann")
         let challenge = Sample.challenge()
         _ = try await store.insert(registration, spending: challenge, at: Sample.now)
@@ -67,8 +64,8 @@ extension StoreContract {
         }
     }
 
-    static func conflicts(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func conflicts(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let id = Sample.keyId()
         let digest = Sample.bytes(32)
         let first = Sample.registration(id: id, user: "ann", digest: digest)
@@ -89,8 +86,7 @@ extension StoreContract {
         try expect(try await store.receipts(of: id, limit: 9).count, is: 1)
     }
 
-    static func ownerRace(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func ownerRace(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let id = Sample.keyId()
         let outcomes = try await race(100) { index in
@@ -102,8 +98,7 @@ extension StoreContract {
         try expect(try await fixture.store.receipts(of: id, limit: 200).count, is: 1)
     }
 
-    static func oneChallengeManyKeys(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func oneChallengeManyKeys(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let challenge = Sample.challenge()
         let ids = (0..<100).map { _ in Sample.keyId() }
@@ -122,8 +117,7 @@ extension StoreContract {
         try expect(try await nodes[0].key(late.id), is: nil)
     }
 
-    static func revoke(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func revoke(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         let outcomes = try await race(50) { index in
@@ -144,8 +138,7 @@ extension StoreContract {
         try expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 9, limit: 9, for: .seconds(9)).isEmpty)
     }
 
-    static func restore(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func restore(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         @Sendable func restore(_ id: KeyIdentifier, since start: Date, _ node: Int = 0) async throws -> RestoreOutcome {
@@ -169,8 +162,7 @@ extension StoreContract {
         try expect(key.revokedAt == nil && key.restoredAt == Sample.now + 20 && key.counter == 7)
         try expect(try await advance(7), is: .refused(.replayed))
         try expect(try await advance(8), is: .advanced(previous: 7))
-        try expect(
-            try await nodes[1].history(of: id, limit: 9).map(\.kind), is: ["attested", "revoked", "restored"])
+        try expect(try await nodes[1].history(of: id, limit: 9).map(\.kind), is: ["attested", "revoked", "restored"])
         try expect(try await nodes[0].leaseDueReceipts(at: Sample.now + 39, limit: 9, for: .seconds(9)).isEmpty)
         let leases = try await nodes[0].leaseDueReceipts(at: Sample.now + 40, limit: 9, for: .seconds(9))
         try expect(leases.map(\.key.id), is: [id])
@@ -179,8 +171,7 @@ extension StoreContract {
         try expect(try await nodes[0].keyCounts().isEmpty)
     }
 
-    static func tombstones(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func tombstones(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         @Sendable func insert(
             _ id: KeyIdentifier, _ node: Int, digest: [UInt8] = Sample.bytes(32)
@@ -220,8 +211,7 @@ extension StoreContract {
         try expect(try await insert(other, 1), is: .refused(.revoked))
     }
 
-    static func revokedKeys(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func revokedKeys(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         var ids: [KeyIdentifier] = []
         for _ in 0..<4 { ids.append(try await Sample.storeWithKey(in: fixture)) }
@@ -245,8 +235,8 @@ extension StoreContract {
         }
     }
 
-    static func counts(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func counts(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         for (app, user, offset) in [("a", "ann", 0.0), ("a", "ann", 10), ("a", "bob", 0), ("b", "ann", 0)] {
             let instant = Sample.now + offset
             _ = try await store.insert(

@@ -7,30 +7,22 @@ import TrustStores
 
 extension StoreContract {
     static let operators: [Case] = [
-        Case("keys are listed page by page, each once, by any filter") { try await listing($0) },
-        Case("unrevoked keys are counted by kind") { try await kinds($0) },
-        Case("one of many deletes a key, with its receipts and all that leads to it in its events") {
-            try await deletion($0)
-        },
-        Case("all keys of a user go, of one app or of all; a grant stays without the name") {
-            try await userDeletion($0)
-        },
-        Case("keys are revoked by user, environment, simulation and time, each once, within one app") {
-            try await groupRevocation($0)
-        },
-        Case("the audit is read without gaps while two nodes write") { try await audit($0) },
-        Case("of many first callers one challenge key is kept, and of many rotations one happens") {
-            try await challengeKeys($0)
-        },
-        Case("a secret that is replaced is another one on every node, and its mark changes") {
-            try await replacedSecret($0)
-        },
-        Case("a caller that sees the challenge of an attestation spent also sees its key") {
-            try await attestationStanding($0)
-        },
-        Case("more keys than one transaction takes are revoked and deleted, all of them") { try await batches($0) },
-        Case("two users whose names only look alike are two users") { try await lookAlikes($0) },
+        Case("keys are listed page by page, each once, by any filter", listing),
+        Case("unrevoked keys are counted by kind", kinds),
+        Case("one of many deletes a key, with its receipts and all that leads to it in its events", deletion),
+        Case("all keys of a user go, of one app or of all; a grant stays without the name", userDeletion),
+        Case("the audit is read without gaps while two nodes write", audit),
+        Case("of many first callers one challenge key is kept, and of many rotations one happens", challengeKeys),
+        Case("a secret that is replaced is another one on every node, and its mark changes", replacedSecret),
+        Case("a caller that sees the challenge of an attestation spent also sees its key", attestationStanding),
+        Case("more keys than one transaction takes are revoked and deleted, all of them", batches),
+        Case("two users whose names only look alike are two users", lookAlikes),
     ]
+
+    static let revocations = each(
+        "keys are revoked together, each once, within one app",
+        of: [RevocationRule.user("ann"), .environment("development"), .simulated, .attestedBefore(Sample.now + 30)],
+        groupRevocation)
 
     /// Keys of two apps, two environments and three users; every fifth is simulated.
     private static func keys(_ count: Int, in store: any TrustStore) async throws -> [KeyRegistration] {
@@ -59,8 +51,8 @@ extension StoreContract {
         return found
     }
 
-    static func listing(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func listing(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let stored = try await keys(60, in: store)
         let all = try await walk(KeyFilter(), store)
         try expect(all.count == 60 && Set(all.map(\.id)).count == 60)
@@ -87,8 +79,8 @@ extension StoreContract {
         try expect(try await store.keys(matching: KeyFilter(), after: next, limit: 100).keys.count, is: 53)
     }
 
-    static func kinds(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func kinds(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let stored = try await keys(20, in: store)
         let first = try require(stored.first)
         try expect(try await store.revoke(first.id, code: nil, at: Sample.now), is: .revoked)
@@ -98,8 +90,7 @@ extension StoreContract {
         try expect(counts.count { $0.simulated }, is: 2)
     }
 
-    static func deletion(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func deletion(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let id = try await Sample.storeWithKey(in: fixture)
         let other = try await Sample.storeWithKey(in: fixture)
@@ -118,8 +109,7 @@ extension StoreContract {
         try expect(try await nodes[0].advance(advance, at: Sample.now), is: .refused(.keyUnknown))
     }
 
-    static func userDeletion(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func userDeletion(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         _ = try await keys(60, in: nodes[0])
         let subject = try require(PromotionSubject(user: "ann"))
@@ -135,49 +125,43 @@ extension StoreContract {
         try expect(try await nodes[1].standing(again), is: .alreadyGranted(Sample.now))
     }
 
-    static func groupRevocation(_ backend: Backend) async throws {
-        for rule in [
-            RevocationRule.user("ann"), .environment("development"), .simulated, .attestedBefore(Sample.now + 30),
-        ] {
-            let fixture = try await backend.make()
-            let nodes = [fixture.store, try await fixture.another()]
-            let stored = try await keys(60, in: nodes[0])
-            let wanted = stored.enumerated().filter { index, key in
-                guard key.app == "a" else { return false }
-                return switch rule {
-                case .user(let user): key.user == user
-                case .environment(let environment): key.environment == environment
-                case .simulated: key.simulated
-                case .attestedBefore: index < 30
-                }
-            }.map(\.element.id)
-            // A dry run, and a bound that does not admit the number, change nothing.
-            for bound in [RevocationBound.dryRun, .exactly(wanted.count + 1), .exactly(0), .atMost(wanted.count - 1)] {
-                let result = try await nodes[0].revokeKeys(
-                    of: "a", matching: rule, bound: bound, code: nil, at: Sample.now + 98)
-                guard case .unchanged(let count) = result else { throw ContractViolation("\(bound): \(result)") }
-                if bound == .dryRun { try expect(count, is: wanted.count) }
+    static func groupRevocation(_ fixture: StoreFixture, _ rule: RevocationRule) async throws {
+        let nodes = [fixture.store, try await fixture.another()]
+        let stored = try await keys(60, in: nodes[0])
+        let wanted = stored.enumerated().filter { index, key in
+            guard key.app == "a" else { return false }
+            return switch rule {
+            case .user(let user): key.user == user
+            case .environment(let environment): key.environment == environment
+            case .simulated: key.simulated
+            case .attestedBefore: index < 30
             }
-            try expect(try await walk(KeyFilter(), nodes[1]).allSatisfy { $0.revokedAt == nil })
-            // Of callers that expect all of them exactly one revokes them, and no one revokes a part.
-            let bounds = [RevocationBound.exactly(wanted.count), .atMost(wanted.count)]
-            let results = try await race(6) { index in
-                try await nodes[index % 2].revokeKeys(
-                    of: "a", matching: rule, bound: bounds[index / 2 % 2], code: "operator", at: Sample.now + 99)
-            }
-            try expect(results.count { $0 == .revoked(wanted.count) } == 1 && !wanted.isEmpty)
-            for result in results {
-                if case .revoked(let count) = result { try expect(count == wanted.count || count == 0) }
-            }
-            let revoked = try await walk(KeyFilter(), nodes[1]).filter { $0.revokedAt == Sample.now + 99 }
-            try expect(Set(revoked.map(\.id)), is: Set(wanted))
-            let history = try await nodes[1].history(of: try require(wanted.first), limit: 9)
-            try expect(history.map(\.kind) == ["attested", "revoked"] && history.last?.code == "operator")
+        }.map(\.element.id)
+        // A dry run, and a bound that does not admit the number, change nothing.
+        for bound in [RevocationBound.dryRun, .exactly(wanted.count + 1), .exactly(0), .atMost(wanted.count - 1)] {
+            let result = try await nodes[0].revokeKeys(
+                of: "a", matching: rule, bound: bound, code: nil, at: Sample.now + 98)
+            guard case .unchanged(let count) = result else { throw ContractViolation("\(bound): \(result)") }
+            if bound == .dryRun { try expect(count, is: wanted.count) }
         }
+        try expect(try await walk(KeyFilter(), nodes[1]).allSatisfy { $0.revokedAt == nil })
+        // Of callers that expect all of them exactly one revokes them, and no one revokes a part.
+        let bounds = [RevocationBound.exactly(wanted.count), .atMost(wanted.count)]
+        let results = try await race(6) { index in
+            try await nodes[index % 2].revokeKeys(
+                of: "a", matching: rule, bound: bounds[index / 2 % 2], code: "operator", at: Sample.now + 99)
+        }
+        try expect(results.count { $0 == .revoked(wanted.count) } == 1 && !wanted.isEmpty)
+        for result in results {
+            if case .revoked(let count) = result { try expect(count == wanted.count || count == 0) }
+        }
+        let revoked = try await walk(KeyFilter(), nodes[1]).filter { $0.revokedAt == Sample.now + 99 }
+        try expect(Set(revoked.map(\.id)), is: Set(wanted))
+        let history = try await nodes[1].history(of: try require(wanted.first), limit: 9)
+        try expect(history.map(\.kind) == ["attested", "revoked"] && history.last?.code == "operator")
     }
 
-    static func audit(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func audit(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let reader = Task { () async throws -> [NumberedAuditEntry] in
             var seen: [NumberedAuditEntry] = []
@@ -210,8 +194,7 @@ extension StoreContract {
         try expect(try await nodes[0].audit(after: nil, limit: -1).isEmpty)
     }
 
-    static func replacedSecret(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func replacedSecret(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         try expect(try await nodes[0].replaceSecret(named: "token", by: [1]), is: false)
         try expect(try await nodes[0].secret(named: "token", orElse: [2]), is: [2])
@@ -222,8 +205,7 @@ extension StoreContract {
         try expect(try await nodes[0].secretsMark() != mark)
     }
 
-    static func challengeKeys(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func challengeKeys(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let first = try await race(30) { index in
             try await nodes[index % 2].challengeKeys(orElse: Sample.bytes(32), at: Sample.now)
@@ -249,8 +231,7 @@ extension StoreContract {
         try expect(try await nodes[1].challengeKeys(orElse: [], at: Sample.now).count, is: ChallengeKey.limit)
     }
 
-    static func attestationStanding(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func attestationStanding(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         for _ in 0..<20 {
             let registration = Sample.registration()
@@ -273,8 +254,7 @@ extension StoreContract {
         }
     }
 
-    static func batches(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func batches(_ fixture: StoreFixture) async throws {
         let store = fixture.store
         for _ in 0..<2 {
             _ = try await race(550) { index in
@@ -294,8 +274,8 @@ extension StoreContract {
         try expect(try await store.keys(matching: KeyFilter(), after: nil, limit: 9).keys.isEmpty)
     }
 
-    static func lookAlikes(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func lookAlikes(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
         let first = Sample.registration(user: composed)
         _ = try await store.insert(first, spending: Sample.challenge(), at: Sample.now)

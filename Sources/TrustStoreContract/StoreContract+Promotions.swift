@@ -8,25 +8,18 @@ import TrustStores
 
 extension StoreContract {
     static let promotions: [Case] = [
-        Case("one caller decides a claim, and everybody gets that answer") { try await promotions($0) },
-        Case("of many transactions of one key or user one is granted, on two nodes") { try await oneGrant($0) },
-        Case("a granted subject is told so for every later transaction, until the grant counts no longer") {
-            try await remembered($0)
-        },
-        Case("a caller that was too slow is told of the other grant, and cannot note or answer") {
-            try await overtaken($0)
-        },
-        Case("a note is for the same two tokens, and goes with a definite refusal") { try await notes($0) },
-        Case("grants go when they no longer count, and those of promotions without a reset never go") {
-            try await grantsAreSwept($0)
-        },
+        Case("one caller decides a claim, and everybody gets that answer", oneDecider),
+        Case("of many transactions of one key or user one is granted, on two nodes", oneGrant),
+        Case("a granted subject is told so for every later transaction, until the grant counts no longer", remembered),
+        Case("a caller that was too slow is told of the other grant, and cannot note or answer", overtaken),
+        Case("a note is for the same two tokens, and goes with a definite refusal", notes),
+        Case("grants go when they no longer count, and those of promotions without a reset never go", grantsAreSwept),
     ]
 
     static let granted = PromotionAnswer(bytes: [1], isGranted: true)
     static let refused = PromotionAnswer(bytes: [0], isGranted: false)
 
-    static func promotions(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func oneDecider(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         for subject in [PromotionSubject.key(Sample.keyId()), .unnamed] {
             let claim = try Sample.claim(transaction: "t-1", of: subject)
@@ -55,8 +48,7 @@ extension StoreContract {
         }
     }
 
-    static func oneGrant(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func oneGrant(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let subjects = try (0..<20).map { index in
             index % 2 == 0
@@ -86,8 +78,7 @@ extension StoreContract {
         try expect(grants.compactMap { $0 }.sorted(), is: Array(0..<20))
     }
 
-    static func remembered(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func remembered(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let subject = PromotionSubject.key(Sample.keyId())
         let first = try Sample.claim(transaction: "first", of: subject)
@@ -110,8 +101,8 @@ extension StoreContract {
             try await nodes[0].standing(third, grantsFrom: Sample.now + 2, at: later), is: .alreadyGranted(later))
     }
 
-    static func overtaken(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func overtaken(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let subject = PromotionSubject.key(Sample.keyId())
         let slow = try await store.reserved(try Sample.claim(transaction: "slow", of: subject))
         try expect(try await store.note("writing", on: slow))
@@ -126,8 +117,8 @@ extension StoreContract {
         try expect(try await store.answer(slow, with: Self.refused, at: Sample.now + 33), is: .answered([0]))
     }
 
-    static func notes(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func notes(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let claim = try Sample.claim()
         let other = PromotionTokens(reading: "second", writing: "first")
         try expect(PromotionTokens(reading: "a1:b", writing: "") != PromotionTokens(reading: "a", writing: "1:b"))
@@ -147,8 +138,7 @@ extension StoreContract {
         try expect(try await store.standing(claim, at: Sample.now + 62), is: .pending(until: Sample.now + 91))
     }
 
-    static func grantsAreSwept(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func grantsAreSwept(_ fixture: StoreFixture) async throws {
         let store = fixture.store
         func grant(_ promotion: String, _ user: String) async throws -> PromotionClaim {
             let subject = try require(PromotionSubject(user: user))

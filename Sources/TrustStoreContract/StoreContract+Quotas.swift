@@ -6,17 +6,13 @@ import TrustStores
 
 extension StoreContract {
     static let quotas: [Case] = [
-        Case("of many draws on two nodes exactly the limit is given, and each sees a different remainder") {
-            try await drawRace($0)
-        },
-        Case("a draw that does not fit costs nothing") { try await drawWhole($0) },
-        Case("a window lasts from its first draw, and no clock that is behind opens it again") {
-            try await drawWindow($0)
-        },
-        Case("a window that a wrong clock began does not last") { try await drawAfterWrongClock($0) },
-        Case("quotas and subjects are counted apart, by their bytes") { try await drawApart($0) },
-        Case("a key and what it draws, all or nothing, on two nodes") { try await drawWithKey($0) },
-        Case("a sweep forgets windows that are over, and no other") { try await drawAndSweep($0) },
+        Case("of many draws on two nodes exactly the limit is given, and each sees a different remainder", drawRace),
+        Case("a draw that does not fit costs nothing", drawWhole),
+        Case("a window lasts from its first draw, and no clock that is behind opens it again", drawWindow),
+        Case("a window that a wrong clock began does not last", drawAfterWrongClock),
+        Case("quotas and subjects are counted apart, by their bytes", drawApart),
+        Case("a key and what it draws, all or nothing, on two nodes", drawWithKey),
+        Case("a sweep forgets windows that are over, and no other", drawAndSweep),
     ]
 
     private static func draw(
@@ -25,8 +21,7 @@ extension StoreContract {
         try require(QuotaDraw(quota: quota, subject: subject, cost: cost, limit: limit, window: .seconds(60)))
     }
 
-    static func drawRace(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func drawRace(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let draw = try draw(limit: 100)
         let outcomes = try await race(300) { try await nodes[$0 % 2].draw(draw, at: Sample.now) }
@@ -37,8 +32,8 @@ extension StoreContract {
         try expect(outcomes.count { $0 == .exhausted(until: Sample.now + 60) }, is: 200)
     }
 
-    static func drawWhole(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func drawWhole(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let end = Sample.now + 60
         try expect(try await store.draw(draw(cost: 8), at: Sample.now), is: .drawn(remaining: 2, until: end))
         try expect(try await store.draw(draw(cost: 3), at: Sample.now), is: .exhausted(until: end))
@@ -49,8 +44,7 @@ extension StoreContract {
         try expect(try await store.draw(draw(limit: 12), at: Sample.now), is: .drawn(remaining: 1, until: end))
     }
 
-    static func drawWindow(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func drawWindow(_ fixture: StoreFixture) async throws {
         let (store, other) = (fixture.store, try await fixture.another())
         let first = Sample.now + 60
         try expect(try await store.draw(draw(cost: 10), at: Sample.now), is: .drawn(remaining: 0, until: first))
@@ -62,15 +56,14 @@ extension StoreContract {
         try expect(try await store.draw(draw(), at: first - 30), is: .exhausted(until: first + 60))
     }
 
-    static func drawAfterWrongClock(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func drawAfterWrongClock(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         _ = try await store.draw(draw(cost: 10), at: Sample.now + 86_400)
         let end = Sample.now + 60
         try expect(try await store.draw(draw(), at: Sample.now), is: .drawn(remaining: 9, until: end))
     }
 
-    static func drawWithKey(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func drawWithKey(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let draws = [try draw("user", limit: 5), try draw("address", limit: 3)]
         let sent = (0..<20).map { _ in
@@ -96,8 +89,8 @@ extension StoreContract {
         try expect(rest, is: .drawn(remaining: 0, until: Sample.now + 60))
     }
 
-    static func drawApart(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func drawApart(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         // The same character in two spellings, a zero byte, and parts that would be alike side by side.
         let names = [("a", "bc"), ("ab", "c"), ("caf\u{E9}", ""), ("cafe\u{301}", ""), ("a", "b\0c"), ("", "abc")]
         for (quota, subject) in names {
@@ -106,8 +99,7 @@ extension StoreContract {
         }
     }
 
-    static func drawAndSweep(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func drawAndSweep(_ fixture: StoreFixture) async throws {
         let (store, clock) = (fixture.store, fixture.clock)
         let start = clock.now
         _ = try await store.draw(draw("old", cost: 10), at: start)

@@ -8,16 +8,15 @@ import Vocabulary
 
 extension StoreContract {
     static let receipts: [Case] = [
-        Case("due receipts are shared between nodes, and none is refreshed twice") { try await leases($0) },
-        Case("the longest overdue comes first, and brings all that a refresh needs") { try await leaseContents($0) },
-        Case("a newer receipt replaces, an older or equal one does not, history is kept") { try await replacing($0) },
-        Case("failures are counted, an unchanged receipt is no failure, a stop is final") { try await failures($0) },
-        Case("a caller that lost its lease changes nothing") { try await lostLease($0) },
-        Case("metrics are counted by app and environment, without revoked keys") { try await metrics($0) },
+        Case("due receipts are shared between nodes, and none is refreshed twice", leases),
+        Case("the longest overdue comes first, and brings all that a refresh needs", leaseContents),
+        Case("a newer receipt replaces, an older or equal one does not, history is kept", replacing),
+        Case("failures are counted, an unchanged receipt is no failure, a stop is final", failures),
+        Case("a caller that lost its lease changes nothing", lostLease),
+        Case("metrics are counted by app and environment, without revoked keys", metrics),
     ]
 
-    static func leases(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func leases(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         var due: Set<KeyIdentifier> = []
         for index in 0..<40 {
@@ -37,8 +36,7 @@ extension StoreContract {
         try expect(try await nodes[1].leaseDueReceipts(at: instant + 60, limit: 100, for: .seconds(60)).count, is: 40)
     }
 
-    static func leaseContents(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func leaseContents(_ fixture: StoreFixture) async throws {
         let late = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 2)
         let receipt = Sample.receipt(metric: 3, notBefore: Sample.now - 5)
         let early = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now + 1, receipt: receipt)
@@ -56,8 +54,7 @@ extension StoreContract {
         try expect(try await fixture.store.leaseDueReceipts(at: Sample.now + 99, limit: -1, for: .seconds(9)).isEmpty)
     }
 
-    static func replacing(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func replacing(_ fixture: StoreFixture) async throws {
         let store = fixture.store
         let first = Sample.receipt()
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now, receipt: first)
@@ -84,8 +81,7 @@ extension StoreContract {
         try expect(events.map(\.code), is: [nil, nil, "receipt.older", "receipt.older", "receipt.older"])
     }
 
-    static func failures(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func failures(_ fixture: StoreFixture) async throws {
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         var instant = Sample.now
@@ -105,8 +101,7 @@ extension StoreContract {
                 == [nil, "apple.unavailable", "apple.unavailable", "receipt.expired"])
     }
 
-    static func lostLease(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func lostLease(_ fixture: StoreFixture) async throws {
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         let slow = try require(
             try await fixture.store.leaseDueReceipts(at: Sample.now, limit: 1, for: .seconds(10)).first)
@@ -118,8 +113,8 @@ extension StoreContract {
         try expect(try await fixture.store.complete(quick, with: result, at: Sample.now + 11), is: .stored)
     }
 
-    static func metrics(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func metrics(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         var last: KeyIdentifier?
         for (app, environment, metric) in [
             ("a", "production", 1), ("a", "production", 1), ("a", "production", 7), ("a", "development", 1),

@@ -6,17 +6,16 @@ import TrustStores
 
 extension StoreContract {
     static let spending: [Case] = [
-        Case("of many who spend one challenge, on two nodes, one wins") { try await spendRace($0) },
-        Case("different challenges do not disturb each other") { try await spendMany($0) },
-        Case("a challenge is good up to the millisecond before its expiry") { try await expiry($0) },
-        Case("after a sweep a spent challenge stays refused, even if a clock is behind") { try await sweep($0) },
-        Case("a single-use token is consumed once on two nodes") { try await token($0) },
-        Case("of many first callers one secret is kept, and all get that one") { try await secret($0) },
-        Case("a closed store says so") { try await closed($0) },
+        Case("of many who spend one challenge, on two nodes, one wins", spendRace),
+        Case("different challenges do not disturb each other", spendMany),
+        Case("a challenge is good up to the millisecond before its expiry", expiry),
+        Case("after a sweep a spent challenge stays refused, even if a clock is behind", sweep),
+        Case("a single-use token is consumed once on two nodes", token),
+        Case("of many first callers one secret is kept, and all get that one", secret),
+        Case("a closed store says so", closed),
     ]
 
-    static func spendRace(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func spendRace(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let challenge = Sample.challenge()
         try expect(try await !fixture.store.isSpent(challenge))
@@ -26,22 +25,21 @@ extension StoreContract {
         try expect(try await fixture.store.isSpent(challenge))
     }
 
-    static func spendMany(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func spendMany(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let outcomes = try await race(300) { _ in try await store.spend(Sample.challenge(), at: Sample.now) }
         try expect(outcomes.allSatisfy { $0 == .spent })
     }
 
-    static func expiry(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func expiry(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         let expiry = Sample.now + 300
         try expect(try await store.spend(Sample.challenge(until: expiry), at: expiry - 0.001), is: .spent)
         try expect(try await store.spend(Sample.challenge(until: expiry), at: expiry), is: .expired)
         try expect(try await store.spend(Sample.challenge(until: expiry), at: expiry + 1), is: .expired)
     }
 
-    static func sweep(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func sweep(_ fixture: StoreFixture) async throws {
         let (store, clock) = (fixture.store, fixture.clock)
         let old = Sample.challenge()
         let unspent = Sample.challenge()
@@ -60,8 +58,7 @@ extension StoreContract {
         try expect(try await store.spend(unspent, at: Sample.now), is: .expired)
     }
 
-    static func token(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func token(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let token = SingleUseToken(id: "jti-\(UUID())", expiresAt: Sample.now + 300)
         let outcomes = try await race(100) { try await nodes[$0 % 2].consume(token, at: Sample.now) }
@@ -70,16 +67,15 @@ extension StoreContract {
         try expect(try await nodes[0].consume(other, at: Sample.now), is: .expired)
     }
 
-    static func secret(_ backend: Backend) async throws {
-        let fixture = try await backend.make()
+    static func secret(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
         let secrets = try await race(50) { try await nodes[$0 % 2].secret(named: "mac", orElse: Sample.bytes(32)) }
         try expect(Set(secrets).count, is: 1)
         try expect(try await nodes[1].secret(named: "other", orElse: [1, 2]), is: [1, 2])
     }
 
-    static func closed(_ backend: Backend) async throws {
-        let store = try await backend.make().store
+    static func closed(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
         try await store.check()
         await store.close()
         try await expect(throws: StoreFault.unavailable("")) {

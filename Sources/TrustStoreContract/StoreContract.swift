@@ -20,20 +20,20 @@ public enum StoreContract {
     public struct Case: Sendable, CustomStringConvertible {
         /// What is promised, in one sentence.
         public let description: String
-        private let body: @Sendable (Backend) async throws -> Void
+        private let body: @Sendable (StoreFixture) async throws -> Void
 
-        init(_ description: String, _ body: @escaping @Sendable (Backend) async throws -> Void) {
+        init(_ description: String, _ body: @escaping @Sendable (StoreFixture) async throws -> Void) {
             self.description = description
             self.body = body
         }
 
         /// Tries the promise.
         ///
-        /// - Parameter make: opens an empty store, as often as it is called.
+        /// - Parameter make: opens an empty store.
         /// - Throws: ``ContractViolation``, and what `make` or the store throws.
         public func run(_ make: @escaping @Sendable () async throws -> StoreFixture) async throws {
             do {
-                try await body(Backend(make: make))
+                try await body(try await make())
             } catch let violation as ContractViolation {
                 throw ContractViolation("\(description): \(violation.description)")
             }
@@ -41,20 +41,15 @@ public enum StoreContract {
     }
 
     /// Every promise, in the order of the verbs of the store.
-    public static let cases = spending + quotas + counters + keys + receipts + events + operators + promotions + clocks
+    public static let cases =
+        spending + quotas + counters + keys + receipts + events + operators + revocations + promotions + clocks
 
-    /// What makes empty stores.
-    struct Backend: Sendable {
-        let make: @Sendable () async throws -> StoreFixture
-    }
-
-    /// A promise for each counter mode.
-    static func each(
-        _ description: String, _ body: @escaping @Sendable (Backend, CounterMode) async throws -> Void
+    /// A promise for each of some values.
+    static func each<Value: Sendable>(
+        _ description: String, of values: [Value] = CounterMode.allCases,
+        _ body: @escaping @Sendable (StoreFixture, Value) async throws -> Void
     ) -> [Case] {
-        CounterMode.allCases.map { mode in
-            Case("\(description) (\(mode))") { try await body($0, mode) }
-        }
+        values.map { value in Case("\(description) (\(value))") { try await body($0, value) } }
     }
 }
 
