@@ -93,21 +93,6 @@ package struct CertificateRecipe: Sendable {
     /// Changes the signature after it was made.
     package var adjustSignature: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
-    /// - Parameter serialNumber: big-endian.
-    package init(
-        serialNumber: [UInt8], issuer: [UInt8], subject: [UInt8], notBefore: Date, notAfter: Date, keyInfo: [UInt8],
-        extensions: [CertificateExtension], usesSHA384: Bool = false
-    ) {
-        self.serialNumber = serialNumber
-        self.issuer = issuer
-        self.subject = subject
-        self.notBefore = notBefore
-        self.notAfter = notAfter
-        self.keyInfo = keyInfo
-        self.extensions = extensions
-        self.usesSHA384 = usesSHA384
-    }
-
     package func signed(by key: SimulatorKey) throws -> [UInt8] {
         let algorithm = CertificateRecipe.algorithm(sha384: usesSHA384)
         let list = extensions.map { item in
@@ -142,30 +127,27 @@ package struct CertificateRecipe: Sendable {
 
 /// A moment in UTC, taken apart. Years before 0 and after 9999 are moved to the nearest of these.
 struct CivilTime {
-    /// `YYYYMMDDHHMMSS`.
-    let digits: String
+    /// `YYYY-MM-DDTHH:MM:SSZ`.
+    private let text: String
     /// 0 to 999.
-    let millisecond: Int
+    private let millisecond: Int
 
     init(_ date: Date) {
         let within = min(max(date.timeIntervalSince1970, -62_167_219_200), 253_402_300_799)
         let milliseconds = Int((within * 1000).rounded())
         let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
         millisecond = milliseconds - seconds * 1000
-        digits = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601).filter(\.isNumber)
+        text = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
     }
+
+    /// `YYYYMMDDHHMMSS`.
+    var digits: String { text.filter(\.isNumber) }
 
     /// ISO 8601 with the milliseconds that receipts have: zeros at the end are dropped.
     var receiptText: String {
-        let parts = Array(digits)
-        func part(_ range: Range<Int>) -> String { String(parts[range]) }
-        var text = "\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(8..<10)):\(part(10..<12)):\(part(12..<14))"
-        if millisecond > 0 {
-            var fraction = String(millisecond)
-            fraction = String(repeating: "0", count: 3 - fraction.count) + fraction
-            while fraction.hasSuffix("0") { fraction.removeLast() }
-            text += "." + fraction
-        }
-        return text + "Z"
+        if millisecond == 0 { return text }
+        var fraction = String(1000 + millisecond).dropFirst()
+        while fraction.last == "0" { fraction.removeLast() }
+        return "\(text.dropLast()).\(fraction)Z"
     }
 }

@@ -36,18 +36,20 @@ public struct SimulatedAuthority: Sendable {
     public init(random: inout SimulatorRandom, validity: ClosedRange<Date> = SimulatedAuthority.defaultValidity) throws
     {
         self.validity = validity
-        let builder = Builder(validity: validity)
-        attestationRoot = try builder.root("SIMULATED App Attestation Root CA", .p384(random.p384()), [1])
-        attestationCA = try builder.authority(
-            "SIMULATED App Attestation CA 1", .p384(random.p384()), [2], below: attestationRoot, pathLength: 0)
-        receiptRoot = try builder.root("SIMULATED Root CA - G3", .p384(random.p384()), [3])
-        receiptCA = try builder.authority(
-            "SIMULATED Application Integration CA 5 - G1", .p256(random.p256()), [4], below: receiptRoot,
+        attestationRoot = try Self.certified(
+            "App Attestation Root CA", .p384(random.p384()), 1, validity: validity)
+        attestationCA = try Self.certified(
+            "App Attestation CA 1", .p384(random.p384()), 2, validity: validity, below: attestationRoot, pathLength: 0)
+        receiptRoot = try Self.certified("Root CA - G3", .p384(random.p384()), 3, validity: validity)
+        receiptCA = try Self.certified(
+            "Application Integration CA 5 - G1", .p256(random.p256()), 4, validity: validity, below: receiptRoot,
             marker: CertificateExtension(ASN1.apple(6, 2, 3), ASN1.null))
-        let signer = SimulatorKey.p256(random.p256())
-        let marker = CertificateExtension(ASN1.apple(12, 15), ASN1.null)
-        receiptSigner = try builder.signer(signer, [5], below: receiptCA, marker: marker)
-        unmarkedSigner = try builder.signer(signer, [6], below: receiptCA, marker: nil)
+        let (name, signer) = ("Application Attestation Fraud Receipt Signing", SimulatorKey.p256(random.p256()))
+        receiptSigner = try Self.certified(
+            name, signer, 5, validity: validity, below: receiptCA, isAuthority: false,
+            marker: CertificateExtension(ASN1.apple(12, 15), ASN1.null))
+        unmarkedSigner = try Self.certified(
+            name, signer, 6, validity: validity, below: receiptCA, isAuthority: false)
         tokenKey = SymmetricKey(data: random.bytes(32))
     }
 
@@ -94,53 +96,21 @@ extension SimulatedAuthority {
         return name(keyId, unit: "AAA Certification SIMULATED")
     }
 
-    /// Makes the certificates of the authorities themselves.
-    private struct Builder {
-        let validity: ClosedRange<Date>
-
-        func root(_ name: String, _ key: SimulatorKey, _ serial: [UInt8]) throws -> Certified {
-            let subject = SimulatedAuthority.name(name)
-            var recipe = recipe(serial, issuer: subject, subject: subject, key)
-            recipe.extensions = [
-                .basicConstraints(authority: true), .subjectKeyIdentifier(key.point), .keyUsage(0x06),
-            ]
-            return Certified(key: key, certificate: try recipe.signed(by: key), subject: subject)
-        }
-
-        func authority(
-            _ name: String, _ key: SimulatorKey, _ serial: [UInt8], below issuer: Certified, pathLength: Int? = nil,
-            marker: CertificateExtension? = nil
-        ) throws -> Certified {
-            let subject = SimulatedAuthority.name(name)
-            var recipe = recipe(serial, issuer: issuer.subject, subject: subject, key)
-            recipe.extensions =
-                [
-                    .basicConstraints(authority: true, pathLength: pathLength),
-                    .authorityKeyIdentifier(issuer.key.point), .subjectKeyIdentifier(key.point), .keyUsage(0x06),
-                ] + (marker.map { [$0] } ?? [])
-            return Certified(key: key, certificate: try recipe.signed(by: issuer.key), subject: subject)
-        }
-
-        func signer(
-            _ key: SimulatorKey, _ serial: [UInt8], below issuer: Certified, marker: CertificateExtension?
-        ) throws -> Certified {
-            let subject = SimulatedAuthority.name("SIMULATED Application Attestation Fraud Receipt Signing")
-            var recipe = recipe(serial, issuer: issuer.subject, subject: subject, key)
-            recipe.usesSHA384 = false
-            recipe.extensions =
-                [
-                    .basicConstraints(authority: false), .authorityKeyIdentifier(issuer.key.point),
-                    .subjectKeyIdentifier(key.point), .keyUsage(0x80),
-                ] + (marker.map { [$0] } ?? [])
-            return Certified(key: key, certificate: try recipe.signed(by: issuer.key), subject: subject)
-        }
-
-        private func recipe(
-            _ serial: [UInt8], issuer: [UInt8], subject: [UInt8], _ key: SimulatorKey
-        ) -> CertificateRecipe {
-            CertificateRecipe(
-                serialNumber: [0x51, 0x4D] + serial, issuer: issuer, subject: subject, notBefore: validity.lowerBound,
-                notAfter: validity.upperBound, keyInfo: key.keyInfo, extensions: [], usesSHA384: true)
-        }
+    /// Makes one of the authorities, or a signer of receipts; a root signs itself.
+    private static func certified(
+        _ name: String, _ key: SimulatorKey, _ serial: UInt8, validity: ClosedRange<Date>,
+        below issuer: Certified? = nil,
+        isAuthority: Bool = true, pathLength: Int? = nil, marker: CertificateExtension? = nil
+    ) throws -> Certified {
+        let subject = SimulatedAuthority.name("SIMULATED " + name)
+        var extensions: [CertificateExtension] = [.basicConstraints(authority: isAuthority, pathLength: pathLength)]
+        if let issuer { extensions.append(.authorityKeyIdentifier(issuer.key.point)) }
+        extensions += [.subjectKeyIdentifier(key.point), .keyUsage(isAuthority ? 0x06 : 0x80)]
+        if let marker { extensions.append(marker) }
+        let recipe = CertificateRecipe(
+            serialNumber: [0x51, 0x4D, serial], issuer: issuer?.subject ?? subject, subject: subject,
+            notBefore: validity.lowerBound, notAfter: validity.upperBound, keyInfo: key.keyInfo, extensions: extensions,
+            usesSHA384: isAuthority)
+        return Certified(key: key, certificate: try recipe.signed(by: issuer?.key ?? key), subject: subject)
     }
 }

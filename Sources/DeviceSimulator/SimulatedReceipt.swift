@@ -50,22 +50,6 @@ package struct SimulatedReceipt: Sendable {
     /// Signs attributes that hold the content's digest, as some receipts of 2020 have, instead of the content itself.
     package var signsAttributes = false
 
-    package init(
-        type: ReceiptType, applicationId: String, certificate: [UInt8], clientHash: [UInt8], token: String,
-        isProduction: Bool, creation: Date, riskMetric: Int? = nil, refreshNotBefore: Date? = nil, expiration: Date
-    ) {
-        self.type = type
-        self.applicationId = applicationId
-        self.certificate = certificate
-        self.clientHash = clientHash
-        self.token = token
-        self.isProduction = isProduction
-        self.creation = creation
-        self.riskMetric = riskMetric
-        self.refreshNotBefore = refreshNotBefore
-        self.expiration = expiration
-    }
-
     /// The fields in the order of real receipts of the type.
     package var fields: [(number: Int, value: [UInt8])] {
         var fields: [(number: Int, value: [UInt8])] = []

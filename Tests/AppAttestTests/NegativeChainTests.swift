@@ -3,9 +3,10 @@
 
 import AppAttest
 import Crypto
-import DeviceSimulator
 import Foundation
 import Testing
+
+@testable import DeviceSimulator
 
 /// Groups 20 to 48 of the negative list: certificates, authenticator data, extensions. What has a name is in `FaultTests`.
 @Suite struct NegativeChainTests {

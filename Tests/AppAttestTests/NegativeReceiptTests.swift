@@ -3,9 +3,10 @@
 
 import AppAttest
 import Crypto
-import DeviceSimulator
 import Foundation
 import Testing
+
+@testable import DeviceSimulator
 
 /// Groups 55 to 84 of the negative list, as far as verifiers judge them. What has a name is in `FaultTests`.
 @Suite struct NegativeReceiptTests {

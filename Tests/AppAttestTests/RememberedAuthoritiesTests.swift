@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import DeviceSimulator
 import Foundation
 import Testing
 import Vocabulary
 
 @testable import AppAttest
+@testable import DeviceSimulator
 
 /// Intermediates are verified once and remembered until they expire, and never more of them than was said.
 @Suite struct RememberedAuthoritiesTests {

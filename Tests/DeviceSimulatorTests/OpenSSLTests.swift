@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import DeviceSimulator
 import Foundation
 import TestSupport
 import Testing
+
+@testable import DeviceSimulator
 
 /// What the simulator makes is right for a program that shares nothing with it: openssl.
 @Suite struct OpenSSLTests {
