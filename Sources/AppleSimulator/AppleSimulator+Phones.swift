@@ -87,7 +87,7 @@ extension AppleSimulator {
         let fault = plan.next(.attest, seed: seed)
         if let fault, fault.kind != nil || fault.status != nil { throw SimulatedServiceError.serverUnavailable }
         let now = clock.now(wall: wall)
-        let issued = try issuer.attest(request, at: now, fault: objectFault)
+        let issued = try authority.attest(request, at: now, fault: objectFault)
         try phones.change(device) { try $0.device.certify(keyId) }
         let subject = IssuedReceipts.Subject(
             keyId: keyId, device: device, app: app.applicationId,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
+import DeviceSimulator
 import FoundationEssentials
 
 /// Apple's two interfaces for servers: receipts and bits.
@@ -53,17 +54,20 @@ extension AppleSimulator {
         case .tooEarly: return .apple(304)
         case .renew(let subject, let metric):
             guard let renewed = issue(for: subject, metric: metric, at: now) else { return .apple(500) }
-            let notBefore = now.addingTimeInterval(refreshAfter.timeInterval)
+            let notBefore = now.addingTimeInterval(configuration.refreshAfter / .seconds(1))
             receipts.register(renewed, of: subject, notBefore: notBefore)
             return SimulatorAnswer(200, Data(renewed).base64EncodedString())
         }
     }
 
     private func issue(for subject: IssuedReceipts.Subject, metric: Int, at instant: Date) -> [UInt8]? {
-        try? issuer.refreshedReceipt(
-            for: subject, metric: metric, createdAt: instant,
-            notBefore: instant.addingTimeInterval(refreshAfter.timeInterval),
-            expiresAt: instant.addingTimeInterval(configuration.receiptLifetime.timeInterval))
+        try? authority.refreshedReceipt(
+            app: SimulatedApp(
+                subject.app, distribution: subject.environment == .development ? .development : .appStore),
+            publicKey: subject.publicKey, leafCertificate: subject.certificate, clientDataHash: subject.clientDataHash,
+            riskMetric: metric, at: instant,
+            refreshNotBefore: instant.addingTimeInterval(configuration.refreshAfter / .seconds(1)),
+            expiration: instant.addingTimeInterval(configuration.receiptLifetime / .seconds(1)))
     }
 
     private func bitAnswer(
@@ -129,7 +133,7 @@ extension AppleSimulator {
         else { return nil }
         let older = fault.kind == .olderReceipt
         guard let about = older ? subject : receipts.otherApp(than: subject.app) else { return nil }
-        let instant = issuer.startOfValidity.addingTimeInterval(older ? 60 : 7 * 86_400)
+        let instant = authority.validity.lowerBound.addingTimeInterval(older ? 60 : 7 * 86_400)
         guard let receipt = issue(for: about, metric: 1, at: instant) else { return nil }
         return SimulatorAnswer(200, Data(receipt).base64EncodedString())
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import DeviceCheckBits
+import DeviceSimulator
 public import FoundationEssentials
 
 /// Apple's side of App Attest and DeviceCheck, with virtual phones, for tests and demonstrations.
@@ -10,11 +11,9 @@ public import FoundationEssentials
 /// phone; `/control` sets the clock and injects faults and limits; `/roots` serves the certificates to trust; `/openapi.yaml` is the contract. Nothing here is real: its roots are
 /// its own, derived from the seed, and a service trusts them only if its configuration names them.
 public actor AppleSimulator {
-    let configuration: AppleSimulatorConfiguration
-    /// How long after a refresh the next one is answered with 304.
-    private(set) var refreshAfter: Duration
+    private(set) var configuration: AppleSimulatorConfiguration
     let seed: Seed
-    let issuer: Issuer
+    let authority: SimulatedAuthority
     var clock = SimulatedClock()
     var authorizations = AuthorizationVerifier()
     var phones: SimulatedPhones
@@ -27,9 +26,9 @@ public actor AppleSimulator {
     /// A new Apple with no devices yet.
     public init(configuration: AppleSimulatorConfiguration = AppleSimulatorConfiguration()) throws {
         self.configuration = configuration
-        refreshAfter = configuration.refreshAfter
         seed = Seed(value: configuration.seed)
-        issuer = try Issuer(seed: seed)
+        var random = SimulatorRandom(digest: seed.bytes("authority"))
+        authority = try SimulatedAuthority(random: &random)
         phones = SimulatedPhones(limit: configuration.deviceLimit)
         tokens = DeviceTokenIssuer(
             seed: seed, lifetimeSeconds: Int(configuration.deviceTokenLifetime.components.seconds),
@@ -40,13 +39,13 @@ public actor AppleSimulator {
     }
 
     /// Receipts from now on may be refreshed no sooner than this.
-    package func renewReceipts(after interval: Duration) { refreshAfter = interval }
+    package func renewReceipts(after interval: Duration) { configuration.refreshAfter = interval }
 
     /// The root certificate of simulated attestations, as PEM.
-    public nonisolated var attestationRootPEM: String { issuer.attestationRootPEM }
+    public nonisolated var attestationRootPEM: String { authority.attestationRootPEM }
 
     /// The root certificate of simulated receipts, as PEM.
-    public nonisolated var receiptRootPEM: String { issuer.receiptRootPEM }
+    public nonisolated var receiptRootPEM: String { authority.receiptRootPEM }
 
     /// Answers one request.
     ///

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Crypto
-import FoundationEssentials
 
 /// What a simulated Apple starts with.
 public struct AppleSimulatorConfiguration: Sendable {
@@ -47,8 +46,4 @@ public struct AppleSimulatorConfiguration: Sendable {
     public static func teamKey(seed: UInt64, team: String) -> P256.Signing.PrivateKey {
         Seed(value: seed).signingKey("team \(team)")
     }
-}
-
-extension Duration {
-    var timeInterval: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }

@@ -45,10 +45,9 @@ struct SimulatedClock: Sendable {
 
 /// The text forms of an instant.
 enum Timestamp {
-    /// RFC 3339 in UTC with milliseconds.
+    /// RFC 3339 in UTC with milliseconds, of an instant that ``SimulatedClock`` gave.
     static func text(_ instant: Date) -> String {
-        let clamped = min(max(instant.timeIntervalSince1970, 0), 253_402_300_799)
-        return Date(timeIntervalSince1970: clamped).formatted(
+        instant.formatted(
             .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
     }
 

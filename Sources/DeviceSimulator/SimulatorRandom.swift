@@ -18,7 +18,7 @@ public struct SimulatorRandom: RandomNumberGenerator, Sendable {
     public init() { state = nil }
 
     /// The sequence of the first eight bytes of a digest.
-    init(digest: some Sequence<UInt8>) { self.init(seed: digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }) }
+    package init(digest: some Sequence<UInt8>) { self.init(seed: digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }) }
 
     public mutating func next() -> UInt64 {
         guard var value = state else {
