@@ -10,10 +10,17 @@ extension SQLTrustStore {
         let limit = min(max(1, limit), KeyPage.largest)
         guard filter.isStorable else { return KeyPage(keys: [], next: nil) }
         return try await read { session in
-            if filter.user != nil { return try session.keysOfUser(filter, after: cursor, limit: limit) }
+            // One more, to see whether there are more.
             var found: [StoredKey] = []
-            for page in KeyRange.ranges(of: filter, after: cursor) where found.count <= limit {
-                found += try session.keys(in: page, limit: limit + 1 - found.count)
+            if filter.user != nil {
+                found = try session.keysOfUser(filter, after: cursor, limit: limit + 1)
+            } else {
+                let environments =
+                    filter.environment.map { [$0] } ?? AttestationEnvironment.allCases.map(\.rawValue).sorted()
+                for environment in environments where found.count <= limit {
+                    found += try session.keys(
+                        of: filter.app, in: environment, after: cursor, limit: limit + 1 - found.count)
+                }
             }
             return KeyPage(found, limit: limit)
         }
@@ -29,7 +36,7 @@ extension SQLTrustStore {
             for count in page.counts {
                 // The kinds of one app in one environment, genuine and simulated, stand together.
                 let known = counts.indices.suffix(2).first { counts[$0].isOfSameKind(as: count) }
-                if let known { counts[known] = counts[known].adding(count.keys) } else { counts.append(count) }
+                if let known { counts[known].keys += count.keys } else { counts.append(count) }
             }
             cursor = page.next
         } while cursor != nil
@@ -228,10 +235,6 @@ extension KeyCursor {
 }
 
 extension KeyCount {
-    fileprivate func adding(_ more: Int) -> KeyCount {
-        KeyCount(app: app, environment: environment, simulated: simulated, keys: keys + more)
-    }
-
     fileprivate func isOfSameKind(as other: KeyCount) -> Bool {
         environment.hasSameBytes(as: other.environment) && app.hasSameBytes(as: other.app)
             && simulated == other.simulated
@@ -284,59 +287,30 @@ extension RevocationRule {
     }
 }
 
-/// A part of the list of keys that one index gives in its order.
-private struct KeyRange {
-    let environment: String
-    let app: String?
-    /// The names after which it begins, and no bytes of an id for the very first.
-    let after: (app: String, id: [UInt8])
-
-    /// The parts that a filter without a user asks for, in the order of the list.
-    static func ranges(of filter: KeyFilter, after cursor: KeyCursor?) -> [KeyRange] {
-        let environments =
-            filter.environment.map { [$0] } ?? AttestationEnvironment.allCases.map(\.rawValue).sorted()
-        return environments.compactMap { environment in
-            if let cursor, environment.hasSameBytes(as: cursor.environment) {
-                return KeyRange(environment: environment, app: filter.app, after: (cursor.app, cursor.id.bytes))
-            }
-            // Behind the cursor's environment everything is new; before it nothing is.
-            guard UTF8Key(cursor?.environment ?? "") < UTF8Key(environment) else { return nil }
-            return KeyRange(environment: environment, app: filter.app, after: ("", []))
-        }
-    }
-}
-
 extension SQLSession {
-    fileprivate func keys(in range: KeyRange, limit: Int) throws -> [StoredKey] {
-        try run(
-            range.app == nil ? ListText.ofEnvironment : ListText.ofApp, .text(range.environment),
-            .text(range.app ?? range.after.app), .bytes(range.after.id), .integer(Int64(limit))
+    /// The keys of one app, or of all, in an environment: one index gives them in their order.
+    fileprivate func keys(
+        of app: String?, in environment: String, after cursor: KeyCursor?, limit: Int
+    ) throws -> [StoredKey] {
+        // Behind the cursor's environment everything is new; before it nothing is.
+        if let cursor, UTF8Key(environment) < UTF8Key(cursor.environment) { return [] }
+        let start = cursor.flatMap { environment.hasSameBytes(as: $0.environment) ? $0 : nil }
+        return try run(
+            app == nil ? ListText.ofEnvironment : ListText.ofApp, .text(environment), .text(app ?? start?.app ?? ""),
+            .bytes(start?.id.bytes ?? []), .integer(Int64(limit))
         ).rows.map(StoredKey.init(row:))
     }
 
     /// The keys of one user by id alone: there are few.
-    fileprivate func keysOfUser(_ filter: KeyFilter, after cursor: KeyCursor?, limit: Int) throws -> KeyPage {
-        var arguments: [SQLValue] = [
-            .optional(filter.user), .bytes(cursor?.id.bytes ?? []), .integer(Int64(limit + 1)),
-        ]
-        var conditions = ""
-        for (column, value) in [("app", filter.app), ("environment", filter.environment)] {
-            guard let value else { continue }
-            arguments.append(.text(value))
-            conditions += " AND \(column) = $\(arguments.count)"
-        }
-        let text = SQLText(
-            """
-            SELECT \(StoredKey.columns) FROM attested_keys WHERE user_name = $1 AND id > $2\(conditions)
-            ORDER BY id LIMIT $3
-            """
-        )
-        let rows = try run([SQLStatement(text, arguments: arguments)]).first?.rows ?? []
-        return KeyPage(try rows.map(StoredKey.init(row:)), limit: limit)
+    fileprivate func keysOfUser(_ filter: KeyFilter, after cursor: KeyCursor?, limit: Int) throws -> [StoredKey] {
+        try run(
+            ListText.ofUser, .optional(filter.user), .bytes(cursor?.id.bytes ?? []), .integer(Int64(limit)),
+            .optional(filter.app), .optional(filter.environment)
+        ).rows.map(StoredKey.init(row:))
     }
 }
 
-/// Each is answered from the index `keys_by_kind` alone, in its order.
+/// The first two are answered from the index `keys_by_kind` alone, in its order.
 private enum ListText {
     static let ofApp = SQLText(
         """
@@ -348,6 +322,12 @@ private enum ListText {
         """
         SELECT \(StoredKey.columns) FROM attested_keys WHERE environment = $1 AND (app, id) > ($2, $3)
         ORDER BY environment, app, id LIMIT $4
+        """
+    )
+    static let ofUser = SQLText(
+        """
+        SELECT \(StoredKey.columns) FROM attested_keys WHERE user_name = $1 AND id > $2
+        AND app = coalesce($4, app) AND environment = coalesce($5, environment) ORDER BY id LIMIT $3
         """
     )
 }

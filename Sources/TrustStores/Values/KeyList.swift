@@ -111,7 +111,7 @@ public struct KeyCount: Sendable, Equatable {
     package let app: String
     package let environment: String
     package let simulated: Bool
-    package let keys: Int
+    package internal(set) var keys: Int
 
     /// Makes one from its parts.
     ///
