@@ -11,6 +11,9 @@ package enum SQLValue: Sendable, Equatable {
     case text(String)
     case bytes([UInt8])
 
+    /// An instant as ``StoreTime`` has it.
+    package static func instant(_ date: Date) -> SQLValue { .integer(StoreTime.milliseconds(date)) }
+    package static func optional(_ date: Date?) -> SQLValue { date.map(SQLValue.instant) ?? .null }
     package static func optional(_ number: Int64?) -> SQLValue { number.map(SQLValue.integer) ?? .null }
     package static func optional(_ number: Int?) -> SQLValue { number.map { .integer(Int64($0)) } ?? .null }
     package static func optional(_ text: String?) -> SQLValue { text.map(SQLValue.text) ?? .null }
@@ -74,10 +77,7 @@ package struct SQLRow: Sendable {
 
     package init(_ values: [SQLValue]) { self.values = values }
 
-    package func integer(_ index: Int) throws -> Int64 {
-        guard let value = try optionalInteger(index) else { throw unexpected(index, "an integer") }
-        return value
-    }
+    package func integer(_ index: Int) throws -> Int64 { try present(optionalInteger(index), index, "an integer") }
 
     package func optionalInteger(_ index: Int) throws -> Int64? {
         switch value(index) {
@@ -87,10 +87,7 @@ package struct SQLRow: Sendable {
         }
     }
 
-    package func text(_ index: Int) throws -> String {
-        guard let value = try optionalText(index) else { throw unexpected(index, "text") }
-        return value
-    }
+    package func text(_ index: Int) throws -> String { try present(optionalText(index), index, "text") }
 
     package func optionalText(_ index: Int) throws -> String? {
         switch value(index) {
@@ -100,10 +97,7 @@ package struct SQLRow: Sendable {
         }
     }
 
-    package func bytes(_ index: Int) throws -> [UInt8] {
-        guard let value = try optionalBytes(index) else { throw unexpected(index, "bytes") }
-        return value
-    }
+    package func bytes(_ index: Int) throws -> [UInt8] { try present(optionalBytes(index), index, "bytes") }
 
     package func optionalBytes(_ index: Int) throws -> [UInt8]? {
         switch value(index) {
@@ -111,6 +105,15 @@ package struct SQLRow: Sendable {
         case .null: return nil
         default: throw unexpected(index, "bytes")
         }
+    }
+
+    func date(_ index: Int) throws -> Date { StoreTime.date(try integer(index)) }
+
+    func optionalDate(_ index: Int) throws -> Date? { try optionalInteger(index).map(StoreTime.date) }
+
+    private func present<Value>(_ value: Value?, _ index: Int, _ wanted: String) throws -> Value {
+        guard let value else { throw unexpected(index, wanted) }
+        return value
     }
 
     private func value(_ index: Int) -> SQLValue { values.indices.contains(index) ? values[index] : .null }

@@ -12,10 +12,9 @@ extension SQLTrustStore {
             let inserts = entries.map { entry -> SQLStatement in
                 let line = chain.append(entry)
                 return SQLStatement(
-                    Text.insert, .integer(line.number), .integer(StoreTime.milliseconds(entry.at)), .text(entry.name),
-                    .text(entry.operation), .text(entry.target), .text(entry.outcome), .optional(entry.address),
-                    .optional(entry.correlationId), .optional(entry.session), .optional(entry.reason),
-                    .optional(line.previous))
+                    Text.insert, .integer(line.number), .instant(entry.at), .text(entry.name), .text(entry.operation),
+                    .text(entry.target), .text(entry.outcome), .optional(entry.address), .optional(entry.correlationId),
+                    .optional(entry.session), .optional(entry.reason), .optional(line.previous))
             }
             _ = try session.run(inserts + [SQLStatement(Text.advance, .integer(chain.number), .bytes(chain.hash))])
             return .commit(())
@@ -139,9 +138,8 @@ extension NumberedAuditEntry {
         self.init(
             number: try row.integer(0), previous: try row.optionalBytes(10),
             entry: AuditEntry(
-                at: StoreTime.date(try row.integer(1)), name: try row.text(2), operation: try row.text(3),
-                target: try row.text(4), outcome: try row.text(5), address: try row.optionalText(6),
-                correlationId: try row.optionalText(7), session: try row.optionalText(8),
-                reason: try row.optionalText(9)))
+                at: try row.date(1), name: try row.text(2), operation: try row.text(3), target: try row.text(4),
+                outcome: try row.text(5), address: try row.optionalText(6), correlationId: try row.optionalText(7),
+                session: try row.optionalText(8), reason: try row.optionalText(9)))
     }
 }

@@ -8,7 +8,7 @@ extension SQLTrustStore {
         let stored = try await look { session in try session.challengeKeys() }
         if !stored.isEmpty { return stored }
         return try await transact { session in
-            try session.run(Text.first, .bytes(candidate), .integer(StoreTime.milliseconds(instant)))
+            try session.run(Text.first, .bytes(candidate), .instant(instant))
             return .commit(try session.challengeKeys())
         }
     }
@@ -27,10 +27,10 @@ extension SQLTrustStore {
             }
             _ = try session.run([
                 SQLStatement(Text.forget, .integer(now)),
-                SQLStatement(Text.retire, .integer(StoreTime.milliseconds(rotation.acceptsOldUntil))),
+                SQLStatement(Text.retire, .instant(rotation.acceptsOldUntil)),
                 SQLStatement(
                     Text.insert, .integer(Int64(newest.generation + 1)), .bytes(rotation.secret), .integer(now),
-                    .integer(StoreTime.milliseconds(rotation.signsFrom))),
+                    .instant(rotation.signsFrom)),
             ])
             return .commit(.rotated(generation: newest.generation + 1))
         }
@@ -61,9 +61,8 @@ extension SQLSession {
         try run("SELECT generation, value, signs_from, accepted_until FROM challenge_keys ORDER BY generation DESC")
             .rows.map { row in
                 ChallengeKey(
-                    generation: Int(try row.integer(0)), secret: try row.bytes(1),
-                    signsFrom: StoreTime.date(try row.integer(2)),
-                    acceptedUntil: try row.optionalInteger(3).map(StoreTime.date))
+                    generation: Int(try row.integer(0)), secret: try row.bytes(1), signsFrom: try row.date(2),
+                    acceptedUntil: try row.optionalDate(3))
             }
     }
 }

@@ -131,8 +131,7 @@ extension SQLTrustStore {
     private func reading(_ row: SQLRow?) throws -> StoreReading {
         guard let row else { throw StoreFault.damaged("the row of the clock is missing") }
         let own = try row.optionalInteger(1)
-        return StoreReading(
-            time: clock.server.map { $0() } ?? own.map(StoreTime.date), sweptUntil: StoreTime.date(try row.integer(0)))
+        return StoreReading(time: clock.server.map { $0() } ?? own.map(StoreTime.date), sweptUntil: try row.date(0))
     }
 
     private func require(schema found: Int64) throws {

@@ -19,7 +19,7 @@ extension SQLTrustStore {
                 .reversed()
                 .map { row in
                     StoreEvent(
-                        at: StoreTime.date(try row.integer(0)), app: try row.text(1), keyId: id, kind: try row.text(2),
+                        at: try row.date(0), app: try row.text(1), keyId: id, kind: try row.text(2),
                         code: try row.optionalText(3), detail: try row.optionalText(4))
                 }
         }
@@ -47,7 +47,7 @@ extension SQLTrustStore {
         return try await read { session in
             try session.run(Text.tallies, .text(app), .integer(first), .integer(last)).rows.map { row in
                 SignalTally(
-                    app: app, hour: StoreTime.date(try row.integer(0)), kind: try row.text(1), code: try row.text(2),
+                    app: app, hour: try row.date(0), kind: try row.text(1), code: try row.text(2),
                     count: Int(try row.integer(3)))
             }
         }

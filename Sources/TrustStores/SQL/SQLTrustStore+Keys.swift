@@ -71,8 +71,7 @@ extension SQLTrustStore {
             switch advance.decision(on: before, spending: challenge) {
             case .failure(let refusal): return .rollback(.refused(refusal))
             case .success(let after):
-                let update = SQLStatement(
-                    Text.setState, arguments: [id] + after.changed + [.integer(StoreTime.milliseconds(instant))])
+                let update = SQLStatement(Text.setState, arguments: [id] + after.changed + [.instant(instant)])
                 guard try session.run([update])[0].changes == 1 else {
                     throw StoreFault.damaged("a locked key vanished")
                 }
@@ -87,7 +86,7 @@ extension SQLTrustStore {
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
             let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
             _ = try session.run([
-                SQLStatement(Text.revoke, .bytes(id.bytes), .integer(StoreTime.milliseconds(instant))),
+                SQLStatement(Text.revoke, .bytes(id.bytes), .instant(instant)),
                 event.inserting,
             ])
             return .commit(.revoked)
@@ -104,9 +103,7 @@ extension SQLTrustStore {
                 return .rollback(.tooLate(StoreTime.date(before)))
             }
             _ = try session.run([
-                SQLStatement(
-                    Text.restore, .bytes(id.bytes), .integer(StoreTime.milliseconds(instant)),
-                    .optional(refreshAt.map(StoreTime.milliseconds))),
+                SQLStatement(Text.restore, .bytes(id.bytes), .instant(instant), .optional(refreshAt)),
                 StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.restored).inserting,
             ])
             return .commit(.restored)

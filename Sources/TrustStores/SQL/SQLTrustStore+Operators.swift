@@ -81,7 +81,7 @@ extension SQLTrustStore {
     }
 
     package func revokedKeys(since instant: Date, limit: Int) async throws -> RevokedKeys {
-        let start = SQLValue.integer(StoreTime.milliseconds(instant))
+        let start = SQLValue.instant(instant)
         // One more, to see whether there are more.
         let rows = SQLValue.integer(Int64(min(max(0, limit), 1_000_000) + 1))
         let day = SQLValue.integer(Tombstone.day(of: StoreTime.milliseconds(instant)))
@@ -113,7 +113,7 @@ extension SQLTrustStore {
     private func revoke(
         _ ids: [KeyIdentifier], app: String, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult {
-        let now = SQLValue.integer(StoreTime.milliseconds(instant))
+        let now = SQLValue.instant(instant)
         let ids = ids.ascending
         return try await transact { session in
             let results = try session.run(ids.map { SQLStatement(Text.revoke, .bytes($0.bytes), now) })

@@ -61,7 +61,7 @@ extension SQLTrustStore {
                 SQLStatement(
                     Text.release,
                     arguments: claim.arguments + [
-                        .integer(reservation.fence), .integer(StoreTime.milliseconds(instant)),
+                        .integer(reservation.fence), .instant(instant),
                     ]
                 )
             ])
@@ -182,7 +182,7 @@ extension SQLSession {
     /// Lets the next claim of the subject have its turn.
     fileprivate func letGo(of claim: PromotionClaim, at instant: Date) throws {
         guard claim.subject.isLimited else { return }
-        let now = SQLValue.integer(StoreTime.milliseconds(instant))
+        let now = SQLValue.instant(instant)
         _ = try run([SQLStatement(SQLTrustStore.Text.letGo, arguments: claim.arguments + [now])])
     }
 }

@@ -25,7 +25,7 @@ extension SQLSession {
         guard let changes = results.first?.changes, let row = results.last?.rows.first else {
             throw StoreFault.damaged("a quota that was counted is missing")
         }
-        let until = StoreTime.date(try row.integer(0))
+        let until = try row.date(0)
         guard changes == 1 else { return .exhausted(until: until) }
         return .drawn(remaining: max(0, draw.limit - Int(try row.integer(1))), until: until)
     }

@@ -55,7 +55,7 @@ extension SQLTrustStore {
                 failures = 0
                 outcome = record.standing(after: try ReceiptRecord(row: newest))
                 if outcome == .stored {
-                    statements.append(SQLStatement(Text.supersede, id, .integer(StoreTime.milliseconds(instant))))
+                    statements.append(SQLStatement(Text.supersede, id, .instant(instant)))
                     statements.append(StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting)
                     if let metric = record.riskMetric {
                         statements.append(SQLStatement(Text.measure, id, .integer(Int64(metric))))
@@ -78,9 +78,7 @@ extension SQLTrustStore {
     package func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
         try await read { session in
             try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
-                StoredReceipt(
-                    keyId: id, receipt: try ReceiptRecord(row: row),
-                    storedAt: StoreTime.date(try row.integer(5)))
+                StoredReceipt(keyId: id, receipt: try ReceiptRecord(row: row), storedAt: try row.date(5))
             }
         }
     }

@@ -36,11 +36,9 @@ extension StoredKey {
             validationCategory: try row.optionalInteger(8).map(Int.init), bundleVersion: try row.optionalText(9),
             osVersion: try row.optionalText(10))
         self.init(
-            record, attestedAt: StoreTime.date(try row.integer(11)), counter: try row.counter(12),
-            largestGap: try row.counter(13), lastUsedAt: try row.optionalInteger(14).map(StoreTime.date),
-            revokedAt: try row.optionalInteger(15).map(StoreTime.date),
-            riskMetric: try row.optionalInteger(16).map(Int.init),
-            restoredAt: try row.optionalInteger(17).map(StoreTime.date))
+            record, attestedAt: try row.date(11), counter: try row.counter(12), largestGap: try row.counter(13),
+            lastUsedAt: try row.optionalDate(14), revokedAt: try row.optionalDate(15),
+            riskMetric: try row.optionalInteger(16).map(Int.init), restoredAt: try row.optionalDate(17))
     }
 
     /// Inserts the key as it is before its first assertion, unless its id is taken.
@@ -49,8 +47,8 @@ extension StoredKey {
             StoredKey.insert, .bytes(record.id.bytes), .bytes(record.publicKeyBytes), .text(record.app),
             .text(record.identity), .text(record.environment), .integer(record.simulated ? 1 : 0),
             .optional(record.user), .bytes(record.attestationDigest), .optional(record.validationCategory),
-            .optional(record.bundleVersion), .optional(record.osVersion), .integer(StoreTime.milliseconds(attestedAt)),
-            .optional(riskMetric), .optional(refreshAt.map(StoreTime.milliseconds)))
+            .optional(record.bundleVersion), .optional(record.osVersion), .instant(attestedAt),
+            .optional(riskMetric), .optional(refreshAt))
     }
 
     private static let insert: SQLText = """
@@ -67,10 +65,9 @@ extension StoredReceipt {
 
     var inserting: SQLStatement {
         SQLStatement(
-            StoredReceipt.insert, .bytes(keyId.bytes), .integer(StoreTime.milliseconds(receipt.createdAt)),
-            .integer(StoreTime.milliseconds(storedAt)), .bytes(receipt.bytes),
-            .optional(receipt.notBefore.map(StoreTime.milliseconds)),
-            .optional(receipt.expiresAt.map(StoreTime.milliseconds)), .optional(receipt.riskMetric))
+            StoredReceipt.insert, .bytes(keyId.bytes), .instant(receipt.createdAt), .instant(storedAt),
+            .bytes(receipt.bytes), .optional(receipt.notBefore), .optional(receipt.expiresAt),
+            .optional(receipt.riskMetric))
     }
 
     private static let insert: SQLText = """
@@ -83,10 +80,8 @@ extension ReceiptRecord {
     /// Reads ``StoredReceipt/columns``.
     init(row: SQLRow) throws {
         self.init(
-            bytes: try row.bytes(0), createdAt: StoreTime.date(try row.integer(1)),
-            notBefore: try row.optionalInteger(2).map(StoreTime.date),
-            expiresAt: try row.optionalInteger(3).map(StoreTime.date),
-            riskMetric: try row.optionalInteger(4).map(Int.init))
+            bytes: try row.bytes(0), createdAt: try row.date(1), notBefore: try row.optionalDate(2),
+            expiresAt: try row.optionalDate(3), riskMetric: try row.optionalInteger(4).map(Int.init))
     }
 }
 
@@ -105,7 +100,7 @@ extension Tombstone {
 extension StoreEvent {
     var inserting: SQLStatement {
         SQLStatement(
-            StoreEvent.insert, .integer(StoreTime.milliseconds(at)), .text(app), .optional(keyId?.bytes), .text(kind),
+            StoreEvent.insert, .instant(at), .text(app), .optional(keyId?.bytes), .text(kind),
             .optional(code.map(StoreText.stored)), .optional(detail.map(StoreText.stored)))
     }
 
