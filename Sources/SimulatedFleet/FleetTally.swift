@@ -123,35 +123,29 @@ extension FleetTally {
     package func json(elapsed: Double, service: String) -> JSONValue {
         let personas = Persona.allCases.compactMap { persona -> JSONValue? in
             guard let line = lines[persona] else { return nil }
-            return .object([
-                .init("persona", .string(persona.rawValue)),
-                .init("devices", .integer(line.devices)),
-                .init("accepted", FleetTally.counts(line.accepted)),
-                .init("refused", FleetTally.counts(line.refused)),
-                .init("unexpected", FleetTally.counts(line.surprises)),
-            ])
+            return [
+                "persona": .string(persona.rawValue), "devices": .integer(line.devices),
+                "accepted": FleetTally.counts(line.accepted), "refused": FleetTally.counts(line.refused),
+                "unexpected": FleetTally.counts(line.surprises),
+            ]
         }
-        var latency: [JSONValue.Member] = []
-        for call in latencies.keys.sorted() {
-            let value = { (share: Double) in self.quantile(call, share).map { JSONValue.number($0) } ?? .null }
-            latency.append(.init(call, .object([.init("p50", value(0.5)), .init("p99", value(0.99))])))
+        let latency = latencies.keys.sorted().map { call in
+            func value(_ share: Double) -> JSONValue { quantile(call, share).map { .number($0) } ?? .null }
+            return JSONValue.Member(call, ["p50": value(0.5), "p99": value(0.99)])
         }
-        return .object([
-            .init("schema", "sealward.fleet/1"), .init("service", .string(service)),
-            .init("devices", .integer(lines.values.reduce(0) { $0 + $1.devices })),
-            .init("requests", .integer(requests)), .init("throttled", .integer(throttled)),
-            .init("elapsedMilliseconds", .integer(Int(elapsed * 1000))), .init("personas", .array(personas)),
-            .init(
-                "broker",
-                .object([
-                    .init("devices", .integer(brokers.devices)), .init("keys", .integer(brokers.keys)),
-                    .init("noticed", .integer(brokers.noticed)),
-                    .init("noticedAfterSeconds", brokers.firstNoticedAfter.map { .number($0) } ?? .null),
-                    .init("by", .optional(brokers.by)),
-                ])
-            ),
-            .init("latencyMilliseconds", .object(latency)), .init("asExpected", .bool(isAsExpected)),
-        ])
+        return [
+            "schema": "sealward.fleet/1", "service": .string(service),
+            "devices": .integer(lines.values.reduce(0) { $0 + $1.devices }), "requests": .integer(requests),
+            "throttled": .integer(throttled), "elapsedMilliseconds": .integer(Int(elapsed * 1000)),
+            "personas": .array(personas),
+            "broker": [
+                "devices": .integer(brokers.devices), "keys": .integer(brokers.keys),
+                "noticed": .integer(brokers.noticed),
+                "noticedAfterSeconds": brokers.firstNoticedAfter.map { .number($0) } ?? .null,
+                "by": .optional(brokers.by),
+            ],
+            "latencyMilliseconds": .object(latency), "asExpected": .bool(isAsExpected),
+        ]
     }
 
     private func surpriseLines() -> [String] {
