@@ -3,7 +3,16 @@
 
 import CSQLite
 
-extension Store {
+/// The stores of this package, each made by one call: `inMemory`, `sqlite` and `postgres`
+/// (module `TrustStoresPostgres`).
+public enum Store {
+    /// A store that is lost with the process, for tests and trials: SQLite without a file.
+    ///
+    /// - Parameter clock: replaced in tests.
+    public static func inMemory(clock: StoreClock = .system) -> any TrustStore {
+        SQLTrustStore(engine: SQLiteEngine(inMemory: .sqlite), schema: [Migration].sqlite.newest, clock: clock)
+    }
+
     /// Opens or creates a store in one SQLite file; the migrations that it needs run first.
     ///
     /// The file is in WAL mode with `synchronous=FULL`, which is read back before the store is used: what was answered survives

@@ -70,3 +70,22 @@ public struct RiskMetricCount: Sendable, Equatable {
         self.keys = keys
     }
 }
+
+/// The kinds of events in a key's history and of hourly tallies, as stores keep them.
+package enum EventKind {
+    package static let attested = "attested"
+    package static let revoked = "revoked"
+    package static let restored = "restored"
+    /// A receipt was renewed or refused.
+    package static let receipt = "receipt"
+    /// A proof was refused, or would have been if the app did not only monitor.
+    package static let refused = "refused"
+    /// A device attested many more keys than is usual.
+    package static let alert = "alert"
+    /// A network with a new key, counted once an hour.
+    package static let attestedAddress = "attestedAddress"
+    /// A client without App Attest, counted once an hour for each network.
+    package static let unsupported = "unsupported"
+    /// A client that met an error, counted once an hour for each network.
+    package static let clientError = "clientError"
+}

@@ -36,11 +36,8 @@ public struct StoreObservation: Sendable {
 }
 
 extension StoreObservation.Kind {
-    /// A connection was opened.
     package static let connected = Self("connected", "The store opened a connection.", isWarning: false)
-    /// No connection could be opened.
     package static let unreachable = Self("unreachable", "The store's server cannot be reached.")
-    /// An open connection broke.
     package static let connectionLost = Self("connection-lost", "A connection to the store's server broke.")
     /// The server gave no answer within the limit; the connection is set aside until it does.
     package static let overdue = Self("overdue", "The store gave no answer within its limit.")
@@ -50,24 +47,18 @@ extension StoreObservation.Kind {
     package static let setAside = Self("set-aside", "Connections wait for an overdue answer.", isWarning: false)
     /// How many callers wait for a connection now. A gauge.
     package static let waiting = Self("waiting", "Callers wait for the store.", isWarning: false)
-    /// A caller was refused because the line of waiting callers is full.
     package static let lineFull = Self("line-full", "Too many callers wait for the store; more are refused.")
-    /// A caller was refused because it had waited as long as it may.
     package static let waitedTooLong = Self("waited-too-long", "A caller waited too long for the store.")
     /// The server refused what many callers asked with one statement; each is served alone.
     package static let batchRefused = Self(
         "batch-refused", "The store's server refused a batch; its callers are served one by one.")
-    /// The server is a standby, or a primary that another one has replaced.
     package static let otherServer = Self(
         "other-server", "A server was refused: it is not the store's current primary.")
     /// What a server may not tell to this role, so that a check is left out.
     package static let unchecked = Self("unchecked", "A check of the store's server is skipped.")
-    /// The server sent a notice or a warning.
     package static let notice = Self("notice", "The store's server sent a notice.")
-    /// A migration began.
     package static let migrating = Self(
         "migrating", "The store's schema is being migrated to a newer version.", isWarning: false)
-    /// A migration ended.
     package static let migrated = Self("migrated", "The store has the newest schema.", isWarning: false)
     /// The store's files may be read or replaced by others, or could be until now.
     package static let exposedFile = Self("exposed-file", "The store's file is open to other users.")
@@ -75,7 +66,6 @@ extension StoreObservation.Kind {
     /// All kinds that an operator may have to act on.
     package static let warnings: [Self] = [
         unreachable, connectionLost, overdue, locksHeld, lineFull, waitedTooLong, batchRefused, otherServer, unchecked,
-        notice,
-        exposedFile,
+        notice, exposedFile,
     ]
 }

@@ -102,3 +102,26 @@ public enum RefreshOutcome: Sendable, Equatable {
     /// The lease had run out and another node took over: nothing changed.
     case lost
 }
+
+extension ReceiptRecord {
+    /// What a new receipt is beside the newest stored one: only a later creation time makes it newer.
+    func standing(after newest: ReceiptRecord) -> RefreshOutcome {
+        if bytes == newest.bytes { return .unchanged }
+        return StoreTime.milliseconds(createdAt) > StoreTime.milliseconds(newest.createdAt) ? .stored : .older
+    }
+}
+
+extension RefreshResult {
+    /// What goes into the key's history: new receipts, refused ones and failures, not the ordinary "nothing new".
+    func event(for lease: ReceiptLease, outcome: RefreshOutcome, at instant: Date) -> StoreEvent? {
+        let code: Code? =
+            switch self {
+            case .receipt: outcome == .older ? .receiptOlder : nil
+            case .later(_, let code): code
+            case .stop(let code): code
+            }
+        if code == nil, outcome != .stored { return nil }
+        return StoreEvent(
+            at: instant, app: lease.key.app, keyId: lease.key.id, kind: EventKind.receipt, code: code?.rawValue)
+    }
+}
