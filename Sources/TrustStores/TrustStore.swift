@@ -84,10 +84,12 @@ public protocol TrustStore: Sendable {
     /// Reads one key as it was committed last.
     func key(_ id: KeyIdentifier) async throws -> StoredKey?
 
-    /// Reads a key and whether a challenge is spent, both at one and the same instant.
+    /// Reads a key, if it is stored, and whether a challenge is spent, both at one and the same instant.
     ///
     /// A key and its challenge are committed together, so a caller that sees the challenge of an attestation spent also sees its key.
-    func attestationStanding(of id: KeyIdentifier, challenge: SpendableChallenge) async throws -> AttestationStanding
+    func attestationStanding(
+        of id: KeyIdentifier, challenge: SpendableChallenge
+    ) async throws -> (key: StoredKey?, isSpent: Bool)
 
     /// Accepts a counter and spends the challenge, both or neither.
     ///
@@ -162,8 +164,8 @@ public protocol TrustStore: Sendable {
     /// The receipts of one key, newest first.
     func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt]
 
-    /// How many unrevoked production or development keys of an app have which risk metric, by ascending metric.
-    func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount]
+    /// How many unrevoked production or development keys of an app have which risk metric in their newest receipt, by ascending metric.
+    func riskMetrics(app: String, environment: String) async throws -> [(metric: Int, keys: Int)]
 
     // MARK: Events and counts
 

@@ -72,9 +72,7 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     }
     package func attestationStanding(
         of id: KeyIdentifier, challenge: SpendableChallenge
-    ) async throws
-        -> AttestationStanding
-    {
+    ) async throws -> (key: StoredKey?, isSpent: Bool) {
         try await wrapper.run("attestationStanding") {
             try await base.attestationStanding(of: id, challenge: challenge)
         }
@@ -144,7 +142,7 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
     package func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
         try await wrapper.run("receipts") { try await base.receipts(of: id, limit: limit) }
     }
-    package func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+    package func riskMetrics(app: String, environment: String) async throws -> [(metric: Int, keys: Int)] {
         try await wrapper.run("riskMetrics") { try await base.riskMetrics(app: app, environment: environment) }
     }
 

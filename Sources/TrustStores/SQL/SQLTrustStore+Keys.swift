@@ -11,7 +11,7 @@ extension SQLTrustStore {
 
     package func attestationStanding(
         of id: KeyIdentifier, challenge: SpendableChallenge
-    ) async throws -> AttestationStanding {
+    ) async throws -> (key: StoredKey?, isSpent: Bool) {
         let name = SpentName(challenge)
         return try await look { session in try session.standing(of: id, name) }
     }
@@ -137,12 +137,13 @@ extension SQLSession {
     }
 
     /// One statement, so that both are of one instant.
-    func standing(of id: KeyIdentifier, _ name: SpentName) throws -> AttestationStanding {
+    func standing(of id: KeyIdentifier, _ name: SpentName) throws -> (key: StoredKey?, isSpent: Bool) {
         let row = try row(StoredKey.standing, .bytes(id.bytes), .integer(name.expiresAt), .bytes(name.bytes))
         guard let row else { throw StoreFault.damaged("a question about one key had no answer") }
-        return AttestationStanding(
+        return (
             key: try row.optionalBytes(0) == nil ? nil : StoredKey(row: row),
-            isSpent: try row.integer(StoredKey.columnCount) != 0)
+            isSpent: try row.integer(StoredKey.columnCount) != 0
+        )
     }
 }
 

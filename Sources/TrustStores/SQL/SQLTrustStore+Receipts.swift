@@ -83,10 +83,10 @@ extension SQLTrustStore {
         }
     }
 
-    package func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+    package func riskMetrics(app: String, environment: String) async throws -> [(metric: Int, keys: Int)] {
         try await read { session in
             try session.run(Text.metrics, .text(app), .text(environment)).rows.map { row in
-                RiskMetricCount(metric: Int(try row.integer(0)), keys: Int(try row.integer(1)))
+                (metric: Int(try row.integer(0)), keys: Int(try row.integer(1)))
             }
         }
     }

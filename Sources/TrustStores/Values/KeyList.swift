@@ -5,22 +5,6 @@ public import AppAttest
 public import FoundationEssentials
 import Vocabulary
 
-/// One key and one challenge as they were at one and the same instant.
-public struct AttestationStanding: Sendable, Equatable {
-    package let key: StoredKey?
-    package let isSpent: Bool
-
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - key: the key, if it is stored.
-    ///   - isSpent: whether the challenge is spent.
-    public init(key: StoredKey?, isSpent: Bool) {
-        self.key = key
-        self.isSpent = isSpent
-    }
-}
-
 /// Which keys are meant; a nil member allows any.
 public struct KeyFilter: Sendable, Equatable {
     /// The configured id of the app.

@@ -55,22 +55,6 @@ public struct SignalTally: Sendable, Equatable {
     }
 }
 
-/// How many keys of an app have one risk metric.
-public struct RiskMetricCount: Sendable, Equatable {
-    package let metric: Int
-    package let keys: Int
-
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - metric: apple's risk metric.
-    ///   - keys: how many keys have it in their newest receipt.
-    public init(metric: Int, keys: Int) {
-        self.metric = metric
-        self.keys = keys
-    }
-}
-
 /// The kinds of events in a key's history and of hourly tallies, as stores keep them.
 package enum EventKind {
     package static let attested = "attested"

@@ -95,9 +95,9 @@ final class InMemoryTrustStore: TrustStore {
 
     func attestationStanding(
         of id: KeyIdentifier, challenge: SpendableChallenge
-    ) async throws -> AttestationStanding {
+    ) async throws -> (key: StoredKey?, isSpent: Bool) {
         try locked {
-            AttestationStanding(key: $0.keys[id]?.key, isSpent: $0.spent[SpentName(challenge).bytes] != nil)
+            (key: $0.keys[id]?.key, isSpent: $0.spent[SpentName(challenge).bytes] != nil)
         }
     }
 
@@ -139,14 +139,14 @@ final class InMemoryTrustStore: TrustStore {
         try locked { Array(($0.keys[id]?.receipts ?? []).reversed().prefix(max(0, limit))) }
     }
 
-    func riskMetrics(app: String, environment: String) async throws -> [RiskMetricCount] {
+    func riskMetrics(app: String, environment: String) async throws -> [(metric: Int, keys: Int)] {
         try locked { state in
             var counts: [Int: Int] = [:]
             for entry in state.keys.values
             where entry.key.app.hasSameBytes(as: app) && entry.key.environment.hasSameBytes(as: environment) {
                 if let metric = entry.key.riskMetric, entry.key.revokedAt == nil { counts[metric, default: 0] += 1 }
             }
-            return counts.sorted { $0.key < $1.key }.map { RiskMetricCount(metric: $0.key, keys: $0.value) }
+            return counts.sorted { $0.key < $1.key }.map { (metric: $0.key, keys: $0.value) }
         }
     }
 
