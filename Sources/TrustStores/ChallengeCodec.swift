@@ -15,11 +15,21 @@ package import FoundationEssentials
 /// rotation and the first challenge of its key (``ChallengeKeyRotation/signsFrom``).
 package struct ChallengeCodec: Sendable {
     /// One key with what is made from it once: both codes with the key and their label taken in already, from which copies go on.
-    fileprivate struct Codes {
+    private struct Codes {
         let challenge: HMAC<SHA256>
         let binding: HMAC<SHA256>
         /// In milliseconds; from then on its challenges are unknown.
         let acceptedUntil: Int64
+
+        init(_ key: ChallengeKey) {
+            func code(_ label: String) -> HMAC<SHA256> {
+                var code = HMAC<SHA256>(key: SymmetricKey(data: Data(key.secret)))
+                code.update(data: Array(label.utf8) + [0])
+                return code
+            }
+            (challenge, binding) = (code("sealward.challenge/1"), code("sealward.binding/1"))
+            acceptedUntil = key.acceptedUntil.map(StoreTime.milliseconds) ?? .max
+        }
     }
 
     /// Which makes challenges.
@@ -35,12 +45,6 @@ package struct ChallengeCodec: Sendable {
     package static let secretName = "challenge-mac"
     /// The length of the secret, in bytes.
     package static let secretLength = 32
-
-    /// Uses one secret, at least 16 bytes, for good; nil for a shorter one.
-    package init?(secret: some Collection<UInt8>) {
-        let key = ChallengeKey(generation: 1, secret: Array(secret), signsFrom: StoreTime.date(0), acceptedUntil: nil)
-        self.init(keys: [key], at: StoreTime.date(0))
-    }
 
     /// Uses the keys of a store as they are at an instant: the newest whose time has come signs, and all are read.
     ///
@@ -142,19 +146,5 @@ package struct ChallengeCodec: Sendable {
         static let purpose: UInt8 = 0x0F
         static let key: UInt8 = 0x10
         static let user: UInt8 = 0x20
-    }
-}
-
-extension ChallengeCodec.Codes {
-    fileprivate init(_ key: ChallengeKey) {
-        let symmetric = SymmetricKey(data: Data(key.secret))
-        func code(_ label: String) -> HMAC<SHA256> {
-            var code = HMAC<SHA256>(key: symmetric)
-            code.update(data: Array(label.utf8) + [0])
-            return code
-        }
-        self.init(
-            challenge: code("sealward.challenge/1"), binding: code("sealward.binding/1"),
-            acceptedUntil: key.acceptedUntil.map(StoreTime.milliseconds) ?? .max)
     }
 }

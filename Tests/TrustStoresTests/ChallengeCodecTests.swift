@@ -169,3 +169,11 @@ import TrustStoreContract
         #expect(isValid(new, after, Sample.now + 500))
     }
 }
+
+extension ChallengeCodec {
+    /// Uses one secret for good.
+    fileprivate init?(secret: [UInt8]) {
+        let key = ChallengeKey(generation: 1, secret: secret, signsFrom: StoreTime.date(0), acceptedUntil: nil)
+        self.init(keys: [key], at: StoreTime.date(0))
+    }
+}
