@@ -15,17 +15,19 @@ extension AppleSimulator {
             default: return try act(request, on: path[2], verb: path[3], wall: wall)
             }
         } catch let error as PhoneError {
-            return answer(to: error)
+            return SimulatorAnswer(error.status, json: Problem(error: error.name))
         } catch let error as UnknownMember {
             return SimulatorAnswer(400, json: Problem(error: "invalidInput", detail: error.detail))
         } catch {
-            return answer(to: PhoneError(error as? SimulatedServiceError ?? .invalidInput))
+            let error = error as? SimulatedServiceError ?? .invalidInput
+            return SimulatorAnswer(AppleSimulator.statuses[error] ?? 500, json: Problem(error: error.name))
         }
     }
 
-    private func answer(to error: PhoneError) -> SimulatorAnswer {
-        SimulatorAnswer(error.status, json: Problem(error: error.name))
-    }
+    /// What the errors of App Attest are over HTTP.
+    private static let statuses: [SimulatedServiceError: Int] = [
+        .featureUnsupported: 403, .invalidInput: 400, .invalidKey: 409, .serverUnavailable: 503,
+    ]
 
     private func act(_ request: SimulatorRequest, on device: String, verb: String, wall: Date) throws -> SimulatorAnswer
     {

@@ -66,8 +66,7 @@ extension AppleSimulator {
                 subject.app, distribution: subject.environment == .development ? .development : .appStore),
             publicKey: subject.publicKey, leafCertificate: subject.certificate, clientDataHash: subject.clientDataHash,
             riskMetric: metric, at: instant,
-            refreshNotBefore: instant.addingTimeInterval(configuration.refreshAfter / .seconds(1)),
-            expiration: instant.addingTimeInterval(configuration.receiptLifetime / .seconds(1)))
+            refreshNotBefore: instant.addingTimeInterval(configuration.refreshAfter / .seconds(1)))
     }
 
     private func bitAnswer(

@@ -16,7 +16,7 @@ public actor AppleSimulator {
     let authority: SimulatedAuthority
     var clock = SimulatedClock()
     var authorizations = AuthorizationVerifier()
-    var phones: SimulatedPhones
+    var phones = SimulatedPhones()
     var tokens: DeviceTokenIssuer
     var bits = BitStore()
     var receipts = IssuedReceipts()
@@ -29,10 +29,7 @@ public actor AppleSimulator {
         seed = Seed(value: configuration.seed)
         var random = SimulatorRandom(digest: seed.bytes("authority"))
         authority = try SimulatedAuthority(random: &random)
-        phones = SimulatedPhones(limit: configuration.deviceLimit)
-        tokens = DeviceTokenIssuer(
-            seed: seed, lifetimeSeconds: Int(configuration.deviceTokenLifetime.components.seconds),
-            singleUse: configuration.singleUseDeviceTokens)
+        tokens = DeviceTokenIssuer(seed: seed, singleUse: configuration.singleUseDeviceTokens)
         for team in configuration.teams {
             authorizations.register(team: team.id, keyId: team.keyId, key: team.key)
         }

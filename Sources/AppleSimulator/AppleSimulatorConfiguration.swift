@@ -30,14 +30,8 @@ public struct AppleSimulatorConfiguration: Sendable {
     public var teams: [Team] = []
     /// How long after a refresh the next one is answered with 304 (field 19 of a receipt): 24 hours, as seen in real ones.
     public var refreshAfter: Duration = .seconds(86_400)
-    /// How long a receipt lives (field 21): 90 days, as seen in real ones.
-    public var receiptLifetime: Duration = .seconds(90 * 86_400)
-    /// How long a device token is accepted.
-    public var deviceTokenLifetime: Duration = .seconds(3600)
     /// Whether the second use of a device token is refused.
     public var singleUseDeviceTokens = false
-    /// The maximum number of virtual devices, keys and receipts kept.
-    public var deviceLimit = 100_000
 
     /// A simulator that accepts no team: fill ``teams``.
     public init() {}

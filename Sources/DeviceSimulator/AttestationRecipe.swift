@@ -64,7 +64,6 @@ package struct AttestationRecipe: Sendable {
     /// The certificates after the leaf was signed: leaf and intermediate.
     package var adjustChain: @Sendable ([[UInt8]]) throws -> [[UInt8]] = { $0 }
     package var receipt: SimulatedReceipt
-    package var adjustReceipt: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     package var receiptFault: ReceiptFault?
     package var adjustAuthenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     /// Changes the finished object.
@@ -129,7 +128,7 @@ extension SimulatedAuthority {
         recipe.adjustLeaf(&leaf)
         let certificate = try leaf.signed(by: recipe.leafSigner)
         recipe.receipt.certificate = certificate
-        let receipt = recipe.adjustReceipt(try self.receipt(recipe.receipt, fault: recipe.receiptFault))
+        let receipt = try self.receipt(recipe.receipt, fault: recipe.receiptFault)
         let chain = try recipe.adjustChain([certificate, attestationCA.certificate])
         let object = CBOR.map([
             (CBOR.text("fmt"), recipe.format),

@@ -17,16 +17,17 @@ struct DeviceTokenIssuer: Sendable {
     }
 
     private let key: SymmetricKey
-    private let lifetime: Int
     /// Whether a second use of a token is refused. Apple asks for a fresh token for each request and says that one stays valid long
     /// enough to repeat a request, so by default it can be used again.
     private var singleUse: Bool
     private var serial = 0
     private var spent: Set<Int> = []
 
-    init(seed: Seed, lifetimeSeconds: Int, singleUse: Bool) {
+    /// How long a token is accepted, in seconds.
+    private static let lifetime = 3600
+
+    init(seed: Seed, singleUse: Bool) {
         key = SymmetricKey(data: seed.bytes("device token key"))
-        lifetime = lifetimeSeconds
         self.singleUse = singleUse
     }
 
@@ -53,7 +54,7 @@ struct DeviceTokenIssuer: Sendable {
             let content = try? JSONDecoder().decode(Content.self, from: payload)
         else { return nil }
         guard content.team == team, content.environment == environment,
-            Int(instant.timeIntervalSince1970) - content.issuedAt <= lifetime
+            Int(instant.timeIntervalSince1970) - content.issuedAt <= DeviceTokenIssuer.lifetime
         else { return nil }
         if singleUse, !spent.insert(content.serial).inserted { return nil }
         return content

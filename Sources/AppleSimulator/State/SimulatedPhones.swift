@@ -4,27 +4,13 @@
 import DeviceSimulator
 import FoundationEssentials
 
-/// An error of App Attest as an app sees it, by the name of its `DCError` code, or one of the phone's interface.
-struct PhoneError: Error, Sendable, Equatable {
+/// Why the phone's interface refuses what no service of the phone was asked.
+struct PhoneError: Error {
     let name: String
-    /// The status with which the phone's interface reports it.
     let status: Int
 
-    /// There is no such phone.
     static let unknownDevice = PhoneError(name: "unknownDevice", status: 404)
     static let tooManyDevices = PhoneError(name: "tooManyDevices", status: 507)
-
-    private init(name: String, status: Int) {
-        self.name = name
-        self.status = status
-    }
-
-    init(_ error: SimulatedServiceError) {
-        let statuses: [SimulatedServiceError: Int] = [
-            .featureUnsupported: 403, .invalidInput: 400, .invalidKey: 409, .serverUnavailable: 503,
-        ]
-        self.init(name: error.name, status: statuses[error] ?? 500)
-    }
 }
 
 /// A virtual phone: its identity, which Apple knows and which survives an erase, and a simulated device.
@@ -55,16 +41,15 @@ struct Phone: Sendable {
 /// The virtual phones.
 struct SimulatedPhones: Sendable {
     private var phones: [String: Phone] = [:]
-    private let limit: Int
     private var made = 0
 
-    init(limit: Int) { self.limit = limit }
+    private static let limit = 100_000
 
     var count: Int { phones.count }
 
     /// Makes a phone, or changes the one with this id.
     mutating func make(id: String?, os: String, isMac: Bool, isSupported: Bool) throws -> Phone {
-        guard phones.count < limit else { throw PhoneError.tooManyDevices }
+        guard phones.count < SimulatedPhones.limit else { throw PhoneError.tooManyDevices }
         made += 1
         let name = id ?? "device-\(made)"
         guard SimulatedPhones.isName(name), SimulatedPhones.isVersion(os) else {

@@ -18,7 +18,20 @@ extension NegativeCases {
         return object[..<start] + new + object[(start + old.count)...]
     }
 
-    private static let format = CBOR.text("fmt") + CBOR.text("apple-appattest")
+    private static let rightFormat = CBOR.text("fmt") + CBOR.text("apple-appattest")
+
+    /// Another value of `fmt`.
+    private static func format(_ group: Int, _ what: String, _ code: String, _ value: [UInt8]) -> NegativeCase<[UInt8]>
+    {
+        object(group, what, code) { replace(rightFormat, CBOR.text("fmt") + value, in: $0) }
+    }
+
+    /// Other bytes at the beginning of the certificates.
+    private static func certificates(
+        _ group: Int, _ what: String, _ code: String, _ old: [UInt8], _ new: [UInt8]
+    ) -> NegativeCase<[UInt8]> {
+        object(group, what, code) { replace(CBOR.text("x5c") + old, CBOR.text("x5c") + new, in: $0) }
+    }
 
     package static let objects: [NegativeCase<[UInt8]>] = [
         object(1, "empty", "malformed.cbor") { _ in [] },
@@ -26,52 +39,32 @@ extension NegativeCases {
         object(4, "authData twice", "malformed.cbor") {
             [0xA4] + entries($0) + CBOR.text("authData") + CBOR.bytes([1])
         },
-        object(5, "fmt twice", "malformed.cbor") { [0xA4] + entries($0) + format },
+        object(5, "fmt twice", "malformed.cbor") { [0xA4] + entries($0) + rightFormat },
         object(6, "another key", "malformed.attestation") {
             [0xA4] + entries($0) + CBOR.text("more") + CBOR.unsigned(1)
         },
-        object(7, "fmt apple", "attest.format.unknown") {
-            replace(format, CBOR.text("fmt") + CBOR.text("apple"), in: $0)
-        },
-        object(7, "fmt none", "attest.format.unknown") {
-            replace(format, CBOR.text("fmt") + CBOR.text("none"), in: $0)
-        },
-        object(7, "fmt in capitals", "attest.format.unknown") {
-            replace(format, CBOR.text("fmt") + CBOR.text("Apple-AppAttest"), in: $0)
-        },
-        object(8, "fmt as bytes", "malformed.attestation") {
-            replace(format, CBOR.text("fmt") + CBOR.bytes(Array("apple-appattest".utf8)), in: $0)
-        },
+        format(7, "fmt apple", "attest.format.unknown", CBOR.text("apple")),
+        format(7, "fmt none", "attest.format.unknown", CBOR.text("none")),
+        format(7, "fmt in capitals", "attest.format.unknown", CBOR.text("Apple-AppAttest")),
+        format(8, "fmt as bytes", "malformed.attestation", CBOR.bytes(Array("apple-appattest".utf8))),
         object(9, "an indefinite map", "malformed.cbor") { [0xBF] + entries($0) + [0xFF] },
-        object(9, "an indefinite x5c", "malformed.cbor") {
-            replace(CBOR.text("x5c") + [0x82], CBOR.text("x5c") + [0x9F], in: $0)
-        },
-        object(9, "a certificate in pieces of indefinite length", "malformed.cbor") {
-            replace(CBOR.text("x5c") + [0x82, 0x59], CBOR.text("x5c") + [0x82, 0x5F, 0x59], in: $0)
-        },
-        object(10, "a text of 15 bytes with its length in a byte of its own", "malformed.cbor") {
-            replace(format, CBOR.text("fmt") + [0x78, 0x0F] + Array("apple-appattest".utf8), in: $0)
-        },
-        object(10, "a length of two bytes in four", "malformed.cbor") {
-            replace(CBOR.text("x5c") + [0x82, 0x59], CBOR.text("x5c") + [0x82, 0x5A, 0, 0], in: $0)
-        },
-        object(11, "a certificate of 2^63 bytes", "malformed.cbor") {
-            replace(CBOR.text("x5c") + [0x82], CBOR.text("x5c") + [0x82, 0x5B, 0x80, 0, 0, 0, 0, 0, 0, 0], in: $0)
-        },
-        object(11, "a certificate of 4 GiB", "malformed.cbor") {
-            replace(CBOR.text("x5c") + [0x82], CBOR.text("x5c") + [0x82, 0x5A, 0xFF, 0xFF, 0xFF, 0xFF], in: $0)
-        },
-        object(12, "x5c of 2^32 certificates", "malformed.cbor") {
-            replace(CBOR.text("x5c") + [0x82], CBOR.text("x5c") + [0x9B, 0, 0, 0, 1, 0, 0, 0, 0], in: $0)
-        },
+        certificates(9, "an indefinite x5c", "malformed.cbor", [0x82], [0x9F]),
+        certificates(
+            9, "a certificate in pieces of indefinite length", "malformed.cbor", [0x82, 0x59], [0x82, 0x5F, 0x59]),
+        format(
+            10, "a text of 15 bytes with its length in a byte of its own", "malformed.cbor",
+            [0x78, 0x0F] + Array("apple-appattest".utf8)),
+        certificates(10, "a length of two bytes in four", "malformed.cbor", [0x82, 0x59], [0x82, 0x5A, 0, 0]),
+        certificates(
+            11, "a certificate of 2^63 bytes", "malformed.cbor", [0x82], [0x82, 0x5B, 0x80, 0, 0, 0, 0, 0, 0, 0]),
+        certificates(11, "a certificate of 4 GiB", "malformed.cbor", [0x82], [0x82, 0x5A, 0xFF, 0xFF, 0xFF, 0xFF]),
+        certificates(12, "x5c of 2^32 certificates", "malformed.cbor", [0x82], [0x9B, 0, 0, 0, 1, 0, 0, 0, 0]),
         object(13, "nesting of 10 000", "malformed.cbor") { _ in [UInt8](repeating: 0x81, count: 10_000) },
         object(14, "the CBOR tag in front", "malformed.cbor") { [0xD9, 0xD9, 0xF7] + $0 },
-        object(14, "a tagged certificate", "malformed.cbor") {
-            replace(CBOR.text("x5c") + [0x82], CBOR.text("x5c") + [0x82, 0xC2], in: $0)
-        },
-        object(15, "fmt is a float", "malformed.cbor") { replace(format, CBOR.text("fmt") + [0xF9, 0, 0], in: $0) },
-        object(15, "fmt is null", "malformed.cbor") { replace(format, CBOR.text("fmt") + [0xF6], in: $0) },
-        object(15, "fmt is undefined", "malformed.cbor") { replace(format, CBOR.text("fmt") + [0xF7], in: $0) },
+        certificates(14, "a tagged certificate", "malformed.cbor", [0x82], [0x82, 0xC2]),
+        format(15, "fmt is a float", "malformed.cbor", [0xF9, 0, 0]),
+        format(15, "fmt is null", "malformed.cbor", [0xF6]),
+        format(15, "fmt is undefined", "malformed.cbor", [0xF7]),
         object(16, "a number as key", "malformed.attestation") {
             replace(CBOR.text("fmt"), CBOR.unsigned(1), in: $0)
         },
