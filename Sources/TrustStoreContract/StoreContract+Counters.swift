@@ -7,9 +7,9 @@ import TrustStores
 
 extension StoreContract {
     static let counters: [Case] =
-        each("of many with one counter value, on two nodes, one is accepted", counterRace)
-        + each("of many with one challenge, on two nodes, one is accepted", challengeRace)
-        + each("a refused assertion changes nothing", refusals)
+        each("of many with one counter value, on two nodes, one is accepted", of: CounterMode.allCases, counterRace)
+        + each("of many with one challenge, on two nodes, one is accepted", of: CounterMode.allCases, challengeRace)
+        + each("a refused assertion changes nothing", of: CounterMode.allCases, refusals)
         + [
             Case("strict: a counter only grows, whatever the order of arrival", strictOrder),
             Case("challenge mode: late arrivals count, repeats do not, the counter only grows", challengeOrder),

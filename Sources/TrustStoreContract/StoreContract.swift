@@ -46,7 +46,7 @@ public enum StoreContract {
 
     /// A promise for each of some values.
     static func each<Value: Sendable>(
-        _ description: String, of values: [Value] = CounterMode.allCases,
+        _ description: String, of values: [Value],
         _ body: @escaping @Sendable (StoreFixture, Value) async throws -> Void
     ) -> [Case] {
         values.map { value in Case("\(description) (\(value))") { try await body($0, value) } }

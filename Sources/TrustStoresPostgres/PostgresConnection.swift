@@ -176,8 +176,9 @@ final class PostgresConnection: SQLSession {
 
     // MARK: Statements
 
-    func run(_ statements: [SQLStatement]) throws -> [SQLResult] {
-        try statements.map { try run($0.text.postgres, PostgresArguments($0.arguments)) }
+    @discardableResult
+    func run(_ text: SQLText, _ arguments: [SQLValue]) throws -> SQLResult {
+        try run(text.postgres, PostgresArguments(arguments))
     }
 
     /// Runs one statement, prepared before it is first run.

@@ -90,13 +90,9 @@ extension SQLTrustStore {
         let engine = try PostgresEngine(url: url, configuration: configuration)
         do {
             let version = try await engine.look { session -> Int64? in
-                func value(_ text: SQLText) throws -> Int64? {
-                    try session.run([SQLStatement(text, arguments: [])]).first?.rows.first?.optionalInteger(0)
-                }
-                guard try value("SELECT (to_regclass('schema_versions') IS NOT NULL)::int::bigint") == 1 else {
-                    return nil
-                }
-                return try value("SELECT max(version) FROM schema_versions")
+                let isThere = try session.row("SELECT (to_regclass('schema_versions') IS NOT NULL)::int::bigint")
+                guard try isThere?.integer(0) == 1 else { return nil }
+                return try session.row("SELECT max(version) FROM schema_versions")?.optionalInteger(0)
             }
             await engine.close()
             return version.flatMap { Int(exactly: $0) }

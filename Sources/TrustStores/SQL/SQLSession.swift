@@ -125,19 +125,22 @@ package struct SQLRow: Sendable {
 
 /// A transaction in which statements run.
 package protocol SQLSession {
-    /// Runs statements in their order; the first that fails ends the transaction.
-    func run(_ statements: [SQLStatement]) throws -> [SQLResult]
+    /// Runs one statement; the first that fails ends the transaction.
+    @discardableResult func run(_ text: SQLText, _ arguments: [SQLValue]) throws -> SQLResult
 }
 
 extension SQLSession {
     @discardableResult
-    func run(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLResult {
-        try run([SQLStatement(text, arguments: arguments)]).first ?? SQLResult(rows: [], changes: 0)
-    }
+    package func run(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLResult { try run(text, arguments) }
+
+    @discardableResult
+    func run(_ statement: SQLStatement) throws -> SQLResult { try run(statement.text, statement.arguments) }
+
+    package func run(_ statements: [SQLStatement]) throws -> [SQLResult] { try statements.map { try run($0) } }
 
     /// The first row of one statement.
-    func row(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLRow? {
-        try run([SQLStatement(text, arguments: arguments)]).first?.rows.first
+    package func row(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLRow? {
+        try run(text, arguments).rows.first
     }
 }
 

@@ -25,13 +25,11 @@ extension SQLTrustStore {
             if keys.count >= ChallengeKey.limit {
                 return .rollback(.tooSoon(until: keys.compactMap(\.acceptedUntil).min() ?? rotation.acceptsOldUntil))
             }
-            _ = try session.run([
-                SQLStatement(Text.forget, .integer(now)),
-                SQLStatement(Text.retire, .instant(rotation.acceptsOldUntil)),
-                SQLStatement(
-                    Text.insert, .integer(Int64(newest.generation + 1)), .bytes(rotation.secret), .integer(now),
-                    .instant(rotation.signsFrom)),
-            ])
+            try session.run(Text.forget, .integer(now))
+            try session.run(Text.retire, .instant(rotation.acceptsOldUntil))
+            try session.run(
+                Text.insert, .integer(Int64(newest.generation + 1)), .bytes(rotation.secret), .integer(now),
+                .instant(rotation.signsFrom))
             return .commit(.rotated(generation: newest.generation + 1))
         }
     }

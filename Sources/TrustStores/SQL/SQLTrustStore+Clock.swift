@@ -53,13 +53,10 @@ extension SQLTrustStore {
     @discardableResult
     package func check() async throws -> StoreReading {
         try await transact { session in
-            let results = try session.run([
-                SQLStatement("UPDATE store_checks SET count = count + 1 WHERE one = 1", arguments: []),
-                SQLStatement(Text.schema, arguments: []), SQLStatement(Text.clock, arguments: []),
-            ])
-            try require(schema: results[1].rows.first?.integer(0) ?? 0)
-            guard results[0].changes == 1 else { throw StoreFault.damaged("the row that checks update is missing") }
-            return .commit(try reading(results[2].rows.first))
+            let changes = try session.run("UPDATE store_checks SET count = count + 1 WHERE one = 1").changes
+            try require(schema: session.row(Text.schema)?.integer(0) ?? 0)
+            guard changes == 1 else { throw StoreFault.damaged("the row that checks update is missing") }
+            return .commit(try reading(session.row(Text.clock)))
         }
     }
 
@@ -144,8 +141,7 @@ extension SQLTrustStore {
 
     /// The oldest exact instant in the store: where time was when the store was begun. The hour of a tally is none: it began up to an hour before.
     private func oldest(in session: any SQLSession) throws -> Int64? {
-        try session.run(Text.oldest.map { SQLStatement($0, arguments: []) })
-            .compactMap { try $0.rows.first?.optionalInteger(0) }.min()
+        try Text.oldest.compactMap { try session.row($0)?.optionalInteger(0) }.min()
     }
 
     /// Statements of this file. Those that sweep delete what lies before `$1`, at most `$2` rows.

@@ -8,7 +8,7 @@ import Vocabulary
 extension SQLTrustStore {
     package func record(_ event: StoreEvent) async throws {
         try await transact { session in
-            _ = try session.run([event.inserting])
+            try session.run(event.inserting)
             return .commit(())
         }
     }

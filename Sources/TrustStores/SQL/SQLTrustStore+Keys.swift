@@ -71,8 +71,8 @@ extension SQLTrustStore {
             switch advance.decision(on: before, spending: challenge) {
             case .failure(let refusal): return .rollback(.refused(refusal))
             case .success(let after):
-                let update = SQLStatement(Text.setState, arguments: [id] + after.changed + [.instant(instant)])
-                guard try session.run([update])[0].changes == 1 else {
+                let result = try session.run(Text.setState, [id] + after.changed + [.instant(instant)])
+                guard result.changes == 1 else {
                     throw StoreFault.damaged("a locked key vanished")
                 }
                 return .commit(.advanced(previous: before.window.highest))
@@ -85,10 +85,8 @@ extension SQLTrustStore {
             guard let row = try session.row(StoredKey.revocation, .bytes(id.bytes)) else { return .rollback(.unknown) }
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
             let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
-            _ = try session.run([
-                SQLStatement(Text.revoke, .bytes(id.bytes), .instant(instant)),
-                event.inserting,
-            ])
+            try session.run(Text.revoke, .bytes(id.bytes), .instant(instant))
+            try session.run(event.inserting)
             return .commit(.revoked)
         }
     }
@@ -102,10 +100,9 @@ extension SQLTrustStore {
             guard before >= StoreTime.milliseconds(start) else {
                 return .rollback(.tooLate(StoreTime.date(before)))
             }
-            _ = try session.run([
-                SQLStatement(Text.restore, .bytes(id.bytes), .instant(instant), .optional(refreshAt)),
-                StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.restored).inserting,
-            ])
+            let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.restored)
+            try session.run(Text.restore, .bytes(id.bytes), .instant(instant), .optional(refreshAt))
+            try session.run(event.inserting)
             return .commit(.restored)
         }
     }

@@ -246,13 +246,11 @@ extension SQLSession {
     fileprivate func keyCounts(after cursor: KeyCursor?) throws -> (counts: [KeyCount], next: KeyCursor?) {
         let start = KeyCursor.values(of: cursor)
         let skipped = SQLValue.integer(KeyCountText.size - 1)
-        let last = try run([SQLStatement(KeyCountText.last, arguments: start + [skipped])]).first?.rows.first
+        let last = try run(KeyCountText.last, start + [skipped]).rows.first
         let next = try last.map(KeyCursor.init(row:))
-        let statement =
-            if let next {
-                SQLStatement(KeyCountText.page, arguments: start + KeyCursor.values(of: next))
-            } else { SQLStatement(KeyCountText.rest, arguments: start) }
-        let rows = try run([statement]).first?.rows ?? []
+        let rows =
+            try next.map { try run(KeyCountText.page, start + KeyCursor.values(of: $0)) }?.rows
+            ?? run(KeyCountText.rest, start).rows
         return (
             try rows.map { row in
                 KeyCount(

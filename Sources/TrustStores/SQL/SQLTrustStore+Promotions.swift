@@ -26,13 +26,8 @@ extension SQLTrustStore {
             if leasedUntil > now { return .rollback(.pending(until: StoreTime.date(leasedUntil))) }
             let fence = try row.integer(1) + 1
             let isSame = try row.optionalBytes(4) == tokens.digest
-            var statements = [
-                SQLStatement(Text.reserve, arguments: claim.arguments + [.integer(until), .integer(fence)])
-            ]
-            if holder != nil {
-                statements.append(SQLStatement(Text.hold, arguments: claim.arguments + [.integer(until)]))
-            }
-            _ = try session.run(statements)
+            try session.run(Text.reserve, of: claim, .integer(until), .integer(fence))
+            if holder != nil { try session.run(Text.hold, of: claim, .integer(until)) }
             return .commit(
                 .reserved(
                     PromotionReservation(
@@ -42,14 +37,12 @@ extension SQLTrustStore {
     }
 
     package func note(_ note: String, on reservation: PromotionReservation) async throws -> Bool {
-        let claim = reservation.claim
-        return try await transact { session in
+        try await transact { session in
             guard try session.isHeld(reservation) else { return .rollback(false) }
-            let arguments =
-                claim.arguments + [
-                    .integer(reservation.fence), .text(StoreText.stored(note)), .bytes(reservation.tokens.digest),
-                ]
-            return .commit(try session.run([SQLStatement(Text.note, arguments: arguments)])[0].changes == 1)
+            let result = try session.run(
+                Text.note, of: reservation.claim, .integer(reservation.fence), .text(StoreText.stored(note)),
+                .bytes(reservation.tokens.digest))
+            return .commit(result.changes == 1)
         }
     }
 
@@ -57,15 +50,8 @@ extension SQLTrustStore {
         let claim = reservation.claim
         try await transact { session in
             guard try session.isHeld(reservation) else { return .rollback(()) }
-            let results = try session.run([
-                SQLStatement(
-                    Text.release,
-                    arguments: claim.arguments + [
-                        .integer(reservation.fence), .instant(instant),
-                    ]
-                )
-            ])
-            guard results[0].changes == 1 else { return .rollback(()) }
+            let result = try session.run(Text.release, of: claim, .integer(reservation.fence), .instant(instant))
+            guard result.changes == 1 else { return .rollback(()) }
             try session.letGo(of: claim, at: instant)
             return .commit(())
         }
@@ -83,12 +69,10 @@ extension SQLTrustStore {
             if answer.isGranted, let granted = holder?.granted(from: reservation.grantsFrom) {
                 return .rollback(.alreadyGranted(granted))
             }
-            _ = try session.run([
-                SQLStatement(Text.answer, arguments: claim.arguments + [.bytes(answer.bytes), .integer(now)])
-            ])
+            try session.run(Text.answer, of: claim, .bytes(answer.bytes), .integer(now))
             if holder != nil {
                 if answer.isGranted {
-                    _ = try session.run([SQLStatement(Text.grant, arguments: claim.arguments + [.integer(now)])])
+                    try session.run(Text.grant, of: claim, .integer(now))
                 } else {
                     try session.letGo(of: claim, at: instant)
                 }
@@ -149,15 +133,18 @@ private struct PromotionHolder {
 }
 
 extension SQLSession {
+    @discardableResult
+    fileprivate func run(_ text: SQLText, of claim: PromotionClaim, _ arguments: SQLValue...) throws -> SQLResult {
+        try run(text, claim.arguments + arguments)
+    }
+
     /// Makes a row unless it is there, and locks it. A sweep of another node may take it away in between: then it is made again.
     fileprivate func locked(
         _ insert: SQLText, _ select: SQLText, _ values: [SQLValue], _ name: [SQLValue]
     ) throws -> SQLRow {
         for _ in 0..<3 {
-            let results = try run([
-                SQLStatement(insert, arguments: values), SQLStatement(select, arguments: name),
-            ])
-            if let row = results.last?.rows.first { return row }
+            try run(insert, values)
+            if let row = try run(select, name).rows.first { return row }
         }
         throw StoreFault.unavailable("a promotion's row keeps being removed")
     }
@@ -182,8 +169,7 @@ extension SQLSession {
     /// Lets the next claim of the subject have its turn.
     fileprivate func letGo(of claim: PromotionClaim, at instant: Date) throws {
         guard claim.subject.isLimited else { return }
-        let now = SQLValue.instant(instant)
-        _ = try run([SQLStatement(SQLTrustStore.Text.letGo, arguments: claim.arguments + [now])])
+        try run(SQLTrustStore.Text.letGo, of: claim, .instant(instant))
     }
 }
 

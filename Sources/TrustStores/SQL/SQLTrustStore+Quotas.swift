@@ -18,11 +18,11 @@ extension SQLSession {
     func draw(_ draw: QuotaDraw, at instant: Date) throws -> QuotaOutcome {
         let now = StoreTime.milliseconds(instant)
         let end = draw.end(from: now)
-        let counting = SQLStatement(
+        let changes = try run(
             QuotaText.count, .bytes(draw.name), .integer(now), .integer(end), .integer(Int64(draw.cost)),
-            .integer(Int64(draw.limit - draw.cost)), .integer(end + QuotaDraw.slack))
-        let results = try run([counting, SQLStatement(QuotaText.find, .bytes(draw.name))])
-        guard let changes = results.first?.changes, let row = results.last?.rows.first else {
+            .integer(Int64(draw.limit - draw.cost)), .integer(end + QuotaDraw.slack)
+        ).changes
+        guard let row = try row(QuotaText.find, .bytes(draw.name)) else {
             throw StoreFault.damaged("a quota that was counted is missing")
         }
         let until = try row.date(0)

@@ -12,25 +12,16 @@ extension SQLTrustStore {
         return try await transact { session in
             let due = try session.run(Text.due, .integer(now), .integer(limit)).rows
             if due.isEmpty { return .rollback([]) }
-            let keys = try due.map(StoredKey.init(row:))
-            let results = try session.run(
-                keys.flatMap { key in
-                    [
-                        SQLStatement(Text.lease, .bytes(key.id.bytes), .integer(until)),
-                        SQLStatement(Text.newest, .bytes(key.id.bytes)),
-                    ]
-                }
-            )
-            var leases: [ReceiptLease] = []
-            for (index, key) in keys.enumerated() {
-                guard results.count > 2 * index + 1, let newest = results[2 * index + 1].rows.first else {
+            let leases = try due.map { row in
+                let key = try StoredKey(row: row)
+                try session.run(Text.lease, .bytes(key.id.bytes), .integer(until))
+                guard let newest = try session.row(Text.newest, .bytes(key.id.bytes)) else {
                     throw StoreFault.damaged("a key has no receipt")
                 }
-                leases.append(
-                    ReceiptLease(
-                        key: key, receipt: try ReceiptRecord(row: newest),
-                        failures: Int(try due[index].integer(StoredKey.columnCount)), until: StoreTime.date(until),
-                        fence: try due[index].integer(StoredKey.columnCount + 1) + 1))
+                return ReceiptLease(
+                    key: key, receipt: try ReceiptRecord(row: newest),
+                    failures: Int(try row.integer(StoredKey.columnCount)), until: StoreTime.date(until),
+                    fence: try row.integer(StoredKey.columnCount + 1) + 1)
             }
             return .commit(leases)
         }
@@ -41,36 +32,29 @@ extension SQLTrustStore {
     ) async throws -> RefreshOutcome {
         let id = SQLValue.bytes(lease.key.id.bytes)
         return try await transact { session in
-            let state = try session.run([SQLStatement(Text.schedule, id), SQLStatement(Text.newest, id)])
-            guard let row = state[0].rows.first, try row.integer(0) == lease.fence,
-                try row.optionalInteger(1) != nil, let newest = state[1].rows.first
+            guard let row = try session.row(Text.schedule, id), try row.integer(0) == lease.fence,
+                try row.optionalInteger(1) != nil, let newest = try session.row(Text.newest, id)
             else { return .rollback(.lost) }
             var failures = try row.integer(2)
             var next: Int64?
             var outcome = RefreshOutcome.rescheduled
-            var statements: [SQLStatement] = []
             switch result {
             case .receipt(let record, let instantOfNext):
                 next = StoreTime.milliseconds(instantOfNext)
                 failures = 0
                 outcome = record.standing(after: try ReceiptRecord(row: newest))
                 if outcome == .stored {
-                    statements.append(SQLStatement(Text.supersede, id, .instant(instant)))
-                    statements.append(StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting)
-                    if let metric = record.riskMetric {
-                        statements.append(SQLStatement(Text.measure, id, .integer(Int64(metric))))
-                    }
+                    try session.run(Text.supersede, id, .instant(instant))
+                    try session.run(StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting)
+                    if let metric = record.riskMetric { try session.run(Text.measure, id, .integer(Int64(metric))) }
                 }
             case .later(let instantOfNext, let code):
                 next = StoreTime.milliseconds(instantOfNext)
                 failures = code == nil ? 0 : failures + 1
             case .stop: break
             }
-            statements.append(SQLStatement(Text.finish, id, .optional(next), .integer(failures)))
-            if let event = result.event(for: lease, outcome: outcome, at: instant) {
-                statements.append(event.inserting)
-            }
-            _ = try session.run(statements)
+            try session.run(Text.finish, id, .optional(next), .integer(failures))
+            if let event = result.event(for: lease, outcome: outcome, at: instant) { try session.run(event.inserting) }
             return .commit(outcome)
         }
     }

@@ -35,7 +35,7 @@ extension SpentName {
 extension SQLSession {
     /// Spends the name in the transaction that is open; what is not spent changed nothing.
     func spend(_ name: SpentName, at instant: Date) throws -> SpendOutcome {
-        if name.expiresAt > StoreTime.milliseconds(instant), try run([name.spending]).first?.changes == 1 {
+        if name.expiresAt > StoreTime.milliseconds(instant), try run(name.spending).changes == 1 {
             return .spent
         }
         return try isSpent(name) ? .alreadyUsed : .expired

@@ -42,13 +42,12 @@ package struct SQLTrustStore: TrustStore {
 
     package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try await transact { session in
-            let results = try session.run([
-                SQLStatement(
-                    "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", .text(name),
-                    .bytes(candidate)),
-                SQLStatement("SELECT value FROM store_secrets WHERE name = $1", .text(name)),
-            ])
-            guard let row = results.last?.rows.first else { throw StoreFault.damaged("a secret vanished") }
+            try session.run(
+                "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", .text(name),
+                .bytes(candidate))
+            guard let row = try session.row("SELECT value FROM store_secrets WHERE name = $1", .text(name)) else {
+                throw StoreFault.damaged("a secret vanished")
+            }
             return .commit(try row.bytes(0))
         }
     }

@@ -51,7 +51,7 @@ extension SQLiteConnection {
         try run(script: "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = FULL")
         try migrate([Migration].sqlite.filter { $0.version <= schema })
         let session = SQLiteSession(self)
-        _ = try session.run([SQLStatement("ATTACH $1 AS source", .text(path))])
+        try session.run("ATTACH $1 AS source", .text(path))
         // Not `transaction`, which would lock the store for writing as well.
         try run(script: "BEGIN")
         guard try value("SELECT max(version) FROM source.schema_versions") == .integer(Int64(schema)) else {

@@ -9,20 +9,16 @@ package struct SQLiteSession: SQLSession {
 
     package init(_ connection: SQLiteConnection) { self.connection = connection }
 
-    package func run(_ statements: [SQLStatement]) throws -> [SQLResult] {
-        var results: [SQLResult] = []
-        results.reserveCapacity(statements.count)
-        for statement in statements { results.append(try run(statement.text.sqlite, statement.arguments)) }
-        return results
+    @discardableResult
+    package func run(_ text: SQLText, _ arguments: [SQLValue]) throws -> SQLResult {
+        try run(sqlite: text.sqlite, arguments)
     }
 
     /// Runs a statement that has no arguments and no rows.
-    func execute(_ text: String) throws { _ = try run(text, []) }
+    func execute(_ text: String) throws { _ = try run(sqlite: text, []) }
 
-    /// Runs one statement.
-    ///
-    /// Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
-    private func run(_ text: String, _ arguments: [SQLValue]) throws -> SQLResult {
+    // Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
+    private func run(sqlite text: String, _ arguments: [SQLValue]) throws -> SQLResult {
         let statement = unsafe try connection.prepared(text)
         // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
         defer {
