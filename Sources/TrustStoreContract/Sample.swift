@@ -66,6 +66,14 @@ package enum Sample {
 }
 
 extension TrustStore {
+    /// Advances a counter as the tests do in most cases.
+    package func advance(
+        _ id: KeyIdentifier, to counter: UInt32, _ mode: CounterMode = .strict,
+        spending challenge: SpendableChallenge = Sample.challenge(), at instant: Date = Sample.now
+    ) async throws -> AdvanceOutcome {
+        try await advance(CounterAdvance(keyId: id, counter: counter, mode: mode, challenge: challenge), at: instant)
+    }
+
     /// Reserves a claim as the tests do in most cases.
     package func standing(
         _ claim: PromotionClaim, tokens: PromotionTokens = Sample.tokens, grantsFrom: Date = .distantPast,

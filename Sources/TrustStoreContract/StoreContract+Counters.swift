@@ -21,8 +21,7 @@ extension StoreContract {
         let id = try await Sample.storeWithKey(in: fixture)
         let challenges = (0..<200).map { _ in Sample.challenge() }
         let outcomes = try await race(200) { index in
-            try await nodes[index % 2].advance(
-                CounterAdvance(keyId: id, counter: 5, mode: mode, challenge: challenges[index]), at: Sample.now)
+            try await nodes[index % 2].advance(id, to: 5, mode, spending: challenges[index])
         }
         try expect(outcomes.count { $0 == .advanced(previous: 0) }, is: 1)
         try expect(outcomes.count { $0 == .refused(.replayed) }, is: 199)
@@ -37,8 +36,7 @@ extension StoreContract {
         let id = try await Sample.storeWithKey(in: fixture)
         let challenge = Sample.challenge()
         let outcomes = try await race(200) { index in
-            try await nodes[index % 2].advance(
-                CounterAdvance(keyId: id, counter: UInt32(index + 1), mode: mode, challenge: challenge), at: Sample.now)
+            try await nodes[index % 2].advance(id, to: UInt32(index + 1), mode, spending: challenge)
         }
         try expect(outcomes.count { $0 == .advanced(previous: 0) }, is: 1)
         try expect(outcomes.count { $0 == .refused(.challengeUsed) || $0 == .refused(.replayed) }, is: 199)
@@ -48,9 +46,7 @@ extension StoreContract {
         let store = fixture.store
         let id = try await Sample.storeWithKey(in: fixture)
         func advance(_ counter: UInt32, _ mode: CounterMode = .strict) async throws -> AdvanceOutcome {
-            try await store.advance(
-                CounterAdvance(keyId: id, counter: counter, mode: mode, challenge: Sample.challenge()),
-                at: Sample.now + 5)
+            try await store.advance(id, to: counter, mode, at: Sample.now + 5)
         }
         try expect(try await advance(0), is: .refused(.replayed))
         try expect(try await advance(3), is: .advanced(previous: 0))
@@ -71,19 +67,14 @@ extension StoreContract {
         let id = try await Sample.storeWithKey(in: fixture)
         let counters = (1...60).map(UInt32.init).shuffled()
         let outcomes = try await race(120) { index in
-            try await fixture.store.advance(
-                CounterAdvance(
-                    keyId: id, counter: counters[index / 2], mode: .challenge, challenge: Sample.challenge()),
-                at: Sample.now)
+            try await fixture.store.advance(id, to: counters[index / 2], .challenge)
         }
         try expect(outcomes.count { if case .advanced = $0 { true } else { false } }, is: 60)
         try expect(outcomes.count { $0 == .refused(.replayed) }, is: 60)
         try expect(try await fixture.store.key(id)?.counter, is: 60)
-        let far = CounterAdvance(keyId: id, counter: 1000, mode: .challenge, challenge: Sample.challenge())
-        try expect(try await fixture.store.advance(far, at: Sample.now), is: .advanced(previous: 60))
+        try expect(try await fixture.store.advance(id, to: 1000, .challenge), is: .advanced(previous: 60))
         // Beyond the window nothing is known: the challenge is the guard.
-        let old = CounterAdvance(keyId: id, counter: 7, mode: .challenge, challenge: Sample.challenge())
-        try expect(try await fixture.store.advance(old, at: Sample.now), is: .advanced(previous: 1000))
+        try expect(try await fixture.store.advance(id, to: 7, .challenge), is: .advanced(previous: 1000))
         try expect(try await fixture.store.key(id)?.counter, is: 1000)
     }
 
@@ -98,13 +89,11 @@ extension StoreContract {
             (id, expired, AdvanceRefusal.challengeExpired), (id, used, .challengeUsed),
             (Sample.keyId(), Sample.challenge(), .keyUnknown),
         ] {
-            let advance = CounterAdvance(keyId: key, counter: 1, mode: mode, challenge: challenge)
-            try expect(try await store.advance(advance, at: Sample.now), is: .refused(refusal))
+            try expect(try await store.advance(key, to: 1, mode, spending: challenge), is: .refused(refusal))
             if refusal == .keyUnknown { try expect(try await !store.isSpent(challenge)) }
         }
         try expect(try await store.key(id), is: before)
-        let good = CounterAdvance(keyId: id, counter: 1, mode: mode, challenge: Sample.challenge())
-        try expect(try await store.advance(good, at: Sample.now), is: .advanced(previous: 0))
+        try expect(try await store.advance(id, to: 1, mode), is: .advanced(previous: 0))
     }
 
     static func manyKeys(_ fixture: StoreFixture) async throws {
@@ -113,9 +102,7 @@ extension StoreContract {
         let keys = ids
         for counter in 1...10 as ClosedRange<UInt32> {
             let outcomes = try await race(keys.count) { index in
-                try await fixture.store.advance(
-                    CounterAdvance(keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge()),
-                    at: Sample.now)
+                try await fixture.store.advance(keys[index], to: counter)
             }
             try expect(outcomes.allSatisfy { $0 == .advanced(previous: counter - 1) })
         }

@@ -52,8 +52,7 @@ extension StoreContract {
         let registration = Sample.registration(user: "ann")
         let challenge = Sample.challenge()
         _ = try await store.insert(registration, spending: challenge, at: Sample.now)
-        let advance = CounterAdvance(keyId: registration.id, counter: 9, mode: .strict, challenge: Sample.challenge())
-        try expect(try await store.advance(advance, at: Sample.now), is: .advanced(previous: 0))
+        try expect(try await store.advance(registration.id, to: 9), is: .advanced(previous: 0))
         let later = Sample.now + 100_000
         for again in [challenge, Sample.challenge(until: later + 300)] {
             guard case .existing(let key) = try await store.insert(registration, spending: again, at: later) else {
@@ -129,8 +128,8 @@ extension StoreContract {
         try expect(try await fixture.store.key(id)?.revokedAt, is: Sample.now + 1)
         let challenge = Sample.challenge()
         for mode in CounterMode.allCases {
-            let advance = CounterAdvance(keyId: id, counter: 1, mode: mode, challenge: challenge)
-            try expect(try await fixture.store.advance(advance, at: Sample.now), is: .refused(.revoked))
+            let outcome = try await fixture.store.advance(id, to: 1, mode, spending: challenge)
+            try expect(outcome, is: .refused(.revoked))
         }
         try expect(try await !fixture.store.isSpent(challenge))
         let history = try await fixture.store.history(of: id, limit: 10)
@@ -145,9 +144,7 @@ extension StoreContract {
             try await nodes[node].restore(id, revokedSince: start, refreshAt: Sample.now + 40, at: Sample.now + 20)
         }
         func advance(_ counter: UInt32) async throws -> AdvanceOutcome {
-            try await nodes[1].advance(
-                CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: Sample.challenge()),
-                at: Sample.now + 30)
+            try await nodes[1].advance(id, to: counter, at: Sample.now + 30)
         }
         try expect(try await advance(7), is: .advanced(previous: 0))
         try expect(try await restore(id, since: Sample.now), is: .notRevoked)

@@ -105,8 +105,7 @@ extension StoreContract {
         try expect(try await nodes[1].history(of: id, limit: 9).isEmpty)
         try expect(try await nodes[1].history(of: other, limit: 9).map(\.detail), is: [nil, "ann"])
         try expect(try await nodes[1].receipts(of: other, limit: 9).count, is: 1)
-        let advance = CounterAdvance(keyId: id, counter: 1, mode: .strict, challenge: Sample.challenge())
-        try expect(try await nodes[0].advance(advance, at: Sample.now), is: .refused(.keyUnknown))
+        try expect(try await nodes[0].advance(id, to: 1), is: .refused(.keyUnknown))
     }
 
     static func userDeletion(_ fixture: StoreFixture) async throws {
