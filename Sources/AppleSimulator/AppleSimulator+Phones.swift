@@ -65,7 +65,7 @@ extension AppleSimulator {
                 phone.device.erase()
                 return SimulatorAnswer(200, json: DeviceBody(phone))
             }
-        default: return SimulatorAnswer(404, json: Problem(error: "unknownPath"))
+        default: return .unknownPath
         }
     }
 

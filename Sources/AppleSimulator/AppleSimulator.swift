@@ -68,8 +68,7 @@ public actor AppleSimulator {
         var path = request.path.split(separator: "/").map(String.init)
         let isJSON = ["control", "device"].contains(path.first)
         guard let methods = SimulatorRoutes.methods(of: path) else {
-            return isJSON
-                ? SimulatorAnswer(404, json: Problem(error: "unknownPath")) : SimulatorAnswer(404, "Not Found")
+            return isJSON ? .unknownPath : SimulatorAnswer(404, "Not Found")
         }
         guard methods.contains(request.method) else {
             // RFC 9110 section 15.5.6: a 405 names what is allowed.

@@ -33,10 +33,8 @@ struct SimulatedClock: Sendable {
         }
     }
 
-    /// Stops the clock at an instant.
     mutating func stop(at instant: Date) { mode = .stopped(instant) }
 
-    /// Lets the clock run from an instant on.
     mutating func run(from instant: Date, wall: Date) { mode = .offset(instant.timeIntervalSince(wall)) }
 
     /// Follows the wall clock again.

@@ -57,6 +57,9 @@ public struct SimulatorAnswer: Sendable, Equatable {
         body = (try? encoder.encode(json)).map(Array.init) ?? []
     }
 
+    static let invalidInput = SimulatorAnswer(400, json: AppleSimulator.Problem(error: "invalidInput"))
+    static let unknownPath = SimulatorAnswer(404, json: AppleSimulator.Problem(error: "unknownPath"))
+
     /// Apple's text for a status of the two interfaces.
     static func apple(_ status: Int) -> SimulatorAnswer {
         SimulatorAnswer(status, texts[status] ?? "")

@@ -21,7 +21,6 @@ package enum SimulatorKey: Sendable {
         }
     }
 
-    /// The uncompressed point.
     package var point: [UInt8] {
         switch self {
         case .p256(let key): Array(key.publicKey.x963Representation)
@@ -43,7 +42,6 @@ package enum SimulatorKey: Sendable {
     }
 }
 
-/// One extension of a certificate.
 package struct CertificateExtension: Sendable {
     /// The object identifier as DER.
     package var id: [UInt8]

@@ -78,16 +78,10 @@ public struct SimulatedAuthority: Sendable {
 }
 
 extension SimulatedAuthority {
-    package static let commonName = 3
-    package static let country = 6
-    package static let state = 8
-    package static let organization = 10
-    package static let unit = 11
-
+    /// Common name, unit, organization and state: the last arcs of their identifiers.
     package static func name(_ common: String, unit: String? = nil) -> [UInt8] {
         CertificateRecipe.name(
-            [(commonName, common)] + (unit.map { [(SimulatedAuthority.unit, $0)] } ?? [])
-                + [(organization, "SIMULATED by Sealward"), (state, "California")])
+            [(3, common)] + (unit.map { [(11, $0)] } ?? []) + [(10, "SIMULATED by Sealward"), (8, "California")])
     }
 
     /// The subject of the leaf of a key.

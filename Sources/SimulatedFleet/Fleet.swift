@@ -203,10 +203,7 @@ extension DeviceScript {
     /// An assertion about a small order, with its challenge inside the signed data.
     package func signed(
         _ key: String, saying members: String = #""action":"order","amount":100"#
-    ) async throws
-        -> [String:
-        String?]
-    {
+    ) async throws -> [String: String?] {
         let challenge = try await challenge("assert", key: key)
         let clientData = Array(#"{"challenge":"\#(challenge)",\#(members)}"#.utf8)
         let reply = try await calls.phone(

@@ -43,7 +43,6 @@ package struct ChallengeCodec: Sendable {
     package static let randomLength = 16
     /// The name of the secret in stores of the first version.
     package static let secretName = "challenge-mac"
-    /// The length of the secret, in bytes.
     package static let secretLength = 32
 
     /// Uses the keys of a store as they are at an instant: the newest whose time has come signs, and all are read.

@@ -78,8 +78,7 @@ public protocol TrustStore: Sendable {
     /// and app receives `.existing`, whatever became of the challenge; everything else is refused and changes nothing.
     func insert(
         _ registration: KeyRegistration, spending challenge: SpendableChallenge, at instant: Date
-    ) async throws
-        -> InsertOutcome
+    ) async throws -> InsertOutcome
 
     /// Reads one key as it was committed last.
     func key(_ id: KeyIdentifier) async throws -> StoredKey?
@@ -205,6 +204,5 @@ public protocol TrustStore: Sendable {
     /// number of concurrent callers with one limited subject, at most one transaction is granted.
     func answer(
         _ reservation: PromotionReservation, with answer: PromotionAnswer, at instant: Date
-    ) async throws
-        -> PromotionSettlement
+    ) async throws -> PromotionSettlement
 }

@@ -38,7 +38,6 @@ struct Phone: Sendable {
     private static let keyLimit = 10_000
 }
 
-/// The virtual phones.
 struct SimulatedPhones: Sendable {
     private var phones: [String: Phone] = [:]
     private var made = 0

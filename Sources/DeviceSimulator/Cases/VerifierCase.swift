@@ -117,8 +117,7 @@ private struct Stage {
     // MARK: Objects
 
     func request(_ system: SimulatedSystem, _ app: SimulatedApp) -> SimulatedAttestationRequest {
-        SimulatedAttestationRequest(
-            publicKey: point, app: app, system: system, clientDataHash: sha256(clientData))
+        SimulatedAttestationRequest(publicKey: point, app: app, system: system, clientDataHash: sha256(clientData))
     }
 
     func attestation(
@@ -134,25 +133,20 @@ private struct Stage {
 
     func assertion(
         _ system: SimulatedSystem? = nil, _ app: SimulatedApp? = nil, counter: UInt32 = 7
-    )
-        -> SimulatedAssertion
-    {
+    ) -> SimulatedAssertion {
         SimulatedAssertion(
-            app: app ?? self.app, system: system ?? self.system, counter: counter,
-            clientDataHash: sha256(clientData))
+            app: app ?? self.app, system: system ?? self.system, counter: counter, clientDataHash: sha256(clientData))
     }
 
     func receipt(
         _ type: SimulatedReceipt.ReceiptType, _ app: SimulatedApp? = nil, leaf: [UInt8]? = nil
-    ) throws
-        -> SimulatedReceipt
-    {
+    ) throws -> SimulatedReceipt {
         let app = app ?? self.app
         return SimulatedReceipt(
             type: type, applicationId: app.applicationId,
             certificate: try leaf ?? attestation(nil, app).leafCertificate,
-            clientHash: sha256(clientData), token: authority.token(for: point),
-            isProduction: app.isProduction, creation: made, riskMetric: type == .receipt ? 3 : nil,
+            clientHash: sha256(clientData), token: authority.token(for: point), isProduction: app.isProduction,
+            creation: made, riskMetric: type == .receipt ? 3 : nil,
             refreshNotBefore: type == .receipt ? made.addingTimeInterval(86_400) : nil,
             expiration: authority.validity.upperBound)
     }
@@ -246,16 +240,14 @@ private struct Stage {
             notAfter: authority.validity.upperBound, keyInfo: below.keyInfo,
             extensions: [.basicConstraints(authority: true, pathLength: 0), .keyUsage(0x06)], usesSHA384: true)
         let foreign = try recipe.signed(by: root)
-        var cases = try [("apple", "attest.format.unknown"), ("apple-appattest", "attest.chain.untrusted")].map {
-            format,
-            code in
+        let formats = [("apple", "attest.format.unknown"), ("apple-appattest", "attest.chain.untrusted")]
+        var cases = try formats.map { format, code in
             let object = try attestation {
                 $0.format = CBOR.text(format)
                 $0.leaf.issuer = name("CA 1")
                 $0.leafSigner = below
                 $0.adjustChain = { [$0[0], foreign] }
-            }
-            .object
+            }.object
             return item(.attestation, 26, "a chain of WebAuthn with the format \(format)", code, object)
         }
         recipe.issuer = authority.attestationRoot.subject
@@ -272,8 +264,7 @@ private struct Stage {
 
     func assertions() throws -> [VerifierCase] {
         let right = try assertion().object(signedBy: key)
-        var cases: [VerifierCase] = []
-        cases += truncated(.assertion, right, "malformed.cbor")
+        var cases = truncated(.assertion, right, "malformed.cbor")
         for row in AssertionFault.allCases.map(\.row) {
             var changed = assertion()
             try row.change(&changed)
@@ -313,8 +304,7 @@ private struct Stage {
     func receipts() throws -> [VerifierCase] {
         let content = try receipt(.receipt)
         let right = try authority.receipt(content)
-        var cases: [VerifierCase] = []
-        cases += truncated(.receipt, right, "malformed.receipt")
+        var cases = truncated(.receipt, right, "malformed.receipt")
         // Groups 80 and 81 ask what a receipt is for.
         for row in NegativeCases.receipts.filter({ $0.group != 80 }) + ReceiptFault.allCases.map(\.row) {
             var content = content

@@ -44,7 +44,6 @@ package struct SQLText: Sendable, ExpressibleByStringLiteral {
     }
 }
 
-/// One statement with its arguments.
 package struct SQLStatement: Sendable {
     package let text: SQLText
     package let arguments: [SQLValue]

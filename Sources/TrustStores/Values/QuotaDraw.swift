@@ -19,7 +19,6 @@ public struct QuotaDraw: Sendable, Equatable {
 
     /// The most that a window can have.
     package static let largestLimit = 1_000_000_000_000
-    /// The longest window.
     package static let longestWindow = Duration.seconds(315_360_000)
 
     /// Nil if the cost is not from 1 to the limit, or limit or window is out of its range.

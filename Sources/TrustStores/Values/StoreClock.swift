@@ -66,9 +66,7 @@ struct ClockWitness {
     ///   - oldest: the oldest instant found in the store if it was never swept; nil if nothing is stored.
     mutating func limit(
         claimed: Int64, sweptUntil: Int64, server: Int64?, oldest: Int64?, uptime: Duration
-    )
-        -> SweepLimit
-    {
+    ) -> SweepLimit {
         if let server {
             let offset = claimed - server
             if abs(offset) > StoreTime.milliseconds(StoreClock.largestOffset) {
