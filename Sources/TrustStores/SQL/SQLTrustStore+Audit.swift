@@ -9,14 +9,14 @@ extension SQLTrustStore {
         try await transact { session in
             // The row stays locked up to the commit, so that numbers become visible in their order.
             var chain = try session.auditEnds(Text.lockedEnds).last
-            let inserts = entries.map { entry -> SQLStatement in
+            for entry in entries {
                 let line = chain.append(entry)
-                return SQLStatement(
+                try session.run(
                     Text.insert, .integer(line.number), .instant(entry.at), .text(entry.name), .text(entry.operation),
                     .text(entry.target), .text(entry.outcome), .optional(entry.address), .optional(entry.correlationId),
                     .optional(entry.session), .optional(entry.reason), .optional(line.previous))
             }
-            _ = try session.run(inserts + [SQLStatement(Text.advance, .integer(chain.number), .bytes(chain.hash))])
+            try session.run(Text.advance, .integer(chain.number), .bytes(chain.hash))
             return .commit(())
         }
     }

@@ -30,13 +30,13 @@ extension SQLTrustStore {
         for tally in tallies where tally.count > 0 { sums[TallyName(tally), default: 0] += tally.count }
         if sums.isEmpty { return }
         // One order everywhere, so that two nodes never wait for each other.
-        let statements = sums.sorted { ($0.key.app, $0.key) < ($1.key.app, $1.key) }.map { name, count in
-            SQLStatement(
-                Text.add, .text(name.app.text), .integer(name.hour), .text(name.kind.text), .text(name.code.text),
-                .integer(Int64(count)))
-        }
+        let sorted = sums.sorted { ($0.key.app, $0.key) < ($1.key.app, $1.key) }
         try await transact { session in
-            _ = try session.run(statements)
+            for (name, count) in sorted {
+                try session.run(
+                    Text.add, .text(name.app.text), .integer(name.hour), .text(name.kind.text), .text(name.code.text),
+                    .integer(Int64(count)))
+            }
             return .commit(())
         }
     }

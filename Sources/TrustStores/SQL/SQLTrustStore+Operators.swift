@@ -116,14 +116,12 @@ extension SQLTrustStore {
         let now = SQLValue.instant(instant)
         let ids = ids.ascending
         return try await transact { session in
-            let results = try session.run(ids.map { SQLStatement(Text.revoke, .bytes($0.bytes), now) })
-            let changed = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
+            let changed = try ids.filter { try session.run(Text.revoke, .bytes($0.bytes), now).changes == 1 }
             guard bound.admits(changed.count) else { return .rollback(.unchanged(changed.count)) }
-            _ = try session.run(
-                changed.map { id in
-                    StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code).inserting
-                }
-            )
+            for id in changed {
+                let event = StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code)
+                try session.run(event.inserting)
+            }
             return changed.isEmpty ? .rollback(.revoked(0)) : .commit(.revoked(changed.count))
         }
     }
