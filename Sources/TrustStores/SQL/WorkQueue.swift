@@ -32,7 +32,7 @@ package final class WorkQueue<Resource>: Sendable {
         var heldSince: ContinuousClock.Instant?
         var closing: ContinuousClock.Instant?
         var isGivenUp = false
-        var whenClosed: [CheckedContinuation<Bool, Never>] = []
+        var whenClosed: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -141,7 +141,7 @@ package final class WorkQueue<Resource>: Sendable {
                 defer { if state.threads == 0 { state.whenClosed = [] } }
                 return state.threads == 0 ? state.whenClosed : []
             }
-            for continuation in waiting { continuation.resume(returning: true) }
+            for continuation in waiting { continuation.resume() }
         }
     }
 
@@ -225,35 +225,33 @@ package final class WorkQueue<Resource>: Sendable {
         for call in overdue where call.fail(.unavailable("\(system) has not answered in time")) {
             observe(StoreObservation(.overdue))
         }
-        for continuation in hopeless { continuation.resume(returning: false) }
+        for continuation in hopeless { continuation.resume() }
         return count
     }
 
     // MARK: The end
 
     /// Accepts nothing more, and waits until everything is done, but no longer than the limit.
-    ///
-    /// - Returns: whether all threads have ended.
-    @discardableResult
-    package func close(within limit: Duration) async -> Bool {
+    package func close(within limit: Duration) async {
+        end(within: limit)
         await withCheckedContinuation { continuation in
-            let isDone = state.withLock { state in
-                if state.closing == nil { state.closing = .now + limit }
-                if state.threads > 0, !state.isGivenUp { state.whenClosed.append(continuation) }
-                return state.threads == 0 ? true : state.isGivenUp ? false : nil
+            let isOver = state.withLock { state in
+                let isOver = state.isGivenUp || state.threads == 0
+                if !isOver { state.whenClosed.append(continuation) }
+                return isOver
             }
-            if let isDone { continuation.resume(returning: isDone) }
-            wake()
+            if isOver { continuation.resume() }
         }
     }
 
     /// Accepts nothing more; the threads end when everything is done.
     package func end(within limit: Duration) {
-        state.withLock { state in if state.closing == nil { state.closing = .now + limit } }
-        wake()
+        let threads = state.withLock { state in
+            if state.closing == nil { state.closing = .now + limit }
+            return state.threads
+        }
+        for _ in 0..<threads { arrivals.signal() }
     }
-
-    private func wake() { for _ in 0..<state.withLock({ $0.threads }) { arrivals.signal() } }
 }
 
 /// A caller until it is answered.
