@@ -167,11 +167,9 @@ extension SimulatedAuthority {
         let milliseconds = UInt64(min(max(0, instant.timeIntervalSince1970 * 1000), 1e18))
         return CertificateRecipe(
             serialNumber: (0..<6).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) },
-            issuer: attestationCA.subject,
-            subject: SimulatedAuthority.leafName(of: request.publicKey), notBefore: start,
-            notAfter: start.addingTimeInterval(3 * 86_400),
-            keyInfo: SimulatorKey.keyInfo(request.publicKey),
-            extensions: leafExtensions(request, at: instant))
+            issuer: attestationCA.subject, subject: SimulatedAuthority.leafName(of: request.publicKey),
+            notBefore: start, notAfter: start.addingTimeInterval(3 * 86_400),
+            keyInfo: SimulatorKey.keyInfo(request.publicKey), extensions: leafExtensions(request, at: instant))
     }
 
     /// What real leaves have, by the version of the device's system and the day.

@@ -36,8 +36,7 @@ public struct SimulatedAuthority: Sendable {
     public init(random: inout SimulatorRandom, validity: ClosedRange<Date> = SimulatedAuthority.defaultValidity) throws
     {
         self.validity = validity
-        attestationRoot = try Self.certified(
-            "App Attestation Root CA", .p384(random.p384()), 1, validity: validity)
+        attestationRoot = try Self.certified("App Attestation Root CA", .p384(random.p384()), 1, validity: validity)
         attestationCA = try Self.certified(
             "App Attestation CA 1", .p384(random.p384()), 2, validity: validity, below: attestationRoot, pathLength: 0)
         receiptRoot = try Self.certified("Root CA - G3", .p384(random.p384()), 3, validity: validity)
@@ -48,8 +47,7 @@ public struct SimulatedAuthority: Sendable {
         receiptSigner = try Self.certified(
             name, signer, 5, validity: validity, below: receiptCA, isAuthority: false,
             marker: CertificateExtension(ASN1.apple(12, 15), ASN1.null))
-        unmarkedSigner = try Self.certified(
-            name, signer, 6, validity: validity, below: receiptCA, isAuthority: false)
+        unmarkedSigner = try Self.certified(name, signer, 6, validity: validity, below: receiptCA, isAuthority: false)
         tokenKey = SymmetricKey(data: random.bytes(32))
     }
 

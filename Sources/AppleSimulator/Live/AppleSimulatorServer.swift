@@ -47,9 +47,8 @@ public struct AppleSimulatorServer: Service {
         var place = Listener.Place(setting: "--listen", host: host, port: port)
         place.identity = identity
         let listener = Listener(
-            place, limits: deadlines,
-            admission: observer.admission(limits, to: "public"), observer: observer, log: logger, announce: onListening,
-            answer: answer)
+            place, limits: deadlines, admission: observer.admission(limits, to: "public"), observer: observer,
+            log: logger, announce: onListening, answer: answer)
         try await listener.run()
     }
 

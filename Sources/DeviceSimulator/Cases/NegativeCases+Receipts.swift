@@ -9,17 +9,13 @@ extension NegativeCases {
         let names = [authority.receiptCA.subject, authority.receiptRoot.subject]
         return try [0, 1].map { index in
             let recipe = CertificateRecipe(
-                serialNumber: [0x77, UInt8(index)],
-                issuer: names[1 - index],
-                subject: names[index],
-                notBefore: authority.validity.lowerBound,
-                notAfter: authority.validity.upperBound,
+                serialNumber: [0x77, UInt8(index)], issuer: names[1 - index], subject: names[index],
+                notBefore: authority.validity.lowerBound, notAfter: authority.validity.upperBound,
                 keyInfo: keys[index].keyInfo,
                 extensions: [
                     .basicConstraints(authority: true), .keyUsage(0x06),
                     CertificateExtension(ASN1.apple(6, 2, 3), ASN1.null),
-                ]
-            )
+                ])
             return try recipe.signed(by: keys[1 - index])
         }
     }

@@ -47,8 +47,7 @@ extension SQLiteConnection {
     /// Brings the file to the newest schema, each step in a transaction of its own with its version number.
     func migrate(_ migrations: [Migration]) throws {
         try transaction {
-            try run(
-                script: "CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER PRIMARY KEY NOT NULL)")
+            try run(script: "CREATE TABLE IF NOT EXISTS schema_versions (version INTEGER PRIMARY KEY NOT NULL)")
         }
         for _ in 0...migrations.count {
             var isDone = false
