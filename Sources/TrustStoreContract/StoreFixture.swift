@@ -11,7 +11,6 @@ public struct StoreFixture: Sendable {
     package let clock: FixtureClock
     package let hasServerClock: Bool
     package let another: @Sendable () async throws -> any TrustStore
-    /// The store as the next process finds it; nil if nothing is kept.
     package let reopened: (@Sendable () async throws -> any TrustStore)?
 
     /// Makes one from its parts.
@@ -21,17 +20,11 @@ public struct StoreFixture: Sendable {
     ///   - clock: the clock of all nodes, and of the database if it has one. The contract lets its time pass.
     ///   - hasServerClock: whether the store has its own clock (`time` of its `StoreReading`), as a database server's; it must then be `clock`.
     ///   - another: opens a second node on the same data.
+    ///   - reopened: opens the store as the next process finds it, which the contract does not ask for; nil if nothing is kept.
     public init(
         store: any TrustStore, clock: FixtureClock, hasServerClock: Bool = false,
-        another: @escaping @Sendable () async throws -> any TrustStore
-    ) {
-        self.init(store: store, clock: clock, hasServerClock: hasServerClock, another: another, reopened: nil)
-    }
-
-    package init(
-        store: any TrustStore, clock: FixtureClock, hasServerClock: Bool = false,
         another: @escaping @Sendable () async throws -> any TrustStore,
-        reopened: (@Sendable () async throws -> any TrustStore)?
+        reopened: (@Sendable () async throws -> any TrustStore)? = nil
     ) {
         self.store = store
         self.clock = clock
@@ -58,9 +51,8 @@ public final class FixtureClock: Sendable {
     ///
     /// - Parameter hasServer: whether it stands in for the database's own clock as well.
     public func storeClock(hasServer: Bool = false) -> StoreClock {
-        let uptime: @Sendable () -> Duration = { self.uptime }
-        guard hasServer else { return StoreClock(uptime: uptime) }
-        return StoreClock(uptime: uptime, server: { self.now })
+        if hasServer { return StoreClock(uptime: { self.uptime }, server: { self.now }) }
+        return StoreClock(uptime: { self.uptime })
     }
 
     /// Lets time pass.

@@ -15,13 +15,8 @@ struct PostgresIdentity: Sendable, Equatable {
 ///
 /// Kept in memory: a process that starts knows nothing, and believes the first primary that it reaches.
 final class PostgresLineage: Sendable {
-    private struct Seen {
-        var newest: PostgresIdentity?
-        /// Where the newest one was reached last.
-        var host: PostgresAddress.Host?
-    }
-
-    private let seen = Mutex(Seen())
+    /// The newest one, and where it was reached last.
+    private let seen = Mutex<(newest: PostgresIdentity?, host: PostgresAddress.Host?)>((nil, nil))
 
     /// Remembers the server, or gives the reason to refuse it.
     func admit(_ identity: PostgresIdentity, at host: PostgresAddress.Host) -> String? {
