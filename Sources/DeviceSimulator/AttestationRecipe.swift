@@ -207,22 +207,20 @@ extension SimulatedAuthority {
         return extensions
     }
 
-    private static func operation(_ name: String, _ rule: [UInt8]) -> [UInt8] { ASN1.sequence(ASN1.text(name), rule) }
+    /// An operation that is always allowed.
+    private static func allowed(_ name: String) -> [UInt8] {
+        ASN1.sequence(ASN1.text(name), ASN1.tagged(1, ASN1.yes))
+    }
 
     static let phoneAccessControl: [UInt8] = ASN1.sequence(
-        ASN1.text("11"),
-        ASN1.sequence(
-            operation("okd", ASN1.tagged(1, ASN1.yes)), operation("oa", ASN1.tagged(1, ASN1.yes)),
-            operation("osgn", ASN1.tagged(1, ASN1.yes)), operation("odel", ASN1.tagged(1, ASN1.yes)),
-            operation("ock", ASN1.tagged(1, ASN1.yes))))
+        ASN1.text("11"), ASN1.node(0x30, ["okd", "oa", "osgn", "odel", "ock"].flatMap(allowed)))
 
     /// The one that says System Integrity Protection and Full Security, as far as it is known.
     static let macAccessControl: [UInt8] = ASN1.sequence(
         ASN1.text("11"),
         ASN1.node(
             0x30,
-            operation("ok", ASN1.tagged(1, ASN1.yes)) + operation("oa", ASN1.tagged(1, ASN1.yes))
-                + operation("odel", ASN1.tagged(1, ASN1.yes))
+            ["ok", "oa", "odel"].flatMap(allowed)
                 + ASN1.sequence(
                     ASN1.text("osgn"), ASN1.tagged(0, ASN1.text("rsec")), ASN1.sequence(ASN1.tagged(6, ASN1.integer(1)))
                 )))

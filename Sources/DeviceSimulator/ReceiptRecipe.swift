@@ -51,21 +51,18 @@ package struct ReceiptRecipe: Sendable {
     private func assemble(_ payload: [UInt8], _ algorithm: [UInt8], _ bag: [UInt8], _ signers: [UInt8]) -> [UInt8] {
         let data = ASN1.object(1, 2, 840, 113549, 1, 7, 1)
         let signedData = ASN1.object(1, 2, 840, 113549, 1, 7, 2)
-        let (version, digests) = (ASN1.integer(1), ASN1.set(algorithm))
-        switch content.encoding {
-        case .der:
-            let inner = ASN1.sequence(data, ASN1.tagged(0, ASN1.octets(payload)))
-            let message = ASN1.sequence(version, digests, inner, ASN1.node(0xA0, bag), ASN1.node(0x31, signers))
-            return ASN1.sequence(signedData, ASN1.tagged(0, message))
-        case .ber:
-            let chunks = stride(from: 0, to: payload.count, by: 1000).flatMap { start in
-                ASN1.octets(Array(payload[start..<min(start + 1000, payload.count)]))
-            }
-            let inner = ASN1.indefinite(0x30, data, ASN1.indefinite(0xA0, ASN1.indefinite(0x24, chunks)))
-            let message = ASN1.indefinite(
-                0x30, version, digests, inner, ASN1.indefinite(0xA0, bag), ASN1.node(0x31, signers))
-            return ASN1.indefinite(0x30, signedData, ASN1.indefinite(0xA0, message))
+        let isBER = content.encoding == .ber
+        func node(_ tag: UInt8, _ members: [UInt8]...) -> [UInt8] {
+            let content = members.flatMap { $0 }
+            return isBER ? ASN1.indefinite(tag, content) : ASN1.node(tag, content)
         }
+        let chunks = stride(from: 0, to: payload.count, by: 1000).flatMap { start in
+            ASN1.octets(Array(payload[start..<min(start + 1000, payload.count)]))
+        }
+        let inner = node(0x30, data, node(0xA0, isBER ? node(0x24, chunks) : ASN1.octets(payload)))
+        let message = node(
+            0x30, ASN1.integer(1), ASN1.set(algorithm), inner, node(0xA0, bag), ASN1.node(0x31, signers))
+        return node(0x30, signedData, node(0xA0, message))
     }
 
     /// Content type and message digest, in the order that DER asks of a set.

@@ -65,21 +65,15 @@ final class PostgresEngine: SQLEngine {
     /// Connections give up by themselves; only what no deadline ends, such as the resolver of names, is left to the clock of the queue.
     private static func longest(_ limit: Duration) -> Duration { limit + .seconds(1) }
 
-    func transact<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
-    ) async throws -> Outcome {
+    func transact<Outcome: Sendable>(_ body: @escaping SQLTransaction<Outcome>) async throws -> Outcome {
         try await run(on: writing) { try $0.transaction(body) }
     }
 
-    func read<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
-    ) async throws -> Outcome {
+    func read<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome {
         try await run(on: reading) { try $0.read(body) }
     }
 
-    func look<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
-    ) async throws -> Outcome {
+    func look<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome {
         try await run(on: looking) { try $0.read(body) }
     }
 

@@ -149,6 +149,11 @@ package enum SQLEnd<Outcome: Sendable>: Sendable {
     case rollback(Outcome)
 }
 
+/// Statements that only read.
+package typealias SQLReading<Outcome> = @Sendable (any SQLSession) throws -> Outcome
+/// The statements of a transaction, and how it ends.
+package typealias SQLTransaction<Outcome: Sendable> = @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
+
 /// A database that runs transactions.
 package protocol SQLEngine: Sendable {
     /// What OpenTelemetry's conventions call the database (`db.system.name`).
@@ -156,15 +161,13 @@ package protocol SQLEngine: Sendable {
 
     /// Runs the body in one transaction, and returns only after a durable commit or a rollback. The body may run again after a
     /// conflict, so it does nothing but run statements.
-    func transact<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
-    ) async throws -> Outcome
+    func transact<Outcome: Sendable>(_ body: @escaping SQLTransaction<Outcome>) async throws -> Outcome
 
     /// Runs statements that only read, outside any transaction.
-    func read<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
+    func read<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome
 
     /// Reads a few rows by their keys, which no long read holds up.
-    func look<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
+    func look<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome
 
     /// Accepts an assertion together with those of other callers, if the engine can commit many for less than one after the other.
     ///
@@ -189,19 +192,19 @@ package protocol StoreVerbWrapper: Sendable {
 
 extension SQLTrustStore {
     func transact<Outcome: Sendable>(
-        _ verb: String = #function, _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
+        _ verb: String = #function, _ body: @escaping SQLTransaction<Outcome>
     ) async throws -> Outcome {
         try await wrapped(verb) { [engine] in try await engine.transact(body) }
     }
 
     func read<Outcome: Sendable>(
-        _ verb: String = #function, _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+        _ verb: String = #function, _ body: @escaping SQLReading<Outcome>
     ) async throws -> Outcome {
         try await wrapped(verb) { [engine] in try await engine.read(body) }
     }
 
     func look<Outcome: Sendable>(
-        _ verb: String = #function, _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
+        _ verb: String = #function, _ body: @escaping SQLReading<Outcome>
     ) async throws -> Outcome {
         try await wrapped(verb) { [engine] in try await engine.look(body) }
     }

@@ -80,28 +80,16 @@ final class SQLiteEngine: SQLEngine {
 
     deinit { for queue in [looking, reading, writing] { queue.end(within: SQLiteEngine.closeTimeout) } }
 
-    func transact<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
-    ) async throws -> Outcome {
+    func transact<Outcome: Sendable>(_ body: @escaping SQLTransaction<Outcome>) async throws -> Outcome {
         try await writing.call { session in try session.savepoint(body) }
     }
 
-    func read<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
-    {
-        try await SQLiteEngine.read(body, in: reading)
+    func read<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome {
+        try await reading.call { session in try session.reading(body) }
     }
 
-    func look<Outcome: Sendable>(_ body: @escaping @Sendable (any SQLSession) throws -> Outcome) async throws -> Outcome
-    {
-        try await SQLiteEngine.read(body, in: looking)
-    }
-
-    private static func read<Outcome: Sendable>(
-        _ body: @escaping @Sendable (any SQLSession) throws -> Outcome, in queue: WorkQueue<SQLiteSession>
-    ) async throws -> Outcome {
-        try await queue.call { session in
-            do { return try body(session) } catch { throw StoreFault(sqlite: error) }
-        }
+    func look<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome {
+        try await looking.call { session in try session.reading(body) }
     }
 
     /// All transactions are committed together here.
@@ -140,8 +128,12 @@ final class SQLiteEngine: SQLEngine {
 }
 
 extension SQLiteSession {
+    fileprivate func reading<Outcome>(_ body: SQLReading<Outcome>) throws -> Outcome {
+        do { return try body(self) } catch { throw StoreFault(sqlite: error) }
+    }
+
     /// Runs statements of one caller among others of the same transaction: what fails or is rolled back takes nothing of theirs along.
-    fileprivate func savepoint<Outcome>(_ body: (any SQLSession) throws -> SQLEnd<Outcome>) throws -> Outcome {
+    fileprivate func savepoint<Outcome>(_ body: SQLTransaction<Outcome>) throws -> Outcome {
         defer { try? execute("RELEASE one") }
         do {
             try execute("SAVEPOINT one")
