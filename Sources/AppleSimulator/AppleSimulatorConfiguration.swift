@@ -7,16 +7,14 @@ public import Crypto
 public struct AppleSimulatorConfiguration: Sendable {
     /// A team whose servers may ask.
     public struct Team: Sendable {
-        package let id: String
-        package let keyId: String
-        package let key: P256.Signing.PublicKey
+        /// Ten characters, the prefix of its apps.
+        public let id: String
+        /// Ten characters: `kid` of its authorization.
+        public let keyId: String
+        /// The public half of the key with DeviceCheck enabled.
+        public let key: P256.Signing.PublicKey
 
-        /// Makes one from its parts.
-        ///
-        /// - Parameters:
-        ///   - id: ten characters, the prefix of its apps.
-        ///   - keyId: ten characters: `kid` of its authorization.
-        ///   - key: the public half of the key with DeviceCheck enabled.
+        /// A team with one key.
         public init(id: String, keyId: String, key: P256.Signing.PublicKey) {
             self.id = id
             self.keyId = keyId

@@ -5,18 +5,16 @@ import FoundationEssentials
 
 /// A request to the simulator, independent of how it arrived.
 public struct SimulatorRequest: Sendable {
-    package let method: String
-    package let path: String
-    package let authorization: String?
-    package let body: [UInt8]
+    /// The method, in upper case.
+    public let method: String
+    /// The path, without a query.
+    public let path: String
+    /// The Authorization header, whole.
+    public let authorization: String?
+    /// The content.
+    public let body: [UInt8]
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - method: upper case.
-    ///   - path: without a query.
-    ///   - authorization: the Authorization header, whole.
-    ///   - body: the content.
+    /// A request as a server received it.
     public init(method: String, path: String, authorization: String? = nil, body: [UInt8] = []) {
         self.method = method
         self.path = path

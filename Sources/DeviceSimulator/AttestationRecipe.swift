@@ -5,18 +5,16 @@ public import FoundationEssentials
 
 /// What a phone asks Apple to certify.
 public struct SimulatedAttestationRequest: Sendable {
-    package var publicKey: [UInt8]
-    package var app: SimulatedApp
-    package var system: SimulatedSystem
-    package var clientDataHash: [UInt8]
+    /// The key as `0x04`, x, y: 65 bytes.
+    public var publicKey: [UInt8]
+    /// The app that asks.
+    public var app: SimulatedApp
+    /// The device's system.
+    public var system: SimulatedSystem
+    /// What the app passed to `attestKey`, 16 bytes or more.
+    public var clientDataHash: [UInt8]
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - publicKey: `0x04`, x, y: 65 bytes.
-    ///   - app: the app that asks.
-    ///   - system: the device's system.
-    ///   - clientDataHash: what the app passed to `attestKey`, 16 bytes or more.
+    /// A request for one key.
     public init(publicKey: [UInt8], app: SimulatedApp, system: SimulatedSystem, clientDataHash: [UInt8]) {
         self.publicKey = publicKey
         self.app = app

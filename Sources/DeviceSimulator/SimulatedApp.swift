@@ -17,18 +17,16 @@ public struct SimulatedApp: Hashable, Sendable {
         case developerId = 6
     }
 
-    package var applicationId: String
-    package var bundleVersion: String
-    package var distribution: Distribution
-    package var isAppClip: Bool
+    /// `PREFIX.bundle`, of the full app also if this is its App Clip.
+    public var applicationId: String
+    /// `CFBundleVersion`.
+    public var bundleVersion: String
+    /// How it reached the device.
+    public var distribution: Distribution
+    /// Whether it is an App Clip, whose keys go when it is deleted while the full app is not there.
+    public var isAppClip: Bool
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - applicationId: `PREFIX.bundle`, of the full app also if this is its App Clip.
-    ///   - bundleVersion: `CFBundleVersion`.
-    ///   - distribution: how it reached the device.
-    ///   - isAppClip: an App Clip: its keys go when it is deleted while the full app is not there.
+    /// An app of the App Store, unless said otherwise.
     public init(
         _ applicationId: String, bundleVersion: String = "1", distribution: Distribution = .appStore,
         isAppClip: Bool = false

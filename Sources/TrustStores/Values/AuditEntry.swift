@@ -43,17 +43,14 @@ public struct AuditEntry: Sendable, Equatable {
 
 /// One entry with its place in the record.
 public struct NumberedAuditEntry: Sendable, Equatable {
-    package let number: Int64
-    /// The hash of the line before; nil in lines that are older than the chain.
-    package let previous: [UInt8]?
-    package let entry: AuditEntry
+    /// Grows by one with each entry; what follows is read by `after: number`.
+    public let number: Int64
+    /// SHA-256 of the ``line`` before; nil in lines that are older than the chain.
+    public let previous: [UInt8]?
+    /// The entry.
+    public let entry: AuditEntry
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - number: grows by one with each entry; what follows is read by `after: number`.
-    ///   - previous: SHA-256 of the ``line`` before; nil in lines that are older than the chain.
-    ///   - entry: the entry.
+    /// An entry as a store reads it back.
     public init(number: Int64, previous: [UInt8]? = nil, entry: AuditEntry) {
         self.number = number
         self.previous = previous

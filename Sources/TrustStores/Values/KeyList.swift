@@ -67,14 +67,12 @@ public struct KeyCursor: Sendable, Equatable {
 
 /// Some keys of a list.
 public struct KeyPage: Sendable, Equatable {
-    package let keys: [StoredKey]
-    package let next: KeyCursor?
+    /// The keys, by environment, app and id.
+    public let keys: [StoredKey]
+    /// Where the next page begins; nil at the end.
+    public let next: KeyCursor?
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - keys: the keys, by environment, app and id.
-    ///   - next: where the next page begins; nil at the end.
+    /// What a store found, and where it goes on.
     public init(keys: [StoredKey], next: KeyCursor?) {
         self.keys = keys
         self.next = next
@@ -92,18 +90,16 @@ public struct KeyPage: Sendable, Equatable {
 
 /// How many unrevoked keys there are of one kind.
 public struct KeyCount: Sendable, Equatable {
-    package let app: String
-    package let environment: String
-    package let simulated: Bool
-    package internal(set) var keys: Int
+    /// The configured id of the app.
+    public let app: String
+    /// `production` or `development`.
+    public let environment: String
+    /// Whether a simulated root attested them.
+    public let simulated: Bool
+    /// How many there are.
+    public internal(set) var keys: Int
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - app: the configured id of the app.
-    ///   - environment: `production` or `development`.
-    ///   - simulated: whether a simulated root attested them.
-    ///   - keys: how many.
+    /// A kind of keys and their number.
     public init(app: String, environment: String, simulated: Bool, keys: Int) {
         self.app = app
         self.environment = environment

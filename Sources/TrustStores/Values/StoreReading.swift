@@ -5,14 +5,12 @@ public import FoundationEssentials
 
 /// What a store says about itself when it is checked.
 public struct StoreReading: Sendable, Equatable {
-    package let time: Date?
-    package let sweptUntil: Date
+    /// The store's own clock (PostgreSQL's); nil if it has none (SQLite, memory).
+    public let time: Date?
+    /// Whatever expired up to this instant may have been forgotten, so it is never spent again.
+    public let sweptUntil: Date
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - time: the store's own clock (PostgreSQL's); nil if it has none (SQLite, memory).
-    ///   - sweptUntil: whatever expired up to this instant may have been forgotten, so it is never spent again.
+    /// What a store reads of its clock.
     public init(time: Date?, sweptUntil: Date) {
         self.time = time
         self.sweptUntil = sweptUntil
@@ -52,24 +50,22 @@ public enum ClockFault: Sendable, Equatable {
 
 /// What a look at the whole store found.
 public struct StoreInspection: Sendable, Equatable {
-    package var schema: Int
-    package var expectedSchema: Int
-    package var reading: StoreReading
-    package var clockFault: ClockFault?
-    package var newestExpiry: Date?
-    package var keys: Int
-    package var problems: [String]
+    /// The number of the schema in the store.
+    public var schema: Int
+    /// The number of the schema that this program writes.
+    public var expectedSchema: Int
+    /// The store's clock and horizon.
+    public var reading: StoreReading
+    /// What is wrong with the clock or the horizon; nil if nothing is.
+    public var clockFault: ClockFault?
+    /// The latest expiry of any spent challenge or token; nil if none is remembered.
+    public var newestExpiry: Date?
+    /// How many keys are stored.
+    public var keys: Int
+    /// What is damaged, at most 20 sentences; empty is healthy.
+    public var problems: [String]
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - schema: the number of the schema in the store.
-    ///   - expectedSchema: the number of the schema that this program writes.
-    ///   - reading: the store's clock and horizon.
-    ///   - clockFault: what is wrong with the clock or the horizon; nil if nothing is.
-    ///   - newestExpiry: the latest expiry of any spent challenge or token; nil if none is remembered.
-    ///   - keys: how many keys are stored.
-    ///   - problems: what is damaged, at most 20 sentences; empty is healthy.
+    /// What a store found when it looked.
     public init(
         schema: Int, expectedSchema: Int, reading: StoreReading, clockFault: ClockFault?, newestExpiry: Date?,
         keys: Int, problems: [String]

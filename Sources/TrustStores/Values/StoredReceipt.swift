@@ -39,16 +39,14 @@ extension ReceiptRecord {
 
 /// One receipt of a key's history.
 public struct StoredReceipt: Sendable, Equatable {
-    package let keyId: KeyIdentifier
-    package let receipt: ReceiptRecord
-    package let storedAt: Date
+    /// The key that it is about.
+    public let keyId: KeyIdentifier
+    /// The receipt itself.
+    public let receipt: ReceiptRecord
+    /// When the store took it.
+    public let storedAt: Date
 
-    /// Makes one from its parts.
-    ///
-    /// - Parameters:
-    ///   - keyId: the key that it is about.
-    ///   - receipt: the receipt itself.
-    ///   - storedAt: when the store took it.
+    /// A receipt as a store reads it back.
     public init(keyId: KeyIdentifier, receipt: ReceiptRecord, storedAt: Date) {
         self.keyId = keyId
         self.receipt = receipt
