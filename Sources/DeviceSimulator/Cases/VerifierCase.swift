@@ -66,15 +66,7 @@ extension VerifierCase {
 
     /// The name of a case: kind, group and words.
     fileprivate static func id(_ kind: Kind, _ group: Int?, _ what: String) -> String {
-        var words = ""
-        for byte in what.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x61...0x7A: words.unicodeScalars.append(Unicode.Scalar(byte))
-            case 0x41...0x5A: words.unicodeScalars.append(Unicode.Scalar(byte | 0x20))
-            default: if !words.isEmpty, words.utf8.last != 0x2D { words += "-" }
-            }
-        }
-        if words.utf8.last == 0x2D { words.removeLast() }
+        let words = what.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber) }.joined(separator: "-")
         return "\(kind.rawValue)-\(group.map { String($0) } ?? "form")-\(words)"
     }
 }

@@ -19,9 +19,9 @@ extension SQLTrustStore {
         }
         report.clockFault = standing.horizonFault(at: now)
         let rows = max(1, retention.rowsAtOnce)
-        func delete(_ text: SQLText, upTo edge: Int64) async throws -> Int {
+        func delete(_ text: SQLText, of name: SQLValue..., upTo edge: Int64) async throws -> Int {
             let count = try await transact { session in
-                .commit(try session.run(text, .integer(edge), .integer(Int64(rows))).changes)
+                .commit(try session.run(text, name + [.integer(edge), .integer(Int64(rows))]).changes)
             }
             if count == rows { report.more = true }
             return count
@@ -35,13 +35,7 @@ extension SQLTrustStore {
         report.openClaims = try await delete(Text.sweepOpenClaims, upTo: edge(retention.openClaims))
         report.openClaims += try await delete(Text.sweepHolders, upTo: edge(retention.openClaims))
         for (promotion, instant) in retention.edges(believing: now, insteadOf: instant) {
-            let count = try await transact { session in
-                .commit(
-                    try session.run(Text.sweepGrants, .text(promotion), .integer(instant), .integer(Int64(rows)))
-                        .changes)
-            }
-            if count == rows { report.more = true }
-            report.promotionGrants += count
+            report.promotionGrants += try await delete(Text.sweepGrants, of: .text(promotion), upTo: instant)
         }
         report.quotas = try await delete(Text.sweepQuotas, upTo: edge(.milliseconds(QuotaDraw.slack)))
         report.audit = try await sweepAudit(olderThan: edge(retention.audit), atMost: rows)

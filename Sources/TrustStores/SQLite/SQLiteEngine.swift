@@ -65,7 +65,8 @@ final class SQLiteEngine: SQLEngine {
         let queue = WorkQueue<SQLiteSession>(
             of: "SQLite", limit: SQLiteEngine.waitingLimit, longestWait: .seconds(10), observe: { _ in })
         (writing, looking, reading) = (queue, queue, queue)
-        let (memory, identity) = (SQLiteReader(inMemory: migrations), SQLiteFileIdentity(SQLiteReader.memory))
+        let memory = SQLiteReader(path: SQLiteReader.memory, migrations: migrations)
+        let identity = SQLiteFileIdentity(SQLiteReader.memory)
         queue.serve(
             upTo: SQLiteEngine.batchLimit,
             { calls in
@@ -159,9 +160,7 @@ private final class SQLiteReader: @unchecked Sendable {
     /// What SQLite calls a database without a file.
     static let memory = ":memory:"
 
-    init(path: String) { (self.path, migrations) = (path, nil) }
-
-    init(inMemory migrations: [Migration]) { (path, self.migrations) = (SQLiteReader.memory, migrations) }
+    init(path: String, migrations: [Migration]? = nil) { (self.path, self.migrations) = (path, migrations) }
 
     func opened() throws(StoreFault) -> SQLiteConnection {
         if let connection { return connection }

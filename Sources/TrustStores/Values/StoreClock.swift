@@ -17,10 +17,7 @@ public struct StoreClock: Sendable {
     }
 
     /// The machine's continuous clock, and the database's own.
-    public static let system = StoreClock(uptime: {
-        let start = ContinuousClock.Instant.start
-        return ContinuousClock.now - start
-    })
+    public static let system = StoreClock(uptime: { ContinuousClock.Instant.start.duration(to: .now) })
 
     /// A node whose clock is further off the store's sweeps nothing and is not ready.
     package static let largestOffset = Duration.seconds(60)
