@@ -18,6 +18,14 @@ extension SQLTrustStore {
         let name = SpentName(challenge)
         return try await look { session in try session.isSpent(name) }
     }
+
+    package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
+        try await transact { session in
+            let outcome = try session.draw(draw, at: instant)
+            if case .exhausted = outcome { return .rollback(outcome) }
+            return .commit(outcome)
+        }
+    }
 }
 
 extension SpentName {
@@ -50,4 +58,34 @@ extension SQLSession {
     func isSpent(_ name: SpentName) throws -> Bool {
         try row(SpentName.find, .integer(name.expiresAt), .bytes(name.bytes)) != nil
     }
+
+    /// Counts a draw in the transaction that is open; an exhausted one changed nothing.
+    func draw(_ draw: QuotaDraw, at instant: Date) throws -> QuotaOutcome {
+        let now = StoreTime.milliseconds(instant)
+        let end = draw.end(from: now)
+        let changes = try run(
+            QuotaText.count, .bytes(draw.name), .integer(now), .integer(end), .integer(Int64(draw.cost)),
+            .integer(Int64(draw.limit - draw.cost)), .integer(end + QuotaDraw.slack)
+        ).changes
+        guard let row = try row(QuotaText.find, .bytes(draw.name)) else {
+            throw StoreFault.damaged("a quota that was counted is missing")
+        }
+        let until = try row.date(0)
+        guard changes == 1 else { return .exhausted(until: until) }
+        return .drawn(remaining: max(0, draw.limit - Int(try row.integer(1))), until: until)
+    }
+}
+
+private enum QuotaText {
+    /// Changes one row if the draw fits, none if it does not. `$2` is now, `$3` the end of a window that begins now, `$4` the cost, `$5` how
+    /// much may have been used before, and a window that ends after `$6` comes from a wrong clock.
+    static let count: SQLText = """
+        INSERT INTO quota_windows (name, ends_at, used) VALUES ($1, $3, $4)
+        ON CONFLICT (name) DO UPDATE SET
+        used = CASE WHEN quota_windows.ends_at <= $2 OR quota_windows.ends_at > $6 THEN $4 ELSE quota_windows.used + $4 END,
+        ends_at = CASE WHEN quota_windows.ends_at <= $2 OR quota_windows.ends_at > $6 THEN $3 ELSE quota_windows.ends_at END
+        WHERE quota_windows.ends_at <= $2 OR quota_windows.ends_at > $6 OR quota_windows.used <= $5
+        """
+
+    static let find: SQLText = "SELECT ends_at, used FROM quota_windows WHERE name = $1"
 }
