@@ -16,7 +16,8 @@ extension PostgresConnection {
         )
         do {
             try execute("CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT PRIMARY KEY NOT NULL)")
-            let pending = try migrations.pending(after: try version())
+            let version = try row("SELECT max(version) FROM schema_versions")?.optionalInteger(0)
+            let pending = try migrations.pending(after: Int(clamping: version ?? 0))
             for migration in pending {
                 facts.observe(.migrating, migration.name)
                 try execute(migration.sql)
@@ -30,14 +31,6 @@ extension PostgresConnection {
             try? execute("ROLLBACK")
             throw error
         }
-    }
-
-    private func version() throws -> Int {
-        let row = try script("SELECT coalesce(max(version), 0) FROM schema_versions")
-        guard let text = row.first ?? nil, let version = Int(text) else {
-            throw StoreFault.damaged("the schema's version cannot be read")
-        }
-        return version
     }
 
     /// The advisory lock under which migrations run; an arbitrary number of ours, beside the schema's name.
