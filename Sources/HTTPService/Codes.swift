@@ -17,19 +17,17 @@ extension Problem {
     ]
 
     private static let malformedEntry = Entry(
-        status: 400, title: "The request does not follow the API contract.", retry: .never,
-        .init(.developer, "compare the body with /openapi.yaml; the log says which member is wrong"))
+        400, "The request does not follow the API contract.", .never, .developer,
+        "compare the body with /openapi.yaml; the log says which member is wrong")
 
     private static let bodyTooLargeEntry = Entry(
-        status: 413, title: "The body is larger than the limit.", retry: .never,
-        .init(.developer, "send the proof and its client data alone; limits.bodyBytes is the limit"))
+        413, "The body is larger than the limit.", .never, .developer,
+        "send the proof and its client data alone; limits.bodyBytes is the limit")
 
     private static let overloadEntry = Entry(
-        status: 503, title: "The node has more requests than it can handle.", retry: .after,
-        .init(
-            .operator,
-            "add a node or a faster store if this lasts; the app waits as long as Retry-After says, then sends the same again"
-        ))
+        503, "The node has more requests than it can handle.", .after, .operator,
+        "add a node or a faster store if this lasts; the app waits as long as Retry-After says, then sends the same again"
+    )
 
     /// A request that cannot be read.
     static func malformed(_ evidence: String) -> Problem {

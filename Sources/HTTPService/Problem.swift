@@ -18,45 +18,35 @@ package struct Problem: Error, Sendable, Equatable {
         case after
     }
 
-    /// What someone has to do.
-    package struct Remedy: Sendable {
-        package let actor: CodeExplanation.Actor
-        package let action: String
-
-        package init(_ actor: CodeExplanation.Actor, _ action: String) {
-            self.actor = actor
-            self.action = action
-        }
-    }
-
     /// Status, title and advice of a code.
     package struct Entry: Sendable {
         package let status: Int
         package let title: String
         package let retry: Retry?
-        /// Who has to do something, and what, if `retry` does not say it already.
-        package let remedy: Remedy?
+        /// Who has to do something; nil if `retry` says it already.
+        private let actor: CodeExplanation.Actor?
+        private let action: String
 
-        package init(status: Int, title: String, retry: Retry?, _ remedy: Remedy? = nil) {
-            self.status = status
-            self.title = title
-            self.retry = retry
-            self.remedy = remedy
+        package init(
+            _ status: Int, _ title: String, _ retry: Retry?, _ actor: CodeExplanation.Actor? = nil,
+            _ action: String = ""
+        ) {
+            (self.status, self.title, self.retry, self.actor, self.action) = (status, title, retry, actor, action)
         }
 
         /// The same for `docs/errors.md` and `sealward explain`.
         package func explanation(of code: Code) -> CodeExplanation {
-            let usual: Remedy =
-                switch retry {
-                case .newChallenge: .init(.app, "ask for a new challenge and send a new proof, a few times at most")
-                case .newKey: .init(.app, "make a new key, once, and attest it")
-                case .sameChallenge: .init(.app, "send a new proof for the same challenge")
-                case .after: .init(.app, "wait as long as Retry-After says, then send the same again")
-                case .never, nil: .init(.developer, "do not send it again unchanged")
-                }
-            let remedy = remedy ?? usual
             let meaning = title.hasSuffix(".") ? String(title.dropLast()) : title
-            return CodeExplanation(code, meaning, remedy.actor, remedy.action)
+            if let actor { return CodeExplanation(code, meaning, actor, action) }
+            let usual: (CodeExplanation.Actor, String) =
+                switch retry {
+                case .newChallenge: (.app, "ask for a new challenge and send a new proof, a few times at most")
+                case .newKey: (.app, "make a new key, once, and attest it")
+                case .sameChallenge: (.app, "send a new proof for the same challenge")
+                case .after: (.app, "wait as long as Retry-After says, then send the same again")
+                case .never, nil: (.developer, "do not send it again unchanged")
+                }
+            return CodeExplanation(code, meaning, usual.0, usual.1)
         }
     }
 
