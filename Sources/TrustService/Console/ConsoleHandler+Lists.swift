@@ -19,9 +19,9 @@ extension ConsoleHandler {
         let before = try query.number("before", 1...9_999_999_999, default: 0)
         let last = before > 0 ? min(Int64(before) - 1, newest) : newest
         let after = max(0, last - Int64(ConsoleHandler.auditSize))
-        let entries = try await visitor.does(AuditHandler.operation, .audit, call) {
+        let entries = try await visitor.does(AuditPage.operation, .audit, call) {
             let found = try await operators.entries(behind: after, limit: ConsoleHandler.auditSize, for: visitor.caller)
-            return (found, AuditHandler.areReadings(found) ? nil : .app(nil))
+            return (found, AuditPage.areReadings(found) ? nil : .app(nil))
         }
         let table = ConsoleTable(
             label: "Audit",

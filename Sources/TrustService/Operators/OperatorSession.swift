@@ -84,9 +84,9 @@ package struct OperatorSession: Sendable {
 
     /// Entries of the audit after a number, oldest first.
     package func audit(after number: Int64?, limit: Int) async throws -> [JSONValue] {
-        try await does(AuditHandler.operation, .audit, [:]) { _ in
+        try await does(AuditPage.operation, .audit, [:]) { _ in
             let entries = try await operators.entries(behind: number, limit: limit, for: caller)
-            return (entries.map(\.document), AuditHandler.areReadings(entries) ? nil : .app(nil))
+            return (entries.map(\.document), AuditPage.areReadings(entries) ? nil : .app(nil))
         }
     }
 

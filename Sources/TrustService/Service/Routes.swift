@@ -17,47 +17,31 @@ extension ServiceParts {
     /// Everything that answers.
     var handlers: [any Handler] {
         let device = DeviceBits(live: live, bits: configuration.bits)
-        let lifetime = configuration.challenges.ttl
-        return [
+        var handlers: [any Handler] = [
             TokenHandler(
                 store: store, live: live, trusted: trusted, appCheck: appCheckBearers, quotas: quotas,
-                observer: observer,
-                observedRoutes: configuration.observe.routes),
-            UntrustedTokenHandler(
-                apps: apps, challenges: challenges, store: store, live: live, observer: observer, random: sources.random
-            ),
+                observer: observer, observedRoutes: configuration.observe.routes),
             RevocationHandler(
                 RevocationList(
                     store: store, live: live, tokenLife: configuration.longestTokenLife, sources: sources,
                     observer: observer, log: log), uptime: sources.uptime),
-            AssertionHandler(
-                apps: apps, modes: modes, proofs: proofs, live: live, observer: observer, random: sources.random),
-            ChallengeHandler(
-                apps: apps, challenges: challenges, lifetime: lifetime, users: users, sources: sources,
-                observer: observer),
-            AttestationHandler(apps: apps, modes: modes, proofs: proofs, users: users),
+            ProofHandler(
+                apps: apps, challenges: challenges, modes: modes, proofs: proofs, store: store, live: live,
+                lifetime: configuration.challenges.ttl, users: users, sources: sources, observer: observer),
             PromotionHandler(
                 apps: apps, modes: modes, proofs: proofs, device: device, store: store, users: users,
-                observer: observer,
-                now: sources.now),
-            SignalHandler(apps: apps, signals: signals, observer: observer),
-            RampHandler(apps: apps),
+                observer: observer, now: sources.now),
             DeviceCheckHandler(apps: apps, device: device),
-            KeyHandler(operators: operators),
-            SecretHandler(operators: operators),
-            AuditHandler(operators: operators),
-            RiskHandler(apps: apps, signals: signals, watch: risk),
+            OperatorHandler(operators: operators),
+            RiskHandler(apps: apps, signals: signals, watch: risk, observer: observer),
             HealthHandler(readiness: readiness, observer: observer),
-        ] + appCheckHandlers(device)
-    }
-
-    /// The interface of App Check, if it is configured.
-    private func appCheckHandlers(_ device: DeviceBits) -> [any Handler] {
-        guard let bearers = appCheckBearers else { return [] }
-        return [
-            AppCheckHandler(self, device: device),
-            AppCheckVerification(store: store, live: live, bearers: bearers),
         ]
+        if let bearers = appCheckBearers {
+            handlers += [
+                AppCheckHandler(self, device: device), AppCheckVerification(store: store, live: live, bearers: bearers),
+            ]
+        }
+        return handlers
     }
 
     var operators: OperatorService {

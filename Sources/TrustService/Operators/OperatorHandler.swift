@@ -8,8 +8,21 @@ import HTTPService
 package import TrustStores
 import Vocabulary
 
-/// Keys as operators see and revoke them.
-struct KeyHandler: Handler {
+/// One page of what servers and operators did.
+package enum AuditPage {
+    /// The most entries of an answer.
+    package static let largest = 1000
+    /// The operation that reads one.
+    static let operation = "readAudit"
+
+    /// Whether entries are readings of the audit alone. Readers that follow it would otherwise read their own reading for ever.
+    static func areReadings(_ entries: [NumberedAuditEntry]) -> Bool {
+        entries.allSatisfy { $0.entry.operation == operation && $0.entry.outcome == "ok" }
+    }
+}
+
+/// Keys, the audit and secrets as operators see and change them.
+struct OperatorHandler: Handler {
     let operators: OperatorService
 
     var routes: [Route] {
@@ -21,6 +34,15 @@ struct KeyHandler: Handler {
             Route("deleteKey", "DELETE", "/v1/keys/{keyId}", .admin, deleteKey),
             Route("deleteUser", "DELETE", "/v1/users/{user}", .admin, deleteUser),
             Route("revokeKeys", "POST", "/v1/apps/{app}/revocations", .revoke, revokeKeys),
+            Route(AuditPage.operation, "GET", "/v1/audit", .audit, readAudit),
+            Route("rotateChallengeKey", "POST", "/v1/challenge-keys/rotate", .admin) { call in
+                .json(try await operators.rotate(OperatorService.challenges, for: call.caller, at: call.now))
+                    .about(.app(nil))
+            },
+            Route(AuditTarget.secretOperation, "POST", "/v1/secrets/{name}/rotate", .admin) { call in
+                let name = call.parameters["name"] ?? ""
+                return .json(try await operators.rotate(name, for: call.caller, at: call.now)).about(.secret(name))
+            },
         ]
     }
 
@@ -98,7 +120,7 @@ struct KeyHandler: Handler {
             throw Problem(.requestMalformed, evidence: "exactly one of user, environment, simulated, attestedBefore")
         }
         let code = try body.optionalString("code", limit: 64)
-        let bound = try KeyHandler.revocationBound(body)
+        let bound = try OperatorHandler.revocationBound(body)
         return .json(try await operators.revokeKeys(of: app, matching: rule, bound: bound, code: code, at: call.now))
             .about(.revocation(rule, app: app, isDryRun: bound == .dryRun))
     }
@@ -113,6 +135,23 @@ struct KeyHandler: Handler {
             bound = .exactly(number)
         }
         return try body.optionalFlag("dryRun") == true ? .dryRun : bound
+    }
+
+    /// `GET /v1/audit?after=&limit=`: what servers and operators did, one JSON object per line, oldest first.
+    @Sendable private func readAudit(_ call: Call) async throws -> Answer {
+        let query = try StrictQuery(call.query, known: ["after", "limit"])
+        let limit = try query.number("limit", 1...AuditPage.largest, default: 100)
+        let after = try query["after"].map { text throws(Problem) in
+            guard let number = text.decimalNumber(digits: 19) else {
+                throw Problem(.requestMalformed, evidence: "after is not the number of an entry")
+            }
+            return Int64(number)
+        }
+        let entries = try await operators.entries(behind: after, limit: limit, for: call.caller)
+        let text = entries.map { $0.line + "\n" }.joined()
+        var answer = Answer.text(text, contentType: "application/jsonl").about(.app(nil))
+        answer.isAudited = !AuditPage.areReadings(entries)
+        return answer
     }
 
     /// The stored key that a path names.
