@@ -25,27 +25,19 @@ public struct DeviceCheckClient: Sendable {
     public func query(
         deviceToken: String, transactionId: String, at instant: Date
     ) async throws(DeviceCheckFault) -> DeviceBitState {
-        let request = try DeviceCheckRequest(
-            .query, deviceToken: deviceToken, transactionId: transactionId, timestamp: instant)
-        return try await call(request) { answer throws(DeviceCheckFault) in
-            try DeviceCheckAnswer.query(
-                status: answer.status, body: answer.body, retryAfter: answer.headers["retry-after"])
-        }
+        try DeviceCheckAnswer.state(in: try await call(.query, deviceToken, transactionId, instant))
     }
 
     /// Writes both bits. Spends the device token.
     public func update(
         _ bits: BitPair, deviceToken: String, transactionId: String, at instant: Date
     ) async throws(DeviceCheckFault) {
-        try await acknowledged(
-            DeviceCheckRequest(
-                .update(bits), deviceToken: deviceToken, transactionId: transactionId, timestamp: instant))
+        _ = try await call(.update(bits), deviceToken, transactionId, instant)
     }
 
     /// Asks whether a device token is genuine. Spends it.
     public func validate(deviceToken: String, transactionId: String, at instant: Date) async throws(DeviceCheckFault) {
-        try await acknowledged(
-            DeviceCheckRequest(.validate, deviceToken: deviceToken, transactionId: transactionId, timestamp: instant))
+        _ = try await call(.validate, deviceToken, transactionId, instant)
     }
 
     /// Reads the bits, computes new ones, and writes them if they differ from what was read or a write is due anyway.
@@ -69,55 +61,40 @@ public struct DeviceCheckClient: Sendable {
         return (before, bits)
     }
 
-    private func acknowledged(_ request: DeviceCheckRequest) async throws(DeviceCheckFault) {
-        try await call(request) { answer throws(DeviceCheckFault) in
-            try DeviceCheckAnswer.acknowledgement(
-                status: answer.status, body: answer.body, retryAfter: answer.headers["retry-after"])
-        }
-    }
-
-    private func call<Result: Sendable>(
-        _ request: DeviceCheckRequest, reading: (AppleAnswer) throws(DeviceCheckFault) -> Result
-    ) async throws(DeviceCheckFault) -> Result {
-        let token = try await authorizing { () async throws(AppleAuthorizationFault) in
-            try await authorization.token(at: request.timestamp)
-        }
+    /// The body of Apple's answer to a request that it accepts.
+    private func call(
+        _ operation: DeviceCheckRequest.Operation, _ deviceToken: String, _ transactionId: String, _ instant: Date
+    ) async throws(DeviceCheckFault) -> [UInt8] {
+        let request = try DeviceCheckRequest(
+            operation, deviceToken: deviceToken, transactionId: transactionId, timestamp: instant)
         do {
-            return try reading(try await send(request, token))
-        } catch let fault where fault.advice == .renewAuthorization {
-            let renewed = try await authorizing { () async throws(AppleAuthorizationFault) in
-                try await authorization.token(insteadOf: token, at: request.timestamp)
+            let token = try await authorization.token(at: instant)
+            do {
+                return try await send(request, token)
+            } catch let fault as DeviceCheckFault where fault.advice == .renewAuthorization {
+                return try await send(request, authorization.token(insteadOf: token, at: instant))
             }
-            return try reading(try await send(request, renewed))
+        } catch let fault as DeviceCheckFault {
+            throw fault
+        } catch {
+            throw DeviceCheckFault(code: .devicecheckAuthorizationRefused, reason: "\(error)")
         }
     }
 
-    private func send(_ request: DeviceCheckRequest, _ token: String) async throws(DeviceCheckFault) -> AppleAnswer {
+    private func send(_ request: DeviceCheckRequest, _ token: String) async throws(DeviceCheckFault) -> [UInt8] {
+        let answer: AppleAnswer
         do {
-            return try await transport.send(
+            answer = try await transport.send(
                 AppleRequest(
-                    method: "POST",
-                    url: endpoint.url(request.path),
-                    headers: [
-                        .init("Authorization", "Bearer \(token)"),
-                        .init("Content-Type", "application/json"),
-                    ],
-                    body: request.body
-                )
-            )
+                    method: "POST", url: endpoint.url(request.path),
+                    headers: [.init("Authorization", "Bearer \(token)"), .init("Content-Type", "application/json")],
+                    body: request.body))
         } catch {
             let reason = (error as? AppleTransportFault)?.reason ?? "DeviceCheck could not be reached"
             throw DeviceCheckFault(code: .devicecheckUnavailable, reason: reason, advice: .later(seconds: nil))
         }
-    }
-
-    private func authorizing(
-        _ body: () async throws(AppleAuthorizationFault) -> String
-    ) async throws(DeviceCheckFault) -> String {
-        do {
-            return try await body()
-        } catch {
-            throw DeviceCheckFault(code: .devicecheckAuthorizationRefused, reason: error.reason)
-        }
+        try DeviceCheckAnswer.expectSuccess(
+            status: answer.status, body: answer.body, retryAfter: answer.headers["retry-after"])
+        return answer.body
     }
 }

@@ -12,15 +12,12 @@ package enum DeviceCheckAnswer {
     /// The largest answer that is read, in bytes.
     package static let bodyLimit = 65_536
 
-    /// What a query's answer says.
+    /// What an answer of status 200 to a query says.
     ///
     /// A bit must be a JSON boolean and the month must be there: a value that Apple does not document is not guessed at.
-    package static func query(
-        status: Int, body: some Collection<UInt8>, retryAfter: String? = nil
-    ) throws(DeviceCheckFault) -> DeviceBitState {
-        try expectSuccess(status, body, retryAfter)
+    package static func state(in body: [UInt8]) throws(DeviceCheckFault) -> DeviceBitState {
         if neverSetTexts.contains(plainText(body)) { return .neverSet }
-        guard let answer = try? JSONReader.read(Array(body)), answer.members != nil else {
+        guard let answer = try? JSONReader.read(body), answer.members != nil else {
             throw unusable(
                 .devicecheckAnswerNotJSON, "neither a JSON object nor one of the texts for bits that were never set")
         }
@@ -39,15 +36,9 @@ package enum DeviceCheckAnswer {
         return .set(BitPair(bit0: first, bit1: second), lastUpdate: month)
     }
 
-    /// Accepts the answer to an update or a validation: status 200, whatever its body.
-    package static func acknowledgement(
-        status: Int, body: some Collection<UInt8>, retryAfter: String? = nil
-    ) throws(DeviceCheckFault) {
-        try expectSuccess(status, body, retryAfter)
-    }
-
-    private static func expectSuccess(
-        _ status: Int, _ body: some Collection<UInt8>, _ retryAfter: String?
+    /// Accepts an answer of status 200 within the limit, whatever its body.
+    package static func expectSuccess(
+        status: Int, body: [UInt8], retryAfter: String? = nil
     ) throws(DeviceCheckFault) {
         guard body.count <= bodyLimit else { throw unusable(.devicecheckAnswerTooLarge, "more than 64 KiB") }
         guard status == 200 else { throw DeviceCheckFault(status: status, body: body, retryAfter: retryAfter) }

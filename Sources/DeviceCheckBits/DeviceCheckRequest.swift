@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Formats
 package import FoundationEssentials
 import Vocabulary
 
@@ -51,26 +52,19 @@ package struct DeviceCheckRequest: Sendable, Equatable {
 
     /// The JSON body.
     package var body: [UInt8] {
-        var wire = Wire(device_token: deviceToken, transaction_id: transactionId, timestamp: Int64(clampedMilliseconds))
+        var members: [JSONValue.Member] = [
+            .init("device_token", .string(deviceToken)), .init("transaction_id", .string(transactionId)),
+            .init("timestamp", .integer(Int(clampedMilliseconds))),
+        ]
         if case .update(let bits) = operation {
-            wire.bit0 = bits.bit0
-            wire.bit1 = bits.bit1
+            members += [.init("bit0", .bool(bits.bit0)), .init("bit1", .bool(bits.bit1))]
         }
-        // Strings, an integer and booleans: encoding them cannot fail.
-        return (try? JSONEncoder().encode(wire)).map(Array.init) ?? []
+        return JSONValue.object(members).encoded(pretty: false)
     }
 
     private var clampedMilliseconds: Double {
         let milliseconds = (timestamp.timeIntervalSince1970 * 1000).rounded(.down)
         return milliseconds.isFinite ? min(max(milliseconds, 0), 9e15) : 0
-    }
-
-    private struct Wire: Encodable {
-        var device_token: String
-        var transaction_id: String
-        var timestamp: Int64
-        var bit0: Bool?
-        var bit1: Bool?
     }
 
     /// The longest device token that is sent on, in bytes: seen ones have about 2,800; the service reads bodies of 64 KiB at most.

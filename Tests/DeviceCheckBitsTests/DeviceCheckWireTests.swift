@@ -55,7 +55,7 @@ import Vocabulary
 @Suite struct DeviceCheckAnswerTests {
     @Test func readsBits() throws {
         let body = #"{"bit0":true,"bit1":false,"last_update_time":"2026-10"}"#
-        let state = try DeviceCheckAnswer.query(status: 200, body: Array(body.utf8))
+        let state = try DeviceCheckAnswer.state(in: Array(body.utf8))
         #expect(state == .set(BitPair(bit0: true, bit1: false), lastUpdate: try #require(YearMonth("2026-10"))))
     }
 
@@ -63,7 +63,7 @@ import Vocabulary
         "Failed to find bit state", "Bit State Not Found", "  failed to find BIT state\r\n", "bit state not found\n",
     ])
     func neverSetInBothWordings(text: String) throws {
-        #expect(try DeviceCheckAnswer.query(status: 200, body: Array(text.utf8)) == .neverSet)
+        #expect(try DeviceCheckAnswer.state(in: Array(text.utf8)) == .neverSet)
     }
 
     @Test(arguments: [
@@ -78,14 +78,14 @@ import Vocabulary
     ])
     func namesEachUnusableAnswer(body: String, detail: String) {
         let fault = #expect(throws: DeviceCheckFault.self) {
-            try DeviceCheckAnswer.query(status: 200, body: Array(body.utf8))
+            try DeviceCheckAnswer.state(in: Array(body.utf8))
         }
         #expect(fault?.code.rawValue == "devicecheck.answer.\(detail)")
     }
 
     @Test func neverReadsMoreThanTheLimit() {
         let fault = #expect(throws: DeviceCheckFault.self) {
-            try DeviceCheckAnswer.query(status: 200, body: [UInt8](repeating: 0x20, count: 65_537))
+            try DeviceCheckAnswer.expectSuccess(status: 200, body: [UInt8](repeating: 0x20, count: 65_537))
         }
         #expect(fault?.code == "devicecheck.answer.too-large")
     }
@@ -111,7 +111,7 @@ import Vocabulary
     ])
     func errorTable(status: Int, text: String, code: String, advice: DeviceCheckFault.Advice) {
         let fault = #expect(throws: DeviceCheckFault.self) {
-            try DeviceCheckAnswer.query(status: status, body: Array(text.utf8), retryAfter: "7")
+            try DeviceCheckAnswer.expectSuccess(status: status, body: Array(text.utf8), retryAfter: "7")
         }
         #expect(fault?.code.rawValue == code)
         #expect(fault?.advice == advice)
