@@ -51,7 +51,7 @@ enum ConfigurationPage {
 
         A JSON array; an app in a simulator prints its token on the console, and `printf %s TOKEN | sha256sum` hashes it.
 
-        \(rows(entries(of: DebugTokenSettings()), isFile: true))
+        \(rows(entries(of: Configuration.AppCheck.DebugToken.blank), isFile: true))
         """
     }
 

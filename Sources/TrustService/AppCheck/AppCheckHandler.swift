@@ -27,9 +27,9 @@ struct AppCheckHandler: Handler {
     /// Wrong debug tokens of one address: ten at once, then one in six seconds.
     private let misses = RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
 
-    init(_ parts: ServiceParts, device: DeviceBits) {
+    init(_ parts: ServiceParts) {
         (live, apps, modes, proofs) = (parts.live, parts.apps, parts.modes, parts.proofs)
-        (challenges, risk, self.device) = (parts.challenges, parts.risk, device)
+        (challenges, risk, device) = (parts.challenges, parts.risk, parts.device)
         (lifetime, sources, observer) = (parts.configuration.challenges.ttl, parts.sources, parts.observer)
     }
 

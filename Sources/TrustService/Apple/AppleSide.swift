@@ -7,17 +7,15 @@ import FoundationEssentials
 
 /// Apple's two services, each with its production and its development host.
 struct AppleSide: Sendable {
-    let receipts: ReceiptRefreshClient
-    let developmentReceipts: ReceiptRefreshClient
-    let deviceCheck: DeviceCheckClient
-    let developmentDeviceCheck: DeviceCheckClient
+    private let transport: any AppleTransport
+    private let authorization: AppleAuthorization
+    private let data, dataDevelopment, deviceCheck, deviceCheckDevelopment: AppleEndpoint
 
     init(
         _ account: Configuration.AppleAccount, hosts: Configuration.AppleHosts, transport: any AppleTransport
-    )
-        async throws
-    {
-        let authorization = try await AppleAuthorization(
+    ) async throws {
+        self.transport = transport
+        authorization = try await AppleAuthorization(
             teamId: account.teamId, keyId: account.keyId, privateKeyPEM: account.keyPEM)
         func endpoint(_ text: String) throws -> AppleEndpoint {
             guard let endpoint = AppleEndpoint(text) else {
@@ -25,23 +23,21 @@ struct AppleSide: Sendable {
             }
             return endpoint
         }
-        func receipts(_ text: String) throws -> ReceiptRefreshClient {
-            ReceiptRefreshClient(transport: transport, authorization: authorization, endpoint: try endpoint(text))
-        }
-        func deviceCheck(_ text: String) throws -> DeviceCheckClient {
-            DeviceCheckClient(transport: transport, authorization: authorization, endpoint: try endpoint(text))
-        }
-        self.receipts = try receipts(hosts.data)
-        developmentReceipts = try receipts(hosts.dataDevelopment)
-        self.deviceCheck = try deviceCheck(hosts.deviceCheck)
-        developmentDeviceCheck = try deviceCheck(hosts.deviceCheckDevelopment)
+        data = try endpoint(hosts.data)
+        dataDevelopment = try endpoint(hosts.dataDevelopment)
+        deviceCheck = try endpoint(hosts.deviceCheck)
+        deviceCheckDevelopment = try endpoint(hosts.deviceCheckDevelopment)
     }
 
     func receipts(environment: String) -> ReceiptRefreshClient {
-        environment == "development" ? developmentReceipts : receipts
+        ReceiptRefreshClient(
+            transport: transport, authorization: authorization,
+            endpoint: environment == "development" ? dataDevelopment : data)
     }
 
     func deviceCheck(environment: String) -> DeviceCheckClient {
-        environment == "development" ? developmentDeviceCheck : deviceCheck
+        DeviceCheckClient(
+            transport: transport, authorization: authorization,
+            endpoint: environment == "development" ? deviceCheckDevelopment : deviceCheck)
     }
 }

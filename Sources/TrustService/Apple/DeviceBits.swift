@@ -10,7 +10,15 @@ import Vocabulary
 /// The client of DeviceCheck that counts now, and what the two bits mean.
 struct DeviceBits: Sendable {
     let live: LiveBook
-    let bits: [Configuration.Bit]
+    let registry: BitRegistry
+
+    init(_ live: LiveBook, _ bits: [Configuration.Bit]) throws(BitRegistryFault) {
+        self.live = live
+        registry = try BitRegistry(
+            bits.map {
+                BitMeaning(bit: $0.bit == 0 ? .zero : .one, name: $0.name, resetAfterMonths: $0.resetAfterMonths)
+            })
+    }
 
     /// How often a bit is written that somebody else writes over.
     static let attempts = 3
@@ -54,20 +62,9 @@ struct DeviceBits: Sendable {
         throw refusal ?? DeviceCheckFault.tokenInvalid
     }
 
-    func registry() throws(Problem) -> BitRegistry {
-        let meanings = bits.map {
-            BitMeaning(bit: $0.bit == 0 ? .zero : .one, name: $0.name, resetAfterMonths: $0.resetAfterMonths)
-        }
-        do {
-            return try BitRegistry(meanings)
-        } catch {
-            throw Problem(.internalError, evidence: error.description)
-        }
-    }
-
     /// The rule of the promotion that a path names.
     func rule(_ call: Call) throws(Problem) -> PromotionRule {
-        guard let name = call.parameters["name"], let rule = PromotionRule(name, in: try registry()) else {
+        guard let name = call.parameters["name"], let rule = PromotionRule(name, in: registry) else {
             throw Problem(.promotionUnknown)
         }
         return rule

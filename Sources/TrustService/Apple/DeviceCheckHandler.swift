@@ -22,13 +22,13 @@ struct DeviceCheckHandler: Handler {
         ]
     }
 
-    /// Where to ask for an app of a body, and the registry of bits.
+    /// Where to ask for an app of a body.
     private func deviceCheck(
         _ body: RequestBody, _ call: Call
-    ) throws(Problem) -> (environments: [AttestationEnvironment], registry: BitRegistry, target: AuditTarget) {
+    ) throws(Problem) -> (environments: [AttestationEnvironment], target: AuditTarget) {
         let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
         let environments = try device.environments(named: try body.optionalString("environment", limit: 16), of: app)
-        return (environments, try device.registry(), .app(app.settings.id))
+        return (environments, .app(app.settings.id))
     }
 
     /// `POST /v1/devicecheck/query`.
@@ -36,11 +36,11 @@ struct DeviceCheckHandler: Handler {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
-        let (environments, registry, target) = try deviceCheck(body, call)
+        let (environments, target) = try deviceCheck(body, call)
         let (state, _, environment) = try await device.first(environments) {
             try await $0.query(deviceToken: token, transactionId: transaction, at: call.now)
         }
-        return .json(DeviceCheckHandler.document(state, environment, registry, at: call.now)).about(target)
+        return .json(document(state, environment, at: call.now)).about(target)
     }
 
     /// `POST /v1/devicecheck/update`: named bits change, the other keeps the value that counts.
@@ -51,10 +51,11 @@ struct DeviceCheckHandler: Handler {
         guard let members = body.value("bits")?.members, !members.isEmpty else {
             throw Problem(.requestMalformed, evidence: "bits must be an object that is not empty")
         }
-        let (environments, registry, target) = try deviceCheck(body, call)
+        let (environments, target) = try deviceCheck(body, call)
         var changes: [String: Bool] = [:]
         for member in members {
-            guard case .bool(let value) = member.value, let name = registry[member.name]?.name, changes[name] == nil
+            guard case .bool(let value) = member.value, let name = device.registry[member.name]?.name,
+                changes[name] == nil
             else {
                 throw Problem(
                     .requestMalformed,
@@ -70,16 +71,17 @@ struct DeviceCheckHandler: Handler {
                 ? try await $0.query(deviceToken: token, transactionId: transaction, at: call.now) : .neverSet
         }
         for _ in 0..<DeviceBits.attempts {
-            guard let bits = registry.bits(changing: changes, of: state, now: month) else {
+            guard let bits = device.registry.bits(changing: changes, of: state, now: month) else {
                 throw Problem(.requestMalformed)
             }
             try Task.checkCancellation()
             try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
             // Whoever read before this write and writes after it takes the bit back without knowing.
             state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
-            if changes.allSatisfy({ name, value in registry[name].map { state.bits[$0.bit] == value } ?? false }) {
+            if changes.allSatisfy({ name, value in device.registry[name].map { state.bits[$0.bit] == value } ?? false })
+            {
                 return .json(
-                    DeviceCheckHandler.document(.set(bits, lastUpdate: month), environment, registry, at: call.now)
+                    document(.set(bits, lastUpdate: month), environment, at: call.now)
                 )
                 .about(target)
             }
@@ -92,17 +94,15 @@ struct DeviceCheckHandler: Handler {
         let body = try RequestBody(call.body)
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
-        let (environments, _, target) = try deviceCheck(body, call)
+        let (environments, target) = try deviceCheck(body, call)
         _ = try await device.first(environments) {
             try await $0.validate(deviceToken: token, transactionId: transaction, at: call.now)
         }
         return Answer.empty(204).about(target)
     }
 
-    private static func document(
-        _ state: DeviceBitState, _ environment: AttestationEnvironment, _ registry: BitRegistry, at now: Date
-    ) -> JSONValue {
-        let bits = registry.named(state, now: YearMonth(containing: now))
+    private func document(_ state: DeviceBitState, _ environment: AttestationEnvironment, at now: Date) -> JSONValue {
+        let bits = device.registry.named(state, now: YearMonth(containing: now))
         return [
             "bits": .object(bits.map { JSONValue.Member($0.name, .bool($0.value)) }),
             "lastUpdate": .optional(state.lastUpdate?.description), "set": .bool(state.isSet),

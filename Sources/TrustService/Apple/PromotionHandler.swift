@@ -261,10 +261,9 @@ extension DeviceBits {
     /// promotion without a reset, or which is configured no more, for ever.
     func retention(at now: Date) -> Retention {
         var retention = Retention()
-        guard let registry = try? registry() else { return retention }
-        for name in bits.map(\.name) {
-            guard let rule = PromotionRule(name, in: registry), rule.meaning.resetAfterMonths != nil else { continue }
-            retention.promotionGrants[name] = rule.grantsCount(from: now).addingTimeInterval(-366 * 86_400)
+        for meaning in registry.meanings where meaning.resetAfterMonths != nil {
+            guard let rule = PromotionRule(meaning.name, in: registry) else { continue }
+            retention.promotionGrants[meaning.name] = rule.grantsCount(from: now).addingTimeInterval(-366 * 86_400)
         }
         return retention
     }

@@ -23,9 +23,8 @@ extension Configuration.AppCheck: ConfigurationObject {
         keys(
             "ttlSeconds", &ttl, .seconds(1...604_800),
             "How long a token is valid, in seconds; Google's client renews it after half of that plus five minutes.")
-        var entries = debugTokens.map(DebugTokenSettings.init)
         keys(
-            "debugTokensFile", &entries, .debugTokens, otherwise: "no debug tokens",
+            "debugTokensFile", &debugTokens, .debugTokens, otherwise: "no debug tokens",
             "The debug tokens of simulators and build machines, known by their hashes. Needs `trustSimulator` or `allowDebugTokens`."
         )
         keys("allowDebugTokens", &allowDebugTokens, .flag, "Accepts debug tokens although no simulator is trusted.")
@@ -34,26 +33,11 @@ extension Configuration.AppCheck: ConfigurationObject {
             "`refuse` answers exchanges of simulated keys with 403, `allow` gives them tokens with `sim`.")
         guard keys.isComplete else { return }
         keyPEMs = files.compactMap(\.pem)
-        debugTokens = entries.compactMap(\.token)
     }
 }
 
-/// One entry of `appCheck.debugTokensFile` as it is written.
-struct DebugTokenSettings: ConfigurationObject {
-    var name = ""
-    var digest: [UInt8] = []
-    var app = ""
-    var expires: Date?
-
-    init() {}
-
-    init(_ token: Configuration.AppCheck.DebugToken) {
-        (name, digest, app, expires) = (token.name, token.digest, token.app, token.expires)
-    }
-
-    var token: Configuration.AppCheck.DebugToken? {
-        expires.map { .init(name: name, digest: digest, app: app, expires: $0) }
-    }
+extension Configuration.AppCheck.DebugToken: ConfigurationObject {
+    static let blank = Self(name: "", digest: [], app: "", expires: .distantPast)
 
     mutating func visit(_ keys: ConfigurationKeys) {
         keys("name", &name, .credentialName, isRequired: true, "Its name in tokens, and for gateways.")
@@ -62,8 +46,8 @@ struct DebugTokenSettings: ConfigurationObject {
         keys(
             "expires", &expires, .instant, isRequired: true,
             "When it expires, at most 366 days ahead. Tokens that it obtained are refused from then on too.")
-        guard keys.isComplete, let expires else { return }
-        let days = Configuration.AppCheck.DebugToken.longestLife
+        guard keys.isComplete else { return }
+        let days = Self.longestLife
         if expires > keys.place.reading.now.addingTimeInterval(Double(days) * 86_400) {
             keys.place.member("expires").wrong("must be at most \(days) days ahead")
         }
@@ -146,10 +130,10 @@ private enum AppCheckIds {
     }
 }
 
-extension ConfigurationKind<[DebugTokenSettings]> {
+extension ConfigurationKind<[Configuration.AppCheck.DebugToken]> {
     static var debugTokens: Self {
         .list(
-            DebugTokenSettings(), in: "a JSON array of debug tokens",
+            .blank, in: "a JSON array of debug tokens",
             "must be a JSON array of objects with name, sha256, app and expires",
             unique: [
                 ("sha256", { "\($0.digest)" }, "is the hash of another entry"),

@@ -16,10 +16,10 @@ extension TrustServer.Configuration {
 
         /// A secret that a simulator or a build machine has in the place of a device.
         public struct DebugToken: Sendable, Equatable {
-            package let name: String
-            package let digest: [UInt8]
-            package let app: String
-            package let expires: Date
+            package internal(set) var name: String
+            package internal(set) var digest: [UInt8]
+            package internal(set) var app: String
+            package internal(set) var expires: Date
 
             /// The longest time that one may be good for, in days.
             package static let longestLife = 366

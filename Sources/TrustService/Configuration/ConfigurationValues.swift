@@ -84,16 +84,9 @@ extension ConfigurationKind<String> {
 extension ConfigurationKind<[UInt8]> {
     static var digest: Self {
         .text("64 hexadecimal digits", "must be the SHA-256 of the token, 64 hexadecimal digits", show: { _ in nil }) {
-            let digits = Array($0.utf8)
-            guard digits.count == 64 else { return nil }
-            var bytes: [UInt8] = []
-            for start in stride(from: 0, to: 64, by: 2) {
-                guard let high = Character(UnicodeScalar(digits[start])).hexDigitValue,
-                    let low = Character(UnicodeScalar(digits[start + 1])).hexDigitValue
-                else { return nil }
-                bytes.append(UInt8(high << 4 | low))
-            }
-            return bytes
+            let digits = $0.utf8.compactMap(\.hexadecimalValue)
+            guard digits.count == 64, $0.utf8.count == 64 else { return nil }
+            return stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
         }
     }
 }

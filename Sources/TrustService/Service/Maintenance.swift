@@ -26,7 +26,7 @@ struct Maintenance: Service {
         (store, challenges, signals, risk) = (parts.store, parts.challenges, parts.signals, parts.risk)
         (readiness, sources, observer, log) = (parts.readiness, parts.sources, parts.observer, parts.log)
         untrusted = UntrustedKeys(store: store, apps: parts.apps, observer: observer, log: log)
-        device = DeviceBits(live: parts.live, bits: parts.configuration.bits)
+        device = parts.device
         audit = parts.audit
         rereadSecrets = { try await parts.rereadSecrets() }
     }

@@ -16,7 +16,6 @@ package protocol Handler: Sendable {
 extension ServiceParts {
     /// Everything that answers.
     var handlers: [any Handler] {
-        let device = DeviceBits(live: live, bits: configuration.bits)
         var handlers: [any Handler] = [
             TokenHandler(
                 store: store, live: live, trusted: trusted, appCheck: appCheckBearers, quotas: quotas,
@@ -38,7 +37,7 @@ extension ServiceParts {
         ]
         if let bearers = appCheckBearers {
             handlers += [
-                AppCheckHandler(self, device: device), AppCheckVerification(store: store, live: live, bearers: bearers),
+                AppCheckHandler(self), AppCheckVerification(store: store, live: live, bearers: bearers),
             ]
         }
         return handlers

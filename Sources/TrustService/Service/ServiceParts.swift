@@ -19,6 +19,7 @@ package struct ServiceParts: Sendable {
     let transport: (any AppleTransport)?
     let live: LiveBook
     let apps: AppDirectory
+    let device: DeviceBits
     let challenges: ChallengeBook
     let signals: SignalBook
     let trusted: TrustedKeys
@@ -47,6 +48,7 @@ package struct ServiceParts: Sendable {
             live: live,
             limits: configuration.limits.requestsPerSecondPerApp.map { RequestLimits(perSecond: Double($0)) },
             uptime: sources.uptime)
+        device = try DeviceBits(live, configuration.bits)
         signals = SignalBook(store: store, log: log)
         trusted = TrustedKeys(apps: apps, store: store, observer: observer)
         risk = RiskWatch(store: store, apps: apps, sources: sources, observer: observer, log: log)
