@@ -5,6 +5,7 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
+import HTTPService
 import TestSupport
 import Testing
 import TrustStores
@@ -112,7 +113,7 @@ import Vocabulary
             interfaces: { parts in
                 made = RevocationList(
                     store: parts.store, live: parts.live, tokenLife: .seconds(3600), sources: parts.sources,
-                    observer: parts.observer, log: lines.logger, limit: 1)
+                    observer: RequestObserver(registry: parts.observer.registry, log: lines.logger), limit: 1)
                 return []
             }
         ) { (service: RunningService) async throws -> Void in

@@ -13,25 +13,9 @@ import Vocabulary
 
 /// The calls of an app, as Firebase App Check answers them (`docs/app-check.md`).
 struct AppCheckHandler: Handler {
-    let live: LiveBook
-    let apps: AppDirectory
-    let modes: ModeAnswers
-    let proofs: ProofIntake
-    let challenges: ChallengeBook
-    let risk: RiskWatch
-    let device: DeviceBits
-    /// How long a challenge is valid.
-    let lifetime: Duration
-    let sources: SystemSources
-    let observer: RequestObserver
+    let parts: ServiceParts
     /// Wrong debug tokens of one address: ten at once, then one in six seconds.
     private let misses = RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
-
-    init(_ parts: ServiceParts) {
-        (live, apps, modes, proofs) = (parts.live, parts.apps, parts.modes, parts.proofs)
-        (challenges, risk, device) = (parts.challenges, parts.risk, parts.device)
-        (lifetime, sources, observer) = (parts.configuration.challenges.ttl, parts.sources, parts.observer)
-    }
 
     var routes: [Route] {
         func verb(
@@ -62,7 +46,7 @@ struct AppCheckHandler: Handler {
 
     private var side: AppCheckSide {
         get throws(Problem) {
-            guard let side = live.current.appCheck else { throw Problem(.pathUnknown) }
+            guard let side = parts.live.current.appCheck else { throw Problem(.pathUnknown) }
             return side
         }
     }
@@ -73,7 +57,7 @@ struct AppCheckHandler: Handler {
         guard let project = call.parameters["project"], side.isProject(project), let id = call.parameters["appId"],
             let name = side.app(id)
         else { throw Problem(.appUnknown, evidence: "no such project or app of App Check") }
-        let app = try apps.app(name, call)
+        let app = try parts.apps.app(name, call)
         // A client that is told 503 tries again later; 403 would cost it its key.
         if app.settings.mode == .off { throw Problem(.policyOff) }
         return Served(side: side, id: id, app: app)
@@ -97,11 +81,11 @@ struct AppCheckHandler: Handler {
     @Sendable private func issueChallenge(_ call: Call) async throws -> Answer {
         let served = try served(call)
         _ = try AppCheckBody(call.body)
-        let seconds = lifetime.inSeconds
-        let challenge = challenges.current.issue(
+        let seconds = parts.configuration.challenges.ttl.inSeconds
+        let challenge = parts.challenges.current.issue(
             for: ChallengeBinding(purpose: .exchange, app: served.app.settings.id),
-            expiresAt: call.now.addingTimeInterval(seconds), random: sources.random(ChallengeCodec.randomLength))
-        observer.count(.challengesIssued)
+            expiresAt: call.now.addingTimeInterval(seconds), random: parts.sources.random(ChallengeCodec.randomLength))
+        parts.observer.count(.challengesIssued)
         return .json(["challenge": .string(Base64.encode(challenge)), "ttl": .string("\(Int(seconds))s")])
     }
 
@@ -116,8 +100,8 @@ struct AppCheckHandler: Handler {
             keyId: keyId, attestation: try body.bytes(.init("attestationStatement", "attestation_statement")),
             challenge: try body.bytes("challenge"), terms: served.terms)
         let limitedUse = try body.limitedUse()
-        return try await modes.judged(served.app, call, keyId: keyId, monitors: false) {
-            try await proofs.register(presented, served.app, call).then { registered in
+        return try await parts.modes.judged(served.app, call, keyId: keyId, monitors: false) {
+            try await parts.proofs.register(presented, served.app, call).then { registered in
                 // A native repeat only hears what is stored. Here it would get a token for a challenge that was spent.
                 guard registered.isNew else {
                     return .failure(
@@ -127,7 +111,8 @@ struct AppCheckHandler: Handler {
                 let artifact = AppCheckArtifact(keyId: key.id, environment: key.environment, simulated: key.simulated)
                 let sealed = try served.side.artifacts.seal(artifact, appId: served.id, app: served.app.settings.id)
                 let token = try issue(
-                    AppCheckClaims.Subject(key), try await risk.trust(in: key, at: call.now), limitedUse, served, call)
+                    AppCheckClaims.Subject(key), try await parts.risk.trust(in: key, at: call.now), limitedUse, served,
+                    call)
                 return .success(.json(["artifact": .string(Base64.encode(sealed)), "appCheckToken": token]))
             }
         }
@@ -142,7 +127,7 @@ struct AppCheckHandler: Handler {
         let assertion = try body.bytes("assertion")
         let limitedUse = try body.limitedUse()
         let artifact = served.side.artifacts.open(sealed, appId: served.id, app: served.app.settings.id)
-        return try await modes.judged(served.app, call, keyId: artifact?.keyId, monitors: false) {
+        return try await parts.modes.judged(served.app, call, keyId: artifact?.keyId, monitors: false) {
             guard let artifact else {
                 return .failure(
                     ProofRefusal(.keyUnknown, evidence: "the artifact was not sealed by this service for this app"))
@@ -150,7 +135,7 @@ struct AppCheckHandler: Handler {
             let presented = PresentedAssertion(
                 keyId: artifact.keyId, assertion: assertion, clientData: sealed, challenge: challenge,
                 terms: served.terms)
-            return try await proofs.accept(presented, served.app, call) { judged in
+            return try await parts.proofs.accept(presented, served.app, call) { judged in
                 guard judged.key.environment == artifact.environment, judged.key.simulated == artifact.simulated else {
                     return .failure(
                         ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment"))
@@ -168,12 +153,13 @@ struct AppCheckHandler: Handler {
         let body = try AppCheckBody(call.body)
         let deviceToken = Base64.encode(try body.bytes(.init("deviceToken", "device_token")))
         let limitedUse = try body.limitedUse()
-        let environments = try device.environments(named: nil, of: served.app)
-        return try await modes.judged(served.app, call, keyId: nil, monitors: false) {
+        let environments = try parts.device.environments(named: nil, of: served.app)
+        return try await parts.modes.judged(served.app, call, keyId: nil, monitors: false) {
             do {
-                _ = try await device.first(environments) {
+                _ = try await parts.device.first(environments) {
                     try await $0.validate(
-                        deviceToken: deviceToken, transactionId: Base64.encodeURL(sources.random(16)), at: call.now)
+                        deviceToken: deviceToken, transactionId: Base64.encodeURL(parts.sources.random(16)),
+                        at: call.now)
                 }
             } catch let fault as DeviceCheckFault where fault.code == .deviceTokenInvalid {
                 return .failure(ProofRefusal(.deviceTokenInvalid, evidence: fault.reason))
@@ -189,12 +175,12 @@ struct AppCheckHandler: Handler {
         let debugToken = try body.text(.init("debugToken", "debug_token"), limit: 1024)
         let limitedUse = try body.limitedUse()
         let address = CallerAddress.bucket(of: call.address)
-        if let wait = misses.wait(address, at: sources.uptime()) {
+        if let wait = misses.wait(address, at: parts.sources.uptime()) {
             throw Problem(.limitAddress, retryAfterSeconds: wait, evidence: "wrong debug tokens")
         }
-        return try await modes.judged(served.app, call, keyId: nil, monitors: false) {
+        return try await parts.modes.judged(served.app, call, keyId: nil, monitors: false) {
             guard let name = served.side.debugName(of: debugToken, app: served.app.settings.id, at: call.now) else {
-                _ = misses.take(address, at: sources.uptime())
+                _ = misses.take(address, at: parts.sources.uptime())
                 return .failure(ProofRefusal(.tokenInvalid, evidence: "an unknown debug token, or another app's"))
             }
             return .success(.json(try issue(.debug(name), .lowest, limitedUse, served, call)))
@@ -205,9 +191,9 @@ struct AppCheckHandler: Handler {
         _ subject: AppCheckClaims.Subject, _ trust: JudgedTrust, _ limitedUse: Bool, _ served: Served, _ call: Call
     ) throws -> JSONValue {
         let (token, seconds) = try served.side.tokens.issue(
-            subject, appId: served.id, trust: trust, limitedUse: limitedUse, identifier: sources.random(16),
+            subject, appId: served.id, trust: trust, limitedUse: limitedUse, identifier: parts.sources.random(16),
             at: call.now)
-        observer.count(.tokensIssued)
+        parts.observer.count(.tokensIssued)
         return ["token": .string(token), "ttl": .string("\(seconds)s")]
     }
 }

@@ -6,6 +6,7 @@ import AppleServices
 import FoundationEssentials
 import HTTPService
 import Logging
+import ServiceLifecycle
 import TrustStores
 import Vocabulary
 
@@ -13,25 +14,12 @@ import Vocabulary
 ///
 /// The schedule lives in the store, so it survives restarts; leases keep nodes from doing the same work twice. Apple is never asked
 /// before field 19 of a receipt.
-struct ReceiptWorker: Sendable {
-    let store: any TrustStore
-    let apps: AppDirectory
-    let trusted: TrustedKeys
-    let risk: RiskWatch
-    let plan: ReceiptPlan
-    let live: LiveBook
+struct ReceiptWorker: Service {
+    let parts: ServiceParts
     /// The account at the start; a newer one counts once its file was read again.
     let apple: AppleSide
-    let sources: SystemSources
-    let observer: RequestObserver
-    let log: Logger
 
-    init(_ parts: ServiceParts, apple: AppleSide) {
-        (store, apps, trusted, risk) = (parts.store, parts.apps, parts.trusted, parts.risk)
-        (plan, live, sources) = (parts.receiptPlan, parts.live, parts.sources)
-        (observer, log) = (parts.observer, parts.log)
-        self.apple = apple
-    }
+    init(_ parts: ServiceParts, apple: AppleSide) { (self.parts, self.apple) = (parts, apple) }
 
     /// How many receipts one node takes at once, and how many exchanges with Apple it has open at most.
     static let batch = 16
@@ -41,14 +29,27 @@ struct ReceiptWorker: Sendable {
     /// The longest wait between two tries after failures.
     static let longestWait: TimeInterval = 86_400
 
+    /// Asks for due receipts at the configured pace, until the service stops.
+    func run() async throws {
+        while await pause(parts.receiptPlan.settings.poll) {
+            do {
+                // A full batch means that more is waiting.
+                while try await round() == ReceiptWorker.batch, !Task.isShuttingDownGracefully {}
+            } catch {
+                parts.observer.log.warning("Due receipts could not be refreshed; the next attempt is at the next poll.")
+            }
+        }
+    }
+
     /// Works off what is due now.
     ///
     /// - Returns: how many receipts were asked for.
     func round() async throws -> Int {
-        let now = sources.now()
-        let leases = try await store.leaseDueReceipts(at: now, limit: ReceiptWorker.batch, for: ReceiptWorker.lease)
-        observer.set(.receiptsBatch, Double(leases.count))
-        observer.set(.receiptsBatchFull, leases.count == ReceiptWorker.batch ? 1 : 0)
+        let now = parts.sources.now()
+        let leases = try await parts.store.leaseDueReceipts(
+            at: now, limit: ReceiptWorker.batch, for: ReceiptWorker.lease)
+        parts.observer.set(.receiptsBatch, Double(leases.count))
+        parts.observer.set(.receiptsBatchFull, leases.count == ReceiptWorker.batch ? 1 : 0)
         // One that fails must not take the results of the others along.
         var faults: [any Error] = []
         try await BoundedTasks(width: ReceiptWorker.batch).run(leases) { _, lease -> (any Error)? in
@@ -61,7 +62,7 @@ struct ReceiptWorker: Sendable {
         } each: { _, fault in
             if let fault { faults.append(fault) }
         }
-        if !faults.isEmpty { observer.count(.receiptsResultsLost, by: faults.count) }
+        if !faults.isEmpty { parts.observer.count(.receiptsResultsLost, by: faults.count) }
         if let fault = faults.first { throw fault }
         return leases.count
     }
@@ -69,28 +70,29 @@ struct ReceiptWorker: Sendable {
     private func finish(_ lease: ReceiptLease) async throws {
         try Task.checkCancellation()
         let result = await refresh(lease)
-        let outcome = try await store.complete(lease, with: result, at: sources.now())
+        let outcome = try await parts.store.complete(lease, with: result, at: parts.sources.now())
         await report(lease, result, outcome)
     }
 
     private func refresh(_ lease: ReceiptLease) async -> RefreshResult {
-        let now = sources.now()
-        guard let trust = try? await trusted.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
+        let now = parts.sources.now()
+        guard let trust = try? await parts.trusted.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
         guard trust == .trusted else {
             // Apple is never asked about a key that the configuration does not trust; it is looked at again, in case it comes back.
-            trusted.countDistrust(trust)
+            parts.trusted.countDistrust(trust)
             return .later(now.addingTimeInterval(ReceiptWorker.longestWait), code: nil)
         }
         if let expiry = lease.receipt.expiresAt, expiry <= now { return .stop(code: .receiptExpired) }
         if let notBefore = lease.receipt.notBefore, notBefore > now { return .later(notBefore, code: nil) }
         let outcome: ReceiptRefreshOutcome
         do {
-            outcome = try await (live.current.apple ?? apple).receipts(environment: lease.key.environment).refresh(
-                lease.receipt.bytes, at: now)
+            outcome = try await (parts.live.current.apple ?? apple).receipts(environment: lease.key.environment)
+                .refresh(
+                    lease.receipt.bytes, at: now)
         } catch {
             return .later(retry(lease, now), code: .receiptRefreshUnauthorized)
         }
-        observer.count(.receiptsRefresh, [("code", outcome.code.rawValue)])
+        parts.observer.count(.receiptsRefresh, [("code", outcome.code.rawValue)])
         switch outcome {
         case .renewed(let bytes): return await judge(bytes, lease)
         case .notModified: return .later(next(after: lease.receipt.notBefore, lease, now), code: nil)
@@ -98,7 +100,7 @@ struct ReceiptWorker: Sendable {
         case .unauthorized: return .later(now.addingTimeInterval(3600), code: outcome.code)
         case .noData:
             // Apple forgets after 30 days and may know the key again after the next attestation: ask, but rarely.
-            let wait = plan.settings.refreshAfter.inSeconds * 7
+            let wait = parts.receiptPlan.settings.refreshAfter.inSeconds * 7
             return .later(now.addingTimeInterval(wait), code: outcome.code)
         case .throttled(let seconds), .unavailable(_, let seconds):
             let wait = seconds.map { now.addingTimeInterval(Double($0)) }
@@ -108,8 +110,8 @@ struct ReceiptWorker: Sendable {
     }
 
     private func judge(_ bytes: [UInt8], _ lease: ReceiptLease) async -> RefreshResult {
-        let now = sources.now()
-        guard let app = apps[lease.key.app] else { return .later(retry(lease, now), code: .appUnknown) }
+        let now = parts.sources.now()
+        guard let app = parts.apps[lease.key.app] else { return .later(retry(lease, now), code: .appUnknown) }
         let code: Code
         do throws(Problem) {
             switch try await app.verifiers.refreshed(bytes, for: lease, at: now) {
@@ -121,29 +123,29 @@ struct ReceiptWorker: Sendable {
         } catch {
             code = error.code
         }
-        observer.count(.receiptsRefused, [("code", code.rawValue)])
+        parts.observer.count(.receiptsRefused, [("code", code.rawValue)])
         return .later(retry(lease, now), code: code)
     }
 
     private func next(after notBefore: Date?, _ lease: ReceiptLease, _ now: Date) -> Date {
-        plan.next(after: notBefore, key: lease.key.id.bytes, at: now) ?? now.addingTimeInterval(86_400)
+        parts.receiptPlan.next(after: notBefore, key: lease.key.id.bytes, at: now) ?? now.addingTimeInterval(86_400)
     }
 
     /// Doubles from the poll interval up to a day.
     private func retry(_ lease: ReceiptLease, _ now: Date) -> Date {
-        let first = plan.settings.poll.inSeconds
+        let first = parts.receiptPlan.settings.poll.inSeconds
         let wait = first * Double(1 << min(max(lease.failures, 0), 20))
         return now.addingTimeInterval(min(wait, ReceiptWorker.longestWait))
     }
 
     private func report(_ lease: ReceiptLease, _ result: RefreshResult, _ outcome: RefreshOutcome) async {
-        observer.count(.receiptsOutcome, [("code", "\(outcome)")])
+        parts.observer.count(.receiptsOutcome, [("code", "\(outcome)")])
         if outcome == .older {
-            log.warning(
+            parts.observer.log.warning(
                 "Apple answered with a receipt that is not newer than the stored one.",
                 metadata: ["key": "\(lease.key.id.logPrefix)", "app": "\(lease.key.app)"])
         }
         guard outcome == .stored, case .receipt(let record, _) = result, let metric = record.riskMetric else { return }
-        await risk.noteMetric(metric, of: lease)
+        await parts.risk.noteMetric(metric, of: lease)
     }
 }

@@ -64,7 +64,7 @@ extension ConsoleHandler {
     @Sendable func keyList(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let known: Set<UTF8Key> = ["key", "app", "user", "environment", "state", "metric", "after"]
         let query = try StrictQuery(call.query, known: known, blank: .absent)
-        let open = apps.all.keys.filter { visitor.caller.permits(.read, app: $0) }.sorted()
+        let open = parts.apps.all.keys.filter { visitor.caller.permits(.read, app: $0) }.sorted()
         var note: HTML = ""
         if let text = query["key"] {
             if let id = KeyIdentifier(strictBase64: text) ?? KeyIdentifier(base64URL: text) {

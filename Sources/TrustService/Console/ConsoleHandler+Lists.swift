@@ -50,7 +50,7 @@ extension ConsoleHandler {
     @Sendable func sessionPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         _ = try StrictQuery(call.query, known: [], blank: .absent)
         let rows = open(to: visitor, at: call.now).map { session -> [HTML] in
-            let caller = live.current.credentials.caller(digest: session.credential, at: call.now)
+            let caller = parts.live.current.credentials.caller(digest: session.credential, at: call.now)
             let own: HTML = session.name == visitor.secret.name ? " <span class=\"tag note\">this one</span>" : ""
             let end: HTML =
                 "<form method=\"post\" action=\"/console/sessions/\(session.name)/end\">\(visitor.input)<button class=\"quiet\">End</button></form>"

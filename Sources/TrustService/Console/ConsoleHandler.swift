@@ -13,15 +13,8 @@ import Vocabulary
 ///
 /// It judges nothing by itself: ``OperatorService`` does, with the scopes of the visitor, and the audit has each use under their name.
 struct ConsoleHandler: Handler {
-    let live: LiveBook
-    let apps: AppDirectory
-    let signals: SignalBook
-    let risk: RiskWatch
-    let readiness: Readiness
+    let parts: ServiceParts
     let operators: OperatorService
-    let record: AuditRecord
-    let observer: RequestObserver
-    let sources: SystemSources
     let sessions: ConsoleSessions
     /// Failed sign-ins of one address, and with one token from anywhere: ten at once, then one in six seconds. A token that opens the console is
     /// never limited, so that nobody keeps operators out: not at their address, and not with a full table.
@@ -31,12 +24,10 @@ struct ConsoleHandler: Handler {
     )
 
     init(_ parts: ServiceParts) {
-        (live, apps, observer, sources) = (parts.live, parts.apps, parts.observer, parts.sources)
-        (signals, risk, readiness) = (parts.signals, parts.risk, parts.readiness)
-        (operators, record) = (parts.operators, parts.audit)
+        (self.parts, operators) = (parts, parts.operators)
         sessions = ConsoleSessions(observer: parts.observer)
         for outcome in ["accepted", "refused", "limited"] {
-            observer.count(.consoleSignIns, [("outcome", outcome)], by: 0)
+            parts.observer.count(.consoleSignIns, [("outcome", outcome)], by: 0)
         }
     }
 
@@ -118,8 +109,10 @@ struct ConsoleHandler: Handler {
     private func visitor(_ call: Call) -> ConsoleVisitor? {
         for secret in ConsoleCookie.session.secrets(in: call) {
             guard let digest = sessions.credential(of: secret, at: call.now) else { continue }
-            let caller = live.current.credentials.caller(digest: digest, at: call.now)
-            if ConsoleHandler.opens(caller) { return ConsoleVisitor(caller: caller, secret: secret, record: record) }
+            let caller = parts.live.current.credentials.caller(digest: digest, at: call.now)
+            if ConsoleHandler.opens(caller) {
+                return ConsoleVisitor(caller: caller, secret: secret, record: parts.audit)
+            }
             sessions.end(secret.name, because: .credential, at: call.now)
         }
         return nil
@@ -137,7 +130,8 @@ struct ConsoleHandler: Handler {
 
     private func signInPage(_ call: Call, failed: String? = nil, status: Int = 200) -> Answer {
         let secret =
-            ConsoleCookie.signIn.secrets(in: call).first ?? ConsoleSecret(random: sources.random(ConsoleSecret.length))
+            ConsoleCookie.signIn.secrets(in: call).first
+            ?? ConsoleSecret(random: parts.sources.random(ConsoleSecret.length))
         let note: HTML = failed.map { "<p class=\"note bad\" role=\"alert\">\($0)</p>" } ?? ""
         let plain: HTML =
             call.isSecure
@@ -174,18 +168,18 @@ struct ConsoleHandler: Handler {
         }
         let values = try ConsoleHandler.form(call, ["token"], of: secrets)
         let digest = Credentials.digest(of: values["token"] ?? "")
-        let caller = live.current.credentials.caller(digest: digest, at: call.now)
+        let caller = parts.live.current.credentials.caller(digest: digest, at: call.now)
         guard ConsoleHandler.opens(caller) else {
-            let now = sources.uptime()
+            let now = parts.sources.uptime()
             if let wait = failures.byAddress.take(CallerAddress.bucket(of: call.address), at: now)
                 ?? failures.byToken.take(Base64.encode(digest), at: now)
             {
-                observer.count(.consoleSignIns, [("outcome", "limited")])
-                await record.record(call, by: caller, refusedWith: .limitAddress)
+                parts.observer.count(.consoleSignIns, [("outcome", "limited")])
+                await parts.audit.record(call, by: caller, refusedWith: .limitAddress)
                 throw Problem(.limitAddress, retryAfterSeconds: wait, evidence: "wrong tokens at the sign-in")
             }
-            observer.count(.consoleSignIns, [("outcome", "refused")])
-            await record.record(call, by: caller, refusedWith: .callerUnauthorized)
+            parts.observer.count(.consoleSignIns, [("outcome", "refused")])
+            await parts.audit.record(call, by: caller, refusedWith: .callerUnauthorized)
             var answer = signInPage(
                 call,
                 failed: caller == .anyone
@@ -194,11 +188,11 @@ struct ConsoleHandler: Handler {
             answer.code = .callerUnauthorized
             return answer
         }
-        observer.count(.consoleSignIns, [("outcome", "accepted")])
+        parts.observer.count(.consoleSignIns, [("outcome", "accepted")])
         endSessions(of: call)
-        let session = ConsoleSecret(random: sources.random(ConsoleSecret.length))
+        let session = ConsoleSecret(random: parts.sources.random(ConsoleSecret.length))
         sessions.open(credential: digest, from: call.address, secret: session, at: call.now)
-        await ConsoleVisitor(caller: caller, secret: session, record: record).notes(call)
+        await ConsoleVisitor(caller: caller, secret: session, record: parts.audit).notes(call)
         var answer = ConsolePage.redirect(to: "/console/")
         answer.headers += [
             ConsoleCookie.session.field(session.cookie, seconds: Int(ConsoleSessions.longest), for: call),
@@ -227,8 +221,8 @@ struct ConsoleHandler: Handler {
 
     private func view(_ call: Call, _ visitor: ConsoleVisitor) async throws -> ConsoleOverview {
         let query = try StrictQuery(call.query, known: ["app"], blank: .absent)
-        let all = apps.all
-        let alerting = risk.baselines.appsWithAlerts
+        let all = parts.apps.all
+        let alerting = parts.risk.baselines.appsWithAlerts
         // An app with an alert comes first.
         let open = all.keys.filter { visitor.caller.permits(.read, app: $0) }
             .sorted { (alerting.contains($0) ? 0 : 1, $0) < (alerting.contains($1) ? 0 : 1, $1) }
@@ -253,19 +247,19 @@ struct ConsoleHandler: Handler {
     /// - Throws: `StoreFault`.
     private func facts(of app: ServedApp, at now: Date) async throws -> ConsoleOverview.Facts {
         let id = app.settings.id
-        await signals.flush()
+        await parts.signals.flush()
         let last = (now.timeIntervalSince1970 / 3600).rounded(.down)
         let hours = (0..<24).reversed().map { Date(timeIntervalSince1970: (last - Double($0)) * 3600) }
         return ConsoleOverview.Facts(
-            settings: app.settings, risk: try await risk.standing(of: id, at: now),
-            baseline: risk.baselines[id] ?? .unknown,
+            settings: app.settings, risk: try await parts.risk.standing(of: id, at: now),
+            baseline: parts.risk.baselines[id] ?? .unknown,
             keys: try await operators.store.keyCounts().filter { $0.app.hasSameBytes(as: id) }, hours: hours,
             tallies: try await operators.store.tallies(app: id, from: hours.first ?? now, to: now))
     }
 
     /// What `mode=observe` found on this node, by route.
     private func observed(of apps: [String]) -> [(route: String, app: String, counts: [String: Double])] {
-        let all = observer.registry.counts(of: .observed)
+        let all = parts.observer.registry.counts(of: .observed)
         return apps.flatMap { app in
             let mine = all.filter { $0.labels["app"]?.hasSameBytes(as: app) == true }
             return Dictionary(grouping: mine) { $0.labels["route"] ?? "" }.sorted { $0.key < $1.key }.map {
@@ -279,7 +273,7 @@ struct ConsoleHandler: Handler {
     /// What this node knows of itself; a store that does not answer is part of it.
     private func node(at now: Date) async -> ConsoleOverview.Node {
         do {
-            let reading = try await readiness.check(at: now)
+            let reading = try await parts.readiness.check(at: now)
             return .init(clockOffset: reading.offset(of: now), horizonLead: reading.horizonLead(at: now))
         } catch {
             return .init(fault: Problem(error))

@@ -33,7 +33,6 @@ package enum AuditReason {
 struct AuditRecord: Sendable {
     let store: any TrustStore
     let observer: RequestObserver
-    let log: Logger
     let refused: RefusedCalls
     let users: UserNames
 
@@ -106,7 +105,7 @@ struct AuditRecord: Sendable {
             try await Task { try await store.append(entries) }.value
         } catch {
             observer.count(.auditLost, by: entries.count)
-            log.error(
+            observer.log.error(
                 "A call is missing from the audit: the store did not accept it.",
                 metadata: [
                     "name": "\(entry.name.terminalSafe(limit: 64))", "operation": "\(entry.operation)",

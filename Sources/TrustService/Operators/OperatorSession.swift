@@ -34,7 +34,7 @@ package struct OperatorSession: Sendable {
         operators = OperatorService(
             store: store, trusted: nil, receiptPlan: ReceiptPlan(settings: configuration.receipts), users: users,
             sources: sources, observer: observer, challengeLife: configuration.challenges.ttl, reread: {})
-        record = AuditRecord(store: store, observer: observer, log: log, refused: RefusedCalls(), users: users)
+        record = AuditRecord(store: store, observer: observer, refused: RefusedCalls(), users: users)
         self.reason = reason
     }
 

@@ -70,7 +70,6 @@ struct RiskWatch: Sendable {
     let apps: AppDirectory
     let sources: SystemSources
     let observer: RequestObserver
-    let log: Logger
     let baselines = MetricBaselines()
 
     /// For how long a key is new, in seconds.
@@ -103,7 +102,7 @@ struct RiskWatch: Sendable {
         let baseline = baselines[lease.key.app] ?? .unknown
         guard baseline.excess(of: metric) > 0 else { return }
         observer.count(.riskAlerts, [("code", Code.metricAboveBaseline.rawValue)])
-        log.warning(
+        observer.log.warning(
             "A device has attested many more keys than usual.",
             metadata: ["app": "\(lease.key.app)", "key": "\(lease.key.id.logPrefix)", "metric": "\(metric)"])
         let event = StoreEvent(
@@ -120,7 +119,7 @@ struct RiskWatch: Sendable {
             highest = max(highest, standing.support.recentRatio)
             for alert in standing.alerts {
                 observer.count(.riskAlerts, [("code", alert.code.rawValue)])
-                log.warning("A risk alert is active.", metadata: ["app": "\(id)", "code": "\(alert.code)"])
+                observer.log.warning("A risk alert is active.", metadata: ["app": "\(id)", "code": "\(alert.code)"])
             }
         }
         // Labels are codes, never ids: the app with the highest ratio is shown for all.

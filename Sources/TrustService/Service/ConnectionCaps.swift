@@ -13,12 +13,12 @@ struct ConnectionCaps: Sendable {
     let inside: Admission.Limits
 
     init(
-        _ configuration: Configuration, _ observer: RequestObserver, _ log: Logger,
+        _ configuration: Configuration, _ observer: RequestObserver,
         descriptors: DescriptorLimit = .current()
     ) {
         var limits = descriptors.limits(total: configuration.limits.connections)
         if let wanted = configuration.limits.connections, wanted > limits.total {
-            log.warning(
+            observer.log.warning(
                 "limits.connections is more than the process's file descriptors allow.",
                 metadata: ["connections": "\(wanted)", "allowed": "\(limits.total)"])
         }

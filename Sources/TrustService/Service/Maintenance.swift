@@ -6,30 +6,13 @@ import HTTPService
 import Logging
 import ServiceLifecycle
 import TrustStores
+import Vocabulary
 
 /// Writes counts and sweeps the store, until the service stops.
 struct Maintenance: Service {
-    let store: any TrustStore
-    let challenges: ChallengeBook
-    let signals: SignalBook
-    let risk: RiskWatch
-    let untrusted: UntrustedKeys
-    let device: DeviceBits
-    let readiness: Readiness
-    let sources: SystemSources
-    let observer: RequestObserver
-    let log: Logger
-    private let audit: AuditRecord
-    private let rereadSecrets: @Sendable () async throws -> Void
+    private let parts: ServiceParts
 
-    init(_ parts: ServiceParts) {
-        (store, challenges, signals, risk) = (parts.store, parts.challenges, parts.signals, parts.risk)
-        (readiness, sources, observer, log) = (parts.readiness, parts.sources, parts.observer, parts.log)
-        untrusted = UntrustedKeys(store: store, apps: parts.apps, observer: observer, log: log)
-        device = parts.device
-        audit = parts.audit
-        rereadSecrets = { try await parts.rereadSecrets() }
-    }
+    init(_ parts: ServiceParts) { self.parts = parts }
 
     /// Between two writes of counts.
     var flushInterval = Duration.seconds(2)
@@ -51,9 +34,9 @@ struct Maintenance: Service {
 
     private func writeCounts() async {
         while await pause(flushInterval) {
-            await signals.flush()
-            observer.writeSuppressed(before: sources.uptime())
-            await audit.recordRepeated(at: sources.now())
+            await parts.signals.flush()
+            parts.observer.writeSuppressed(before: parts.sources.uptime())
+            await parts.audit.recordRepeated(at: parts.sources.now())
         }
     }
 
@@ -62,71 +45,81 @@ struct Maintenance: Service {
     }
 
     private func tidy() async {
-        var lastSweep = sources.uptime()
+        var lastSweep = parts.sources.uptime()
         var lastCount = -Maintenance.countInterval
         while await pause(flushInterval) {
-            if sources.uptime() - lastCount >= Maintenance.countInterval {
-                lastCount = sources.uptime()
-                await untrusted.warn()
+            if parts.sources.uptime() - lastCount >= Maintenance.countInterval {
+                lastCount = parts.sources.uptime()
+                await countUntrusted()
             }
-            guard sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
-            lastSweep = sources.uptime()
+            guard parts.sources.uptime() - lastSweep >= Maintenance.sweepInterval else { continue }
+            lastSweep = parts.sources.uptime()
             await sweep()
-            await risk.watch()
+            await parts.risk.watch()
         }
     }
 
     /// Sweeps the store once, or until the service stops; what goes wrong is counted and logged.
     func sweep() async {
-        let start = sources.uptime()
+        let start = parts.sources.uptime()
         do {
             var more = true
             while more, !Task.isShuttingDownGracefully, !Task.isCancelled {
-                let now = sources.now()
-                let report = try await store.sweep(at: now, keeping: device.retention(at: now))
-                readiness.note(report.clockFault)
+                let now = parts.sources.now()
+                let report = try await parts.store.sweep(at: now, keeping: parts.device.retention(at: now))
+                parts.readiness.note(report.clockFault)
                 if let fault = report.clockFault { tell(fault) }
-                observer.count(.sweepRows, by: report.total)
+                parts.observer.count(.sweepRows, by: report.total)
                 more = report.more
             }
-            observer.set(.sweepSeconds, sources.uptime() - start)
+            parts.observer.set(.sweepSeconds, parts.sources.uptime() - start)
         } catch {
-            observer.count(.sweepFailures)
-            log.warning("The store could not be swept; the next attempt is in a minute.")
+            parts.observer.count(.sweepFailures)
+            parts.observer.log.warning("The store could not be swept; the next attempt is in a minute.")
         }
     }
 
     private func tell(_ fault: ClockFault) {
         let (reason, seconds) = fault.summary
-        observer.count(.sweepClockFaults, [("reason", reason)])
-        log.error(
+        parts.observer.count(.sweepClockFaults, [("reason", reason)])
+        parts.observer.log.error(
             "The clock cannot be trusted: check it, then run `sealward store check`.",
             metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
     }
 
     private func readChallengeKeys() async {
         do {
-            try await rereadSecrets()
+            try await parts.rereadSecrets()
         } catch {
-            observer.count(.challengeKeysUnread)
-            log.warning("The secrets of the store could not be reread; the next attempt is in ten seconds.")
+            parts.observer.count(.challengeKeysUnread)
+            parts.observer.log.warning(
+                "The secrets of the store could not be reread; the next attempt is in ten seconds.")
         }
     }
-}
 
-/// Asks for due receipts at the configured pace, until the service stops.
-struct ReceiptSchedule: Service {
-    let worker: ReceiptWorker
-
-    func run() async throws {
-        let poll = worker.plan.settings.poll
-        while await pause(poll) {
-            do {
-                // A full batch means that more is waiting.
-                while try await worker.round() == ReceiptWorker.batch, !Task.isShuttingDownGracefully {}
-            } catch {
-                worker.log.warning("Due receipts could not be refreshed; the next attempt is at the next poll.")
-            }
+    /// Counts the keys that the configuration does not trust any more, and warns of them by kind.
+    private func countUntrusted() async {
+        let counts: [KeyCount]
+        do {
+            counts = try await parts.store.keyCounts()
+        } catch {
+            parts.observer.log.warning("The keys of the store could not be counted; the next attempt is in an hour.")
+            return
         }
+        var total = 0
+        for kind in counts where kind.keys > 0 {
+            let names = parts.apps[kind.app]?.settings.environments.map(\.rawValue) ?? []
+            let simulatorMissing = kind.simulated && !(parts.apps[kind.app]?.verifiers.trustsSimulator ?? false)
+            guard !names.contains(kind.environment) || simulatorMissing else { continue }
+            total += kind.keys
+            parts.observer.log.warning(
+                "The store has keys that the configuration does not trust; they are refused.",
+                metadata: [
+                    "app": "\(kind.app.terminalSafe(limit: 64))", "environment": "\(kind.environment)",
+                    "simulated": "\(kind.simulated)", "keys": "\(kind.keys)",
+                ]
+            )
+        }
+        parts.observer.set(.keysUntrusted, Double(total))
     }
 }

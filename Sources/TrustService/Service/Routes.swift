@@ -23,7 +23,7 @@ extension ServiceParts {
             RevocationHandler(
                 RevocationList(
                     store: store, live: live, tokenLife: configuration.longestTokenLife, sources: sources,
-                    observer: observer, log: log), uptime: sources.uptime),
+                    observer: observer), uptime: sources.uptime),
             ProofHandler(
                 apps: apps, challenges: challenges, modes: modes, proofs: proofs, store: store, live: live,
                 lifetime: configuration.challenges.ttl, users: users, sources: sources, observer: observer),
@@ -37,7 +37,7 @@ extension ServiceParts {
         ]
         if let bearers = appCheckBearers {
             handlers += [
-                AppCheckHandler(self), AppCheckVerification(store: store, live: live, bearers: bearers),
+                AppCheckHandler(parts: self), AppCheckVerification(store: store, live: live, bearers: bearers),
             ]
         }
         return handlers
@@ -46,7 +46,7 @@ extension ServiceParts {
     var operators: OperatorService {
         OperatorService(
             store: store, trusted: trusted, receiptPlan: receiptPlan, users: users, sources: sources,
-            observer: observer, challengeLife: configuration.challenges.ttl, reread: { try await rereadSecrets() })
+            observer: observer, challengeLife: configuration.challenges.ttl, reread: { try await self.rereadSecrets() })
     }
 
     /// What gateways may be let through, by name.

@@ -30,7 +30,7 @@ extension ServiceParts {
             switch read() {
             case .issues(let issues):
                 for issue in issues.prefix(20) {
-                    log.error("A file could not be reread.", metadata: ["reason": "\(issue.description)"])
+                    observer.log.error("A file could not be reread.", metadata: ["reason": "\(issue.description)"])
                 }
                 result = false
             case .configuration(let other):
@@ -41,14 +41,15 @@ extension ServiceParts {
                 result = true
             }
         } catch {
-            log.error("A file could not be reread.", metadata: ["reason": "\(Problem(error).evidence)"])
+            observer.log.error("A file could not be reread.", metadata: ["reason": "\(Problem(error).evidence)"])
             result = false
         }
         observer.count(.filesReread, [("outcome", result ? "taken" : "kept")])
         if result {
-            log.notice("The files of tokens, keys and roots were reread.")
+            observer.log.notice("The files of tokens, keys and roots were reread.")
         } else {
-            log.error("The files of tokens, keys and roots were not reread; what was read before stays in force.")
+            observer.log.error(
+                "The files of tokens, keys and roots were not reread; what was read before stays in force.")
         }
         return result
     }
@@ -60,7 +61,7 @@ extension ServiceParts {
             observer.set(
                 .certificateExpiry, identity.expires.timeIntervalSince1970, [("listener", listener)])
             guard identity.expires < sources.now().addingTimeInterval(30 * 86_400) else { continue }
-            log.warning(
+            observer.log.warning(
                 "The certificate of a listener expires within 30 days, or has expired.",
                 metadata: ["listener": "\(listener)", "expires": "\(RFC3339.text(identity.expires))"])
         }

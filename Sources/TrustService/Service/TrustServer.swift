@@ -23,18 +23,7 @@ public struct TrustServer: Service {
         public var description: String { issues.joined(separator: "\n") }
     }
 
-    /// What has keys and tokens in it. A class is described by its name alone, and groups of services log what their services consist of.
-    private final class Contents: Sendable {
-        let parts: ServiceParts
-        /// nil if nothing is traced.
-        let tracing: ServiceTracing?
-
-        init(_ parts: ServiceParts, _ tracing: ServiceTracing?) { (self.parts, self.tracing) = (parts, tracing) }
-    }
-
-    private let contents: Contents
-    var parts: ServiceParts { contents.parts }
-    private var tracing: ServiceTracing? { contents.tracing }
+    let parts: ServiceParts
     let table: RouteTable
     private let announce: @Sendable (String) -> Void
     private let connectionLimits: ConnectionLimits
@@ -56,12 +45,9 @@ public struct TrustServer: Service {
         announce: @escaping @Sendable (String) -> Void
     ) async throws {
         let log = configuration.tracing.endpoint == nil ? log : log.namingTraces
-        let observer = RequestObserver(registry: registry, log: log)
-        let tracing = ServiceTracing(configuration, observer: observer, uptime: sources.uptime)
-        let parts = try await ServiceParts(
-            configuration, store: tracing?.around(store) ?? store,
-            transport: transport.map { tracing?.around($0) ?? $0 }, sources: sources, observer: observer, log: log)
-        contents = Contents(parts, tracing)
+        parts = try await ServiceParts(
+            configuration, store: store, transport: transport, sources: sources,
+            observer: RequestObserver(registry: registry, log: log))
         let routes = parts.routes(parts.handlers + interfaces(parts))
         let hasConsole = configuration.internalListen != nil
         table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts).routes) : routes
@@ -110,12 +96,12 @@ public struct TrustServer: Service {
         let addressLimits = RequestLimits(perSecond: Double(configuration.limits.requestsPerSecondPerAddress))
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
         // The last to be stopped: it sends what the others leave.
-        if let tracing { services.append(.init(service: tracing.exporter)) }
+        if let tracing = parts.tracing { services.append(.init(service: tracing.exporter)) }
         services.append(.init(service: Maintenance(parts)))
         if configuration.receipts.refresh, let apple = parts.live.current.apple {
-            services.append(.init(service: ReceiptSchedule(worker: ReceiptWorker(parts, apple: apple))))
+            services.append(.init(service: ReceiptWorker(parts, apple: apple)))
         }
-        let caps = ConnectionCaps(configuration, parts.observer, parts.log)
+        let caps = ConnectionCaps(configuration, parts.observer)
         parts.showCertificates()
         let bound = BoundListeners(announce: announce)
         var outside = listener(configuration.listen, isInternal: false, addressLimits, caps.outside) {
@@ -130,7 +116,7 @@ public struct TrustServer: Service {
         }
         services.append(.init(service: outside, failureTerminationBehavior: .gracefullyShutdownGroup))
         // Below, a group logs what its services consist of, and these have keys and tokens in them.
-        var log = parts.log
+        var log = parts.observer.log
         log.logLevel = max(log.logLevel, .notice)
         var group = ServiceGroupConfiguration(services: services, logger: log)
         group.maximumGracefulShutdownDuration = .seconds(9)
@@ -164,7 +150,7 @@ public struct TrustServer: Service {
         return Listener(
             listening, limits: connectionLimits,
             admission: parts.observer.admission(connections, to: isInternal ? "internal" : "public"),
-            observer: parts.observer, sources: parts.sources, log: parts.log,
+            observer: parts.observer, sources: parts.sources, log: parts.observer.log,
             announce: { announce(listening.url(port: $0)) },
             answer: responder.answer)
     }
@@ -181,6 +167,6 @@ public struct TrustServer: Service {
             trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
             addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight, audit: parts.audit,
             hasInternalListener: configuration.internalListen != nil, sources: parts.sources, observer: parts.observer,
-            spans: tracing?.requests)
+            spans: parts.tracing?.requests)
     }
 }

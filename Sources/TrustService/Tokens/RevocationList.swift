@@ -32,7 +32,6 @@ final class RevocationList: Sendable {
     private let live: LiveBook
     private let sources: SystemSources
     private let observer: RequestObserver
-    private let log: Logger
     private let tokenLife: Duration
     private let limit: Int
     private let last = Mutex<Signed?>(nil)
@@ -49,14 +48,13 @@ final class RevocationList: Sendable {
     ///   - limit: the most keys that are named.
     init(
         store: any TrustStore, live: LiveBook, tokenLife: Duration, sources: SystemSources, observer: RequestObserver,
-        log: Logger, limit: Int = RevokedKeyList.keyLimit
+        limit: Int = RevokedKeyList.keyLimit
     ) {
         self.store = store
         self.live = live
         self.tokenLife = tokenLife
         self.sources = sources
         self.observer = observer
-        self.log = log
         self.limit = limit
     }
 
@@ -67,7 +65,7 @@ final class RevocationList: Sendable {
             since: now - tokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
         observer.set(.revokedKeysListed, Double(revoked.names.count))
         if !revoked.isComplete, observer.perMinute.note("revoked.keys", at: sources.uptime()).passes {
-            log.warning(
+            observer.log.warning(
                 "More keys were revoked than the list of revoked keys names; checks that read it ask the service about the rest.",
                 metadata: ["named": "\(revoked.names.count)"])
         }
