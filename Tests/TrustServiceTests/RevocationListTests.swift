@@ -5,7 +5,6 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
-import HTTPService
 import TestSupport
 import Testing
 import TrustStores
@@ -110,10 +109,9 @@ import Vocabulary
         let lines = LogLines()
         var made: RevocationList?
         try await RunningService.with(
+            log: lines.logger,
             interfaces: { parts in
-                made = RevocationList(
-                    store: parts.store, live: parts.live, tokenLife: .seconds(3600), sources: parts.sources,
-                    observer: RequestObserver(registry: parts.observer.registry, log: lines.logger), limit: 1)
+                made = RevocationList(parts, limit: 1)
                 return []
             }
         ) { (service: RunningService) async throws -> Void in

@@ -14,6 +14,7 @@ import Vocabulary
 /// The calls of an app, as Firebase App Check answers them (`docs/app-check.md`).
 struct AppCheckHandler: Handler {
     let parts: ServiceParts
+    let bearers: AppCheckBearers
     /// Wrong debug tokens of one address: ten at once, then one in six seconds.
     private let misses = RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
 
@@ -31,7 +32,7 @@ struct AppCheckHandler: Handler {
             verb("exchangeDeviceCheckToken", asksApple: true, exchangeDeviceToken),
             verb("exchangeDebugToken", exchangeDebugToken),
             Route("appCheckKeySet", "GET", "/v1/jwks", .open, errors: AppCheckError.form, keySet),
-        ]
+        ] + verifications
     }
 
     /// `/v1/jwks`: with `?for=debug` also the key of debug tokens and simulated devices.

@@ -50,12 +50,8 @@ struct AppCheckBearers: Sendable {
 }
 
 /// What backends ask about App Check tokens.
-struct AppCheckVerification: Handler {
-    let store: any TrustStore
-    let live: LiveBook
-    let bearers: AppCheckBearers
-
-    var routes: [Route] {
+extension AppCheckHandler {
+    var verifications: [Route] {
         ["v1", "v1beta"].map { version in
             Route(
                 version == "v1" ? "verifyAppCheckToken" : "verifyAppCheckTokenBeta", "POST",
@@ -65,7 +61,7 @@ struct AppCheckVerification: Handler {
 
     /// `:verifyAppCheckToken`: marks a token as consumed. The first caller of all nodes gets `{}`, all others hear that it was consumed.
     @Sendable private func verify(_ call: Call) async throws -> Answer {
-        guard let project = call.parameters["project"], live.current.appCheck?.isProject(project) == true else {
+        guard let project = call.parameters["project"], parts.live.current.appCheck?.isProject(project) == true else {
             throw Problem(.appUnknown, evidence: "no such project of App Check")
         }
         let text = try AppCheckBody(call.body).text(.init("appCheckToken", "app_check_token"))
@@ -74,7 +70,7 @@ struct AppCheckVerification: Handler {
         guard call.caller.permits(.server, app: bearer.app) else {
             throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
         }
-        switch try await store.consume(token.spending, at: call.now) {
+        switch try await parts.store.consume(token.spending, at: call.now) {
         case .spent: return .json([:]).about(.app(bearer.app))
         case .alreadyUsed: return .json(["alreadyConsumed": true]).about(.app(bearer.app))
         case .expired: throw Problem(.tokenInvalid, evidence: "expired")

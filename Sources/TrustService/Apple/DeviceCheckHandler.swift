@@ -11,8 +11,7 @@ import Vocabulary
 
 /// DeviceCheck for backends.
 struct DeviceCheckHandler: Handler {
-    let apps: AppDirectory
-    let device: DeviceBits
+    let parts: ServiceParts
 
     var routes: [Route] {
         [
@@ -26,8 +25,9 @@ struct DeviceCheckHandler: Handler {
     private func deviceCheck(
         _ body: RequestBody, _ call: Call
     ) throws(Problem) -> (environments: [AttestationEnvironment], target: AuditTarget) {
-        let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
-        let environments = try device.environments(named: try body.optionalString("environment", limit: 16), of: app)
+        let app = try parts.apps.app(try body.string("app", limit: 256), call, as: .server)
+        let environments = try parts.device.environments(
+            named: try body.optionalString("environment", limit: 16), of: app)
         return (environments, .app(app.settings.id))
     }
 
@@ -37,7 +37,7 @@ struct DeviceCheckHandler: Handler {
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
         let (environments, target) = try deviceCheck(body, call)
-        let (state, _, environment) = try await device.first(environments) {
+        let (state, _, environment) = try await parts.device.first(environments) {
             try await $0.query(deviceToken: token, transactionId: transaction, at: call.now)
         }
         return .json(document(state, environment, at: call.now)).about(target)
@@ -54,7 +54,7 @@ struct DeviceCheckHandler: Handler {
         let (environments, target) = try deviceCheck(body, call)
         var changes: [String: Bool] = [:]
         for member in members {
-            guard case .bool(let value) = member.value, let name = device.registry[member.name]?.name,
+            guard case .bool(let value) = member.value, let name = parts.device.registry[member.name]?.name,
                 changes[name] == nil
             else {
                 throw Problem(
@@ -66,20 +66,21 @@ struct DeviceCheckHandler: Handler {
         let month = YearMonth(containing: call.now)
         // Reads first also where both bits are written, if the token may be of either environment: a write is never tried to find that out.
         let readsFirst = changes.count < 2 || environments.count > 1
-        var (state, client, environment) = try await device.first(environments) {
+        var (state, client, environment) = try await parts.device.first(environments) {
             readsFirst
                 ? try await $0.query(deviceToken: token, transactionId: transaction, at: call.now) : .neverSet
         }
         for _ in 0..<DeviceBits.attempts {
-            guard let bits = device.registry.bits(changing: changes, of: state, now: month) else {
+            guard let bits = parts.device.registry.bits(changing: changes, of: state, now: month) else {
                 throw Problem(.requestMalformed)
             }
             try Task.checkCancellation()
             try await client.update(bits, deviceToken: token, transactionId: transaction, at: call.now)
             // Whoever read before this write and writes after it takes the bit back without knowing.
             state = try await client.query(deviceToken: token, transactionId: transaction, at: call.now)
-            if changes.allSatisfy({ name, value in device.registry[name].map { state.bits[$0.bit] == value } ?? false })
-            {
+            if changes.allSatisfy({ name, value in
+                parts.device.registry[name].map { state.bits[$0.bit] == value } ?? false
+            }) {
                 return .json(
                     document(.set(bits, lastUpdate: month), environment, at: call.now)
                 )
@@ -95,14 +96,14 @@ struct DeviceCheckHandler: Handler {
         let token = try body.string("deviceToken")
         let transaction = try body.string("transactionId", limit: 128)
         let (environments, target) = try deviceCheck(body, call)
-        _ = try await device.first(environments) {
+        _ = try await parts.device.first(environments) {
             try await $0.validate(deviceToken: token, transactionId: transaction, at: call.now)
         }
         return Answer.empty(204).about(target)
     }
 
     private func document(_ state: DeviceBitState, _ environment: AttestationEnvironment, at now: Date) -> JSONValue {
-        let bits = device.registry.named(state, now: YearMonth(containing: now))
+        let bits = parts.device.registry.named(state, now: YearMonth(containing: now))
         return [
             "bits": .object(bits.map { JSONValue.Member($0.name, .bool($0.value)) }),
             "lastUpdate": .optional(state.lastUpdate?.description), "set": .bool(state.isSet),

@@ -12,14 +12,7 @@ import Vocabulary
 
 /// Grants promotions, once for each device.
 struct PromotionHandler: Handler {
-    let apps: AppDirectory
-    let modes: ModeAnswers
-    let proofs: ProofIntake
-    let device: DeviceBits
-    let store: any TrustStore
-    let users: UserNames
-    let observer: RequestObserver
-    let now: @Sendable () -> Date
+    let parts: ServiceParts
 
     var routes: [Route] {
         [
@@ -42,19 +35,19 @@ struct PromotionHandler: Handler {
 
     /// `POST /v1/apps/{app}/promotions/{name}/claim`: the app proves itself by an assertion over the whole claim.
     @Sendable private func claimPromotion(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
-        let rule = try device.rule(call)
+        let app = try parts.apps.app(call)
+        let rule = try parts.device.rule(call)
         let presented = try PresentedAssertion(try RequestBody(call.body))
         let signed = try PromotionHandler.signedClaim(presented.clientData)
         guard signed.promotion.hasSameBytes(as: rule.meaning.name) else {
             throw Problem(.requestMalformed, evidence: "the client data names another promotion")
         }
         if app.settings.mode == .off { return .unjudged }
-        return try await modes.judged(app, call, keyId: presented.keyId) {
+        return try await parts.modes.judged(app, call, keyId: presented.keyId) {
             // What can be known before the assertion is spent is asked before.
-            try await proofs.accept(presented, app, call) { judged in
+            try await parts.proofs.accept(presented, app, call) { judged in
                 let environments = [AttestationEnvironment(rawValue: judged.key.environment) ?? .production]
-                _ = try device.client(environment: judged.key.environment)
+                _ = try parts.device.client(environment: judged.key.environment)
                 return .success((environments, try claim(rule, app, .key(judged.key.id), signed.transactionId)))
             }.then { environments, claim in
                 .success(try await decide(claim, rule, signed.tokens, environments, call))
@@ -64,14 +57,15 @@ struct PromotionHandler: Handler {
 
     /// `POST /v1/promotions/{name}/claim`: a backend has its own proof of the user.
     @Sendable private func claimPromotionForServer(_ call: Call) async throws -> Answer {
-        let rule = try device.rule(call)
+        let rule = try parts.device.rule(call)
         let body = try RequestBody(call.body)
-        let app = try apps.app(try body.string("app", limit: 256), call, as: .server)
+        let app = try parts.apps.app(try body.string("app", limit: 256), call, as: .server)
         let subject = try subject(body)
         let tokens = try DeviceTokens(body.value("deviceTokens"))
         let claim = try claim(rule, app, subject, try body.string("transactionId", limit: 128))
-        let environments = try device.environments(named: try body.optionalString("environment", limit: 16), of: app)
-        _ = try device.client(environment: app.deviceTokenEnvironment)
+        let environments = try parts.device.environments(
+            named: try body.optionalString("environment", limit: 16), of: app)
+        _ = try parts.device.client(environment: app.deviceTokenEnvironment)
         var answer = try await decide(claim, rule, tokens, environments, call)
         answer.target = .promotion(rule.meaning.name, app: app.settings.id)
         return answer
@@ -82,7 +76,7 @@ struct PromotionHandler: Handler {
         let user = try body.user()
         guard body.value("keyId") != nil else {
             guard let user else { return .unnamed }
-            guard let subject = users.grantee(user) else {
+            guard let subject = parts.users.grantee(user) else {
                 throw Problem(.requestMalformed, evidence: "user is too long")
             }
             return subject
@@ -128,7 +122,7 @@ struct PromotionHandler: Handler {
         guard claim.subject.isLimited,
             let right = PromotionClaim(promotion: "*", app: claim.app, subject: claim.subject, transactionId: "bits")
         else { return try await decideAlone(claim, rule, tokens, environments, call) }
-        let standing = try await store.reserve(
+        let standing = try await parts.store.reserve(
             right, tokens: PromotionTokens(reading: "", writing: ""), countingGrantsFrom: .distantFuture,
             for: PromotionHandler.bitsLease, at: call.now)
         switch standing {
@@ -139,11 +133,11 @@ struct PromotionHandler: Handler {
             } catch {
                 let isSettled =
                     (error as? DeviceCheckFault)?.isDefinite ?? ((error as? Problem)?.code == .promotionPending)
-                if isSettled { try? await store.release(reservation, at: now()) }
+                if isSettled { try? await parts.store.release(reservation, at: parts.sources.now()) }
                 throw error
             }
             // Decided and stored: what fails now only makes others wait.
-            try? await store.release(reservation, at: now())
+            try? await parts.store.release(reservation, at: parts.sources.now())
             return answer
         case .pending(let until): throw PromotionHandler.pending(until: until, call)
         case .answered, .alreadyGranted:
@@ -162,7 +156,7 @@ struct PromotionHandler: Handler {
         _ claim: PromotionClaim, _ rule: PromotionRule, _ tokens: DeviceTokens,
         _ environments: [AttestationEnvironment], _ call: Call
     ) async throws -> Answer {
-        let standing = try await store.reserve(
+        let standing = try await parts.store.reserve(
             claim, tokens: PromotionTokens(reading: tokens.read, writing: tokens.write),
             countingGrantsFrom: rule.grantsCount(from: call.now), for: PromotionHandler.claimLease, at: call.now)
         switch standing {
@@ -174,7 +168,7 @@ struct PromotionHandler: Handler {
             var isGranted = false
             if case .granted = outcome { isGranted = true }
             let answer = PromotionAnswer(bytes: outcome.document(environment), isGranted: isGranted)
-            switch try await store.answer(reservation, with: answer, at: now()) {
+            switch try await parts.store.answer(reservation, with: answer, at: parts.sources.now()) {
             case .alreadyGranted(let instant): return alreadyGranted(at: instant)
             case .answered(let standing):
                 if standing == answer.bytes { count(outcome) }
@@ -190,7 +184,7 @@ struct PromotionHandler: Handler {
     ) async throws -> (PromotionExchange.Outcome, AttestationEnvironment) {
         do {
             return try await withDeadline(PromotionHandler.claimTalk) {
-                let (read, client, environment) = try await device.first(environments) {
+                let (read, client, environment) = try await parts.device.first(environments) {
                     try await $0.query(
                         deviceToken: tokens.read, transactionId: reservation.claim.transactionId, at: call.now)
                 }
@@ -198,7 +192,7 @@ struct PromotionHandler: Handler {
                     client: client, rule: rule, tokens: tokens, transactionId: reservation.claim.transactionId,
                     now: call.now)
                 let outcome = try await exchange.run(read, after: reservation.note.flatMap(ClaimNote.init)) { note in
-                    guard try await store.note(note.text, on: reservation) else {
+                    guard try await parts.store.note(note.text, on: reservation) else {
                         throw Problem(
                             .promotionPending, retryAfterSeconds: 1, evidence: "another request is deciding the claim")
                     }
@@ -207,28 +201,28 @@ struct PromotionHandler: Handler {
             }
         } catch let fault as DeviceCheckFault where fault.isDefinite {
             // A note never outlives a definite refusal: what it announced did not happen.
-            observer.count(.promotionsRefused, [("reason", "apple")])
-            try await store.release(reservation, at: now())
+            parts.observer.count(.promotionsRefused, [("reason", "apple")])
+            try await parts.store.release(reservation, at: parts.sources.now())
             throw fault
         } catch is DeadlineFault {
-            observer.count(.promotionsUndecided)
+            parts.observer.count(.promotionsUndecided)
             let seconds = Int(PromotionHandler.claimLease.inSeconds)
             throw Problem(.appleUnavailable, retryAfterSeconds: seconds, evidence: "Apple took too long")
         } catch {
-            observer.count(.promotionsUndecided)
+            parts.observer.count(.promotionsUndecided)
             throw error
         }
     }
 
     private func count(_ outcome: PromotionExchange.Outcome) {
         switch outcome {
-        case .granted: observer.count(.promotionsGranted)
-        case .refused(let reason, _): observer.count(.promotionsRefused, [("reason", reason.rawValue)])
+        case .granted: parts.observer.count(.promotionsGranted)
+        case .refused(let reason, _): parts.observer.count(.promotionsRefused, [("reason", reason.rawValue)])
         }
     }
 
     private func alreadyGranted(at instant: Date) -> Answer {
-        observer.count(.promotionsRefused, [("reason", "subject-had-it")])
+        parts.observer.count(.promotionsRefused, [("reason", "subject-had-it")])
         let month = YearMonth(containing: instant).description
         return PromotionHandler.promotionAnswer(
             PromotionExchange.Outcome.refused(reason: .hadIt, lastUpdate: month).document(nil))

@@ -9,8 +9,7 @@ import Vocabulary
 
 /// Whether the service lives and is ready, what it counts, and its description.
 struct HealthHandler: Handler {
-    let readiness: Readiness
-    let observer: RequestObserver
+    let parts: ServiceParts
 
     var routes: [Route] {
         [
@@ -28,13 +27,13 @@ struct HealthHandler: Handler {
 
     /// `GET /readyz`: the store commits a write, its schema is this program's, and the clock is right.
     @Sendable private func ready(_ call: Call) async throws -> Answer {
-        try await readiness.check(at: call.now)
-        guard let (code, seconds) = readiness.clockFault?.summary else { return .json(["status": "ready"]) }
+        try await parts.readiness.check(at: call.now)
+        guard let (code, seconds) = parts.readiness.clockFault?.summary else { return .json(["status": "ready"]) }
         return .json(["status": "ready", "clockFault": ["code": .string(code), "seconds": .integer(seconds)]])
     }
 
     /// `GET /metrics`.
     private func metrics() -> Answer {
-        .text(observer.scrape(), contentType: "text/plain; version=0.0.4; charset=utf-8")
+        .text(parts.observer.scrape(), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 }

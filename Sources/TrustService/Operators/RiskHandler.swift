@@ -10,10 +10,7 @@ import Vocabulary
 
 /// When installations attest, what those report that cannot, and what operators see of the risk of their app.
 struct RiskHandler: Handler {
-    let apps: AppDirectory
-    let signals: SignalBook
-    let watch: RiskWatch
-    let observer: RequestObserver
+    let parts: ServiceParts
 
     var routes: [Route] {
         [
@@ -25,7 +22,7 @@ struct RiskHandler: Handler {
 
     /// `GET /v1/apps/{app}/ramp?installation=ID`: the same installation always has the same place.
     @Sendable private func ramp(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
+        let app = try parts.apps.app(call)
         guard let installation = call.queryValue("installation"), !installation.isEmpty,
             installation.unicodeScalars.count <= 256
         else {
@@ -44,7 +41,7 @@ struct RiskHandler: Handler {
 
     /// `POST /v1/apps/{app}/signals`: a word from a client that could not prove itself. Counted, never believed.
     @Sendable private func signal(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
+        let app = try parts.apps.app(call)
         let body = try RequestBody(call.body)
         let kind = try body.string("kind", limit: 32)
         guard kind == EventKind.unsupported || kind == EventKind.clientError else {
@@ -60,22 +57,22 @@ struct RiskHandler: Handler {
                 throw Problem(.requestMalformed, evidence: "osVersion must be printable ASCII")
             }
         }
-        await signals.countOnce(app.settings.id, kind: kind, code: code, address: call.address, at: call.now)
-        observer.count(.signals, [("kind", kind), ("code", code)])
+        await parts.signals.countOnce(app.settings.id, kind: kind, code: code, address: call.address, at: call.now)
+        parts.observer.count(.signals, [("kind", kind), ("code", code)])
         return .empty(202)
     }
 
     /// `GET /v1/apps/{app}/risk`.
     @Sendable private func risk(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
-        await signals.flush()
-        let standing = try await watch.standing(of: app.settings.id, at: call.now)
+        let app = try parts.apps.app(call)
+        await parts.signals.flush()
+        let standing = try await parts.risk.standing(of: app.settings.id, at: call.now)
         let metrics: [JSONValue] = standing.metrics.map {
             ["environment": .string($0.environment), "metric": .integer($0.metric), "keys": .integer($0.keys)]
         }
         return .json([
             "app": .string(app.settings.id), "metrics": .array(metrics),
-            "baseline": .optional(watch.baselines[app.settings.id]?.threshold),
+            "baseline": .optional(parts.risk.baselines[app.settings.id]?.threshold),
             "unsupported": [
                 "ratio": .number(standing.support.recentRatio), "usual": .number(standing.support.usualRatio),
                 "addresses": .integer(standing.unsupportedAddresses), "attested": .integer(standing.attestedAddresses),

@@ -10,17 +10,7 @@ import Vocabulary
 
 /// What apps prove, and what they get for it: challenges, keys, and tokens.
 struct ProofHandler: Handler {
-    let apps: AppDirectory
-    let challenges: ChallengeBook
-    let modes: ModeAnswers
-    let proofs: ProofIntake
-    let store: any TrustStore
-    let live: LiveBook
-    /// How long a challenge is valid.
-    let lifetime: Duration
-    let users: UserNames
-    let sources: SystemSources
-    let observer: RequestObserver
+    let parts: ServiceParts
 
     var routes: [Route] {
         [
@@ -34,7 +24,7 @@ struct ProofHandler: Handler {
 
     /// `POST /v1/apps/{app}/challenges`: nothing is stored.
     @Sendable private func issueChallenge(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
+        let app = try parts.apps.app(call)
         let body = try RequestBody(call.body)
         let purpose: ChallengePurpose
         switch try body.string("purpose", limit: 16) {
@@ -48,13 +38,13 @@ struct ProofHandler: Handler {
             guard call.caller.permits(.server, app: app.settings.id) else {
                 throw Problem(.callerUnauthorized, evidence: "user needs a server token")
             }
-            binding.user = users.stored(user)
+            binding.user = parts.users.stored(user)
         }
-        let ttl = lifetime.inSeconds
+        let ttl = parts.configuration.challenges.ttl.inSeconds
         let expiresAt = call.now.addingTimeInterval(ttl)
-        let challenge = challenges.current.issue(
-            for: binding, expiresAt: expiresAt, random: sources.random(ChallengeCodec.randomLength))
-        observer.count(.challengesIssued)
+        let challenge = parts.challenges.current.issue(
+            for: binding, expiresAt: expiresAt, random: parts.sources.random(ChallengeCodec.randomLength))
+        parts.observer.count(.challengesIssued)
         return .json(
             [
                 "challenge": .string(Base64.encode(challenge)), "expiresAt": .string(RFC3339.text(expiresAt)),
@@ -66,14 +56,14 @@ struct ProofHandler: Handler {
 
     /// `POST /v1/apps/{app}/attestations`: registers a key.
     @Sendable private func attest(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
+        let app = try parts.apps.app(call)
         let body = try RequestBody(call.body)
         let presented = PresentedAttestation(
             keyId: try body.keyId(), attestation: try body.bytes("attestation"), challenge: try body.bytes("challenge"),
-            clientData: try body.optionalClientData(), user: try body.user().map(users.stored))
+            clientData: try body.optionalClientData(), user: try body.user().map(parts.users.stored))
         if app.settings.mode == .off { return .unjudged }
-        return try await modes.judged(app, call, keyId: presented.keyId) {
-            try await proofs.register(presented, app, call).map { registered in
+        return try await parts.modes.judged(app, call, keyId: presented.keyId) {
+            try await parts.proofs.register(presented, app, call).map { registered in
                 let key = registered.key
                 return .json(
                     [
@@ -89,11 +79,11 @@ struct ProofHandler: Handler {
 
     /// `POST /v1/apps/{app}/assertions`.
     @Sendable private func assert(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
+        let app = try parts.apps.app(call)
         let presented = try PresentedAssertion(try RequestBody(call.body))
         if app.settings.mode == .off { return .unjudged }
-        return try await modes.judged(app, call, keyId: presented.keyId) {
-            try await proofs.accept(presented, app, call) { judged in
+        return try await parts.modes.judged(app, call, keyId: presented.keyId) {
+            try await parts.proofs.accept(presented, app, call) { judged in
                 .success(
                     .json(.object([.init("counter", .integer(Int(judged.advance.counter)))] + judged.trust.members)))
             }
@@ -102,20 +92,20 @@ struct ProofHandler: Handler {
 
     /// `POST /v1/apps/{app}/tokens`.
     @Sendable private func issueToken(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
+        let app = try parts.apps.app(call)
         let body = try RequestBody(call.body)
         let presented = try PresentedAssertion(body)
         let singleUse = try body.optionalFlag("singleUse") ?? false
         if app.settings.mode == .off { return .unjudged }
-        return try await modes.judged(app, call, keyId: presented.keyId) {
+        return try await parts.modes.judged(app, call, keyId: presented.keyId) {
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
-            try await proofs.accept(presented, app, call) { judged -> Judged<Answer> in
-                let issued = try live.current.tokens.issue(
-                    for: judged.key, trust: judged.trust, singleUse: singleUse, identifier: sources.random(16),
+            try await parts.proofs.accept(presented, app, call) { judged -> Judged<Answer> in
+                let issued = try parts.live.current.tokens.issue(
+                    for: judged.key, trust: judged.trust, singleUse: singleUse, identifier: parts.sources.random(16),
                     at: call.now)
                 return .success(ProofHandler.answer(issued, reasons: judged.trust.reasons))
             }.map { answer in
-                observer.count(.tokensIssued)
+                parts.observer.count(.tokensIssued)
                 return answer
             }
         }
@@ -128,7 +118,7 @@ struct ProofHandler: Handler {
 
     /// `POST /v1/apps/{app}/tokens/untrusted`: for callers that cannot attest, a token that says so.
     @Sendable private func issueUntrustedToken(_ call: Call) async throws -> Answer {
-        let app = try apps.app(call)
+        let app = try parts.apps.app(call)
         let body = try RequestBody(call.body)
         let text = try body.string("reason", limit: 16)
         guard let reason = Reason.allCases.map(\.rawValue).first(where: { $0.hasSameBytes(as: text) }) else {
@@ -138,9 +128,9 @@ struct ProofHandler: Handler {
         if app.settings.mode == .off { return .unjudged }
         guard app.settings.untrusted == .allow else { throw Problem(.policyUntrusted) }
         try await spend(challenge, app, at: call.now)
-        let issued = try live.current.tokens.issueUntrusted(
-            for: app, reason: reason, identifier: sources.random(16), at: call.now)
-        observer.count(.tokensUntrusted, [("reason", reason)])
+        let issued = try parts.live.current.tokens.issueUntrusted(
+            for: app, reason: reason, identifier: parts.sources.random(16), at: call.now)
+        parts.observer.count(.tokensUntrusted, [("reason", reason)])
         return ProofHandler.answer(issued, reasons: [reason])
     }
 
@@ -154,7 +144,8 @@ struct ProofHandler: Handler {
     /// Spends a challenge of either purpose, once over all nodes: a token costs a request of its own.
     private func spend(_ challenge: [UInt8], _ app: ServedApp, at now: Date) async throws {
         func reading(_ purpose: ChallengePurpose) -> ChallengeReading {
-            challenges.current.read(challenge, for: ChallengeBinding(purpose: purpose, app: app.settings.id), at: now)
+            parts.challenges.current.read(
+                challenge, for: ChallengeBinding(purpose: purpose, app: app.settings.id), at: now)
         }
         var spendable = reading(.assert)
         if spendable == .refused(.binding) { spendable = reading(.attest) }
@@ -163,7 +154,7 @@ struct ProofHandler: Handler {
         case .valid(let challenge):
             let name = SingleUseToken(
                 id: "untrusted:\(Base64.encodeURL(challenge.id))", expiresAt: challenge.expiresAt)
-            switch try await store.consume(name, at: now) {
+            switch try await parts.store.consume(name, at: now) {
             case .spent: return
             case .alreadyUsed: throw Problem(.challengeUsed)
             case .expired: throw Problem(.challengeExpired)

@@ -16,31 +16,12 @@ package protocol Handler: Sendable {
 extension ServiceParts {
     /// Everything that answers.
     var handlers: [any Handler] {
-        var handlers: [any Handler] = [
-            TokenHandler(
-                store: store, live: live, trusted: trusted, appCheck: appCheckBearers, quotas: quotas,
-                observer: observer, observedRoutes: configuration.observe.routes),
-            RevocationHandler(
-                RevocationList(
-                    store: store, live: live, tokenLife: configuration.longestTokenLife, sources: sources,
-                    observer: observer), uptime: sources.uptime),
-            ProofHandler(
-                apps: apps, challenges: challenges, modes: modes, proofs: proofs, store: store, live: live,
-                lifetime: configuration.challenges.ttl, users: users, sources: sources, observer: observer),
-            PromotionHandler(
-                apps: apps, modes: modes, proofs: proofs, device: device, store: store, users: users,
-                observer: observer, now: sources.now),
-            DeviceCheckHandler(apps: apps, device: device),
-            OperatorHandler(operators: operators),
-            RiskHandler(apps: apps, signals: signals, watch: risk, observer: observer),
-            HealthHandler(readiness: readiness, observer: observer),
+        let handlers: [any Handler] = [
+            TokenHandler(parts: self), RevocationHandler(self),
+            ProofHandler(parts: self), PromotionHandler(parts: self), DeviceCheckHandler(parts: self),
+            OperatorHandler(operators: operators), RiskHandler(parts: self), HealthHandler(parts: self),
         ]
-        if let bearers = appCheckBearers {
-            handlers += [
-                AppCheckHandler(parts: self), AppCheckVerification(store: store, live: live, bearers: bearers),
-            ]
-        }
-        return handlers
+        return handlers + (appCheckBearers.map { [AppCheckHandler(parts: self, bearers: $0)] } ?? [])
     }
 
     var operators: OperatorService {
@@ -52,7 +33,8 @@ extension ServiceParts {
     /// What gateways may be let through, by name.
     var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, users: users, observer: observer) }
 
-    private var appCheckBearers: AppCheckBearers? {
+    /// nil if the interface of App Check is off.
+    var appCheckBearers: AppCheckBearers? {
         configuration.appCheck.map { _ in AppCheckBearers(live: live, trusted: trusted) }
     }
 

@@ -8,8 +8,8 @@ import Vocabulary
 
 /// What a running service shares, built once: one store, one set of verifiers, one limiter of each kind.
 ///
-/// What needs most of it (the console, App Check, background work) keeps it; every other handler takes the parts that it needs. By reference:
-/// keys and tokens are in it, groups of services log what their services consist of, and a class is described by its name alone.
+/// Handlers and background work keep it; what judges takes the parts that it needs. By reference: keys and tokens are in it, groups of services
+/// log what their services consist of, and a class is described by its name alone.
 package final class ServiceParts: Sendable {
     let configuration: Configuration
     let store: any TrustStore

@@ -28,11 +28,7 @@ final class RevocationList: Sendable {
         let signer: String
     }
 
-    private let store: any TrustStore
-    private let live: LiveBook
-    private let sources: SystemSources
-    private let observer: RequestObserver
-    private let tokenLife: Duration
+    private let parts: ServiceParts
     private let limit: Int
     private let last = Mutex<Signed?>(nil)
 
@@ -43,33 +39,21 @@ final class RevocationList: Sendable {
     /// By how many seconds the clocks of two nodes may differ.
     private static let clockMargin = 60.0
 
-    /// - Parameters:
-    ///   - tokenLife: how long the longest token lives.
-    ///   - limit: the most keys that are named.
-    init(
-        store: any TrustStore, live: LiveBook, tokenLife: Duration, sources: SystemSources, observer: RequestObserver,
-        limit: Int = RevokedKeyList.keyLimit
-    ) {
-        self.store = store
-        self.live = live
-        self.tokenLife = tokenLife
-        self.sources = sources
-        self.observer = observer
-        self.limit = limit
-    }
+    /// - Parameter limit: the most keys that are named.
+    init(_ parts: ServiceParts, limit: Int = RevokedKeyList.keyLimit) { (self.parts, self.limit) = (parts, limit) }
 
     /// The list as the store has it now.
     func current() async throws -> Signed {
-        let now = sources.now()
-        let revoked = try await store.revokedKeys(
-            since: now - tokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
-        observer.set(.revokedKeysListed, Double(revoked.names.count))
-        if !revoked.isComplete, observer.perMinute.note("revoked.keys", at: sources.uptime()).passes {
-            observer.log.warning(
+        let now = parts.sources.now()
+        let revoked = try await parts.store.revokedKeys(
+            since: now - parts.configuration.longestTokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
+        parts.observer.set(.revokedKeysListed, Double(revoked.names.count))
+        if !revoked.isComplete, parts.observer.perMinute.note("revoked.keys", at: parts.sources.uptime()).passes {
+            parts.observer.log.warning(
                 "More keys were revoked than the list of revoked keys names; checks that read it ask the service about the rest.",
                 metadata: ["named": "\(revoked.names.count)"])
         }
-        let keys = live.current.tokens.production
+        let keys = parts.live.current.tokens.production
         let life = TokenLife(from: now, seconds: RevocationList.life)
         // In the order of the marks, which says nothing about when each was revoked.
         let marks = revoked.names.map { RevocationMark(ofHash: $0).text }.sorted()
@@ -97,8 +81,10 @@ final class RevocationList: Sendable {
 struct RevocationHandler: Handler {
     private let list: SharedAnswer<RevocationList.Signed>
 
-    init(_ list: RevocationList, uptime: @escaping @Sendable () -> Double) {
-        self.list = SharedAnswer(interval: .seconds(1), uptime: { .seconds(uptime()) }, find: list.current)
+    init(_ parts: ServiceParts) {
+        let uptime = parts.sources.uptime
+        list = SharedAnswer(
+            interval: .seconds(1), uptime: { .seconds(uptime()) }, find: RevocationList(parts).current)
     }
 
     var routes: [Route] { [Route("revokedKeys", "GET", "/v1/revoked", .open, revoked)] }

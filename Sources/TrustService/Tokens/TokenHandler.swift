@@ -12,17 +12,11 @@ import Vocabulary
 
 /// What gateways and backends ask about tokens, and the keys to check them with.
 struct TokenHandler: Handler {
-    let store: any TrustStore
-    let live: LiveBook
-    let trusted: TrustedKeys
-    /// nil if the interface of App Check is off.
-    let appCheck: AppCheckBearers?
-    let quotas: Quotas
-    let observer: RequestObserver
-    /// The routes that gateways may watch.
-    let observedRoutes: [String]
+    let parts: ServiceParts
 
-    private var tokens: TokenAuthority { live.current.tokens }
+    /// nil if the interface of App Check is off.
+    private var appCheck: AppCheckBearers? { parts.appCheckBearers }
+    private var tokens: TokenAuthority { parts.live.current.tokens }
 
     var routes: [Route] {
         TokenHandler.authorizeMethods.map { Route("authorize", $0, "/v1/authorize", .open, authorize) } + [
@@ -40,10 +34,10 @@ struct TokenHandler: Handler {
 
     /// `GET /v1/authorize`: what a gateway asks for each request. No body; the verdict is the status.
     @Sendable private func authorize(_ call: Call) async throws -> Answer {
-        let wanted = try AuthorizationQuery(call.query, observing: observedRoutes)
+        let wanted = try AuthorizationQuery(call.query, observing: parts.configuration.observe.routes)
         // What is wrong with the gateway's own words is said first, whoever asks.
         var draft: Quotas.Draft?
-        if let name = wanted.quota { draft = try quotas.draft(name, call.headers) }
+        if let name = wanted.quota { draft = try parts.quotas.draft(name, call.headers) }
         if let route = wanted.observedRoute { return await observed(call, wanted, route) }
         let token = try await presented(call)
         try wanted.terms.judge(token)
@@ -57,7 +51,7 @@ struct TokenHandler: Handler {
         ]
         // The last of all: what is refused costs nothing.
         if let draft {
-            let remaining = try await quotas.draw(draft, for: bearer, at: call.now)
+            let remaining = try await parts.quotas.draw(draft, for: bearer, at: call.now)
             answer.headers.append((.sealwardQuotaRemaining, String(remaining)))
         }
         return answer
@@ -66,7 +60,7 @@ struct TokenHandler: Handler {
     /// What enforcement would find, counted and named; nothing is refused, spent or charged.
     private func observed(_ call: Call, _ wanted: AuthorizationQuery, _ route: String) async -> Answer {
         let (kind, app) = await observation(of: call, wanted.terms)
-        observer.count(.observed, [("app", app ?? "none"), ("class", kind.rawValue), ("route", route)])
+        parts.observer.count(.observed, [("app", app ?? "none"), ("class", kind.rawValue), ("route", route)])
         var answer = Answer.empty(wanted.success)
         answer.headers = [(.sealwardClass, kind.rawValue)]
         return answer
@@ -84,7 +78,7 @@ struct TokenHandler: Handler {
             if bearer.tier == TokenTerms.noTier { return (.untrusted, bearer.app) }
             // At its end a token cannot be spent any more: the store says only whether it was.
             if token.isSingleUse,
-                try await store.consume(token.spending, at: token.spending.expiresAt) == .alreadyUsed
+                try await parts.store.consume(token.spending, at: token.spending.expiresAt) == .alreadyUsed
             {
                 return (.reused, bearer.app)
             }
@@ -102,14 +96,14 @@ struct TokenHandler: Handler {
     /// Whether the presented token was good once and has ended.
     private func hasEnded(_ call: Call) -> Bool {
         if let token = call.headers[values: .firebaseAppCheck].first {
-            return live.current.appCheck?.tokens.hasEnded(token, at: call.now) ?? false
+            return parts.live.current.appCheck?.tokens.hasEnded(token, at: call.now) ?? false
         }
         return call.bearer.map { tokens.hasEnded($0, at: call.now) } ?? false
     }
 
     /// Whether the app that attested the key is older than every version that the configuration accepts.
     private func isOutdated(_ bearer: TokenBearer) -> Bool {
-        guard let allowed = live.current.apps[bearer.app]?.settings.allowedBundleVersions, !allowed.isEmpty,
+        guard let allowed = parts.live.current.apps[bearer.app]?.settings.allowedBundleVersions, !allowed.isEmpty,
             let version = bearer.bundleVersion
         else { return false }
         return allowed.allSatisfy { VersionNumber(version) < VersionNumber($0) }
@@ -141,14 +135,15 @@ struct TokenHandler: Handler {
         guard let id = claims.key else {
             // Under settings of now: an app that refuses such callers again refuses their tokens too.
             guard
-                let app = live.current.apps.values.first(where: {
+                let app = parts.live.current.apps.values.first(where: {
                     $0.settings.appIds.contains { $0.hasSameBytes(as: claims.app) }
                 })
             else { throw Problem(.tokenInvalid, evidence: "an unknown app") }
             guard app.settings.untrusted == .allow else { throw Problem(.policyUntrusted) }
             return TokenBearer(untrusted: app, identity: claims.app, address: call.address)
         }
-        let key = try await trusted.key(ofToken: id, environment: claims.environment, simulated: claims.isSimulated)
+        let key = try await parts.trusted.key(
+            ofToken: id, environment: claims.environment, simulated: claims.isSimulated)
         guard key.identity.hasSameBytes(as: claims.app) else {
             throw Problem(.tokenInvalid, evidence: "an unknown device key")
         }
@@ -185,7 +180,7 @@ struct TokenHandler: Handler {
 
     /// Spends a token, once over all nodes.
     private func spend(_ token: GoodToken, at now: Date) async throws {
-        switch try await store.consume(token.spending, at: now) {
+        switch try await parts.store.consume(token.spending, at: now) {
         case .spent: break
         case .alreadyUsed: throw Problem(.tokenSpent)
         case .expired: throw Problem(.tokenInvalid, evidence: "expired")
