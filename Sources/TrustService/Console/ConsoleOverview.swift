@@ -174,9 +174,9 @@ struct ConsoleOverview {
             ("Attested", ConsoleText.bars(facts.counts(EventKind.attested))),
             ("Refused", ConsoleText.bars(facts.counts(EventKind.refused), "bad")), ("Without support", support),
         ]
-        if let (ramp, plan, start) = plan(facts) {
+        if let (plan, start) = plan(facts) {
             let planned = facts.hours.map { hour -> HTML in
-                let from = ramp.elapsed(since: start, at: hour)
+                let from = hour.timeIntervalSince(start)
                 return "\(ConsoleText.count(plan.attested(after: from + 3600) - plan.attested(after: from)))"
             }
             columns.insert(("Planned", planned), at: 1)
@@ -204,10 +204,10 @@ struct ConsoleOverview {
     }
 
     /// The plan of a ramp that has one.
-    private func plan(_ facts: Facts) -> (Ramp, RampPlan, start: Date)? {
-        guard let ramp = facts.settings.ramp?.policy, case .plan(let plan, let start) = ramp.rule, plan.dailyUsers > 1
+    private func plan(_ facts: Facts) -> (RampPlan, start: Date)? {
+        guard case .plan(let plan, let start)? = facts.settings.ramp?.policy.rule, plan.dailyUsers > 1
         else { return nil }
-        return (ramp, plan, start)
+        return (plan, start)
     }
 
     private func ramp(_ facts: Facts) -> HTML {
@@ -216,10 +216,10 @@ struct ConsoleOverview {
         }
         let paused: HTML = ramp.isPaused ? "<p class=\"warn\">Paused: no installation is told to attest.</p>\n" : ""
         let share = ConsoleText.percent(ramp.share(at: now))
-        guard let (_, plan, start) = plan(facts) else {
+        guard let (plan, start) = plan(facts) else {
             return "\(paused)<p>A fixed share: \(share) of installations attest.</p>\n"
         }
-        let days = ConsoleText.decimal(max(ramp.elapsed(since: start, at: now), 0) / 86_400)
+        let days = ConsoleText.decimal(max(now.timeIntervalSince(start), 0) / 86_400)
         return
             "\(paused)<p>\(share) of installations are told to attest, after \(days) of \(ConsoleText.decimal(plan.days)) days of the plan.</p>\n"
     }

@@ -129,7 +129,7 @@ struct RiskWatch: Sendable {
     func standing(of app: String, at now: Date) async throws -> RiskStanding {
         let tallies = try await store.tallies(app: app, from: now.addingTimeInterval(-8 * 86_400), to: now)
         var hours: [Date: SupportCount] = [:]
-        var standing = RiskStanding(support: UnsupportedMonitor().report([], at: now))
+        var standing = RiskStanding(support: UnsupportedMonitor.report([], at: now))
         for tally in tallies where [EventKind.unsupported, EventKind.attestedAddress].contains(tally.kind) {
             let isUnsupported = tally.kind == EventKind.unsupported
             var hour = hours[tally.hour] ?? SupportCount(hour: tally.hour, unsupported: 0, total: 0)
@@ -143,7 +143,7 @@ struct RiskWatch: Sendable {
                 standing.attestedAddresses += tally.count
             }
         }
-        standing.support = UnsupportedMonitor().report(Array(hours.values), at: now)
+        standing.support = UnsupportedMonitor.report(Array(hours.values), at: now)
         if let since = standing.support.risingSince {
             standing.alerts.append(
                 .init(

@@ -23,14 +23,14 @@ import Testing
 
     @Test("a steady share is no alert", arguments: [0.0, 0.01, 0.05, 0.3])
     func steady(_ share: Double) {
-        let report = UnsupportedMonitor().report(Self.hours(usual: share, last: share), at: Self.now)
-        #expect(report.risingSince == nil, "evidence \(report.evidence)")
+        let report = UnsupportedMonitor.report(Self.hours(usual: share, last: share), at: Self.now)
+        #expect(report.risingSince == nil)
         #expect(abs(report.recentRatio - share) < 0.02)
     }
 
     @Test("a sudden rise is, within hours", arguments: [(0.01, 0.10), (0.05, 0.15), (0.3, 0.7)])
     func rise(_ usual: Double, _ last: Double) throws {
-        let report = UnsupportedMonitor().report(Self.hours(usual: usual, last: last), at: Self.now)
+        let report = UnsupportedMonitor.report(Self.hours(usual: usual, last: last), at: Self.now)
         let since = try #require(report.risingSince)
         let delay = since.timeIntervalSince(Self.now - 12 * 3600) / 3600
         #expect((0...3).contains(delay), "noticed after \(delay) hours")
@@ -43,14 +43,14 @@ import Testing
             SupportCount(hour: Self.now - 3600, unsupported: .min, total: .max),
             SupportCount(hour: Self.now - 1800, unsupported: 0, total: .max),
         ]
-        #expect(UnsupportedMonitor().report(hours, at: Self.now).clients == .max)
+        #expect(UnsupportedMonitor.report(hours, at: Self.now).recentRatio == 0)
         let alert = MetricBaseline.unknown.alert(counts: [(50, .max), (60, .max)])
         #expect(alert?.keys == .max)
     }
 
     @Test("a fall is none, few clients are none, the order does not matter")
     func others() {
-        let monitor = UnsupportedMonitor()
+        let monitor = UnsupportedMonitor.self
         #expect(monitor.report(Self.hours(usual: 0.2, last: 0.01), at: Self.now).risingSince == nil)
         #expect(
             monitor.report([SupportCount(hour: Self.now - 3600, unsupported: 2, total: 3)], at: Self.now).risingSince

@@ -17,13 +17,10 @@ package struct Ramp: Sendable, Equatable {
     package var rule: Rule
     /// Whether no further installation is let in now. Those whose turn it was already are not asked to attest either.
     package var isPaused: Bool
-    /// Pauses that are over: the plan goes on where it stood, instead of letting in at once who would have been let in meanwhile.
-    package var pauses: [DateInterval]
 
-    package init(_ rule: Rule, isPaused: Bool = false, pauses: [DateInterval] = []) {
+    package init(_ rule: Rule, isPaused: Bool = false) {
         self.rule = rule
         self.isPaused = isPaused
-        self.pauses = pauses
     }
 
     /// Everybody attests.
@@ -38,7 +35,7 @@ package struct Ramp: Sendable, Equatable {
             let isIn = place * 100 < percent
             return RampDecision(attest: isIn, notBeforeSeconds: isIn ? 0 : RampDecision.recheck)
         case .plan(let plan, let start):
-            let wait = plan.turn(of: place) - elapsed(since: start, at: instant)
+            let wait = plan.turn(of: place) - instant.timeIntervalSince(start)
             if wait <= 0 { return RampDecision(attest: true, notBeforeSeconds: 0) }
             return RampDecision(attest: false, notBeforeSeconds: Int(min(wait.rounded(.up), 1e9)))
         }
@@ -49,24 +46,8 @@ package struct Ramp: Sendable, Equatable {
         if isPaused { return 0 }
         switch rule {
         case .percent(let percent): return min(max(percent / 100, 0), 1)
-        case .plan(let plan, let start): return plan.share(after: elapsed(since: start, at: instant))
+        case .plan(let plan, let start): return plan.share(after: instant.timeIntervalSince(start))
         }
-    }
-
-    /// The seconds that count for the plan: those since the start, without pauses. Pauses that overlap count once.
-    package func elapsed(since start: Date, at instant: Date) -> Double {
-        guard instant > start else { return instant.timeIntervalSince(start) }
-        var counted = instant.timeIntervalSince(start)
-        var covered = start
-        for pause in pauses.sorted(by: { $0.start < $1.start }) {
-            let from = max(pause.start, covered)
-            let to = min(pause.end, instant)
-            if to > from {
-                counted -= to.timeIntervalSince(from)
-                covered = to
-            }
-        }
-        return counted
     }
 }
 

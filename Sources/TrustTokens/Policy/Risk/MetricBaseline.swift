@@ -8,8 +8,6 @@
 package struct MetricBaseline: Sendable, Equatable {
     /// The usual metric of a device.
     package let median: Int
-    /// About how many devices are behind the keys.
-    package let devices: Double
     /// Above this metric a device is out of the ordinary: four times the usual, and never under 8, because reinstalling, several
     /// users and developers' devices are ordinary.
     package let threshold: Int
@@ -31,7 +29,6 @@ package struct MetricBaseline: Sendable, Equatable {
             if passed * 2 >= total { break }
         }
         self.median = median
-        devices = total
         threshold = max(8, median.multipliedReportingOverflow(by: 4).overflow ? .max : median * 4)
     }
 
@@ -47,14 +44,11 @@ package struct MetricBaseline: Sendable, Equatable {
         let above = counts.filter { $0.metric > threshold && $0.keys > 0 }
         guard let highest = above.map(\.metric).max() else { return nil }
         return BrokerAlert(
-            highestMetric: highest,
-            threshold: threshold,
+            highestMetric: highest, threshold: threshold,
             keys: above.reduce(0) { sum, entry in
                 let (sum, overflow) = sum.addingReportingOverflow(entry.keys)
                 return overflow ? .max : sum
-            },
-            devices: above.reduce(0) { $0 + max(1, Double($1.keys) / Double($1.metric)) }
-        )
+            })
     }
 }
 
@@ -66,6 +60,4 @@ package struct BrokerAlert: Sendable, Equatable {
     package let threshold: Int
     /// The keys of this app on such devices.
     package let keys: Int
-    /// About how many such devices there are.
-    package let devices: Double
 }

@@ -83,34 +83,20 @@ public struct RiskScore: Sendable, Equatable {
     }
 }
 
-/// The codes of contributions and alerts.
+/// The codes of contributions and alerts, which ``RiskExplanations`` explains.
 extension Code {
-    /// The installation reported App Attest as unsupported.
     static let unsupported: Code = "risk.unsupported"
-    /// Failures that honest devices have too.
     static let transientFailures: Code = "risk.failures.transient"
-    /// Counters or challenges came a second time.
     static let replays: Code = "risk.failures.replay"
-    /// Signatures or chains that no device makes.
     static let forgeries: Code = "risk.failures.forgery"
-    /// One user has many keys.
     static let keysOfUser: Code = "risk.user.many-keys"
-    /// One key serves many users.
     static let usersOfKey: Code = "risk.key.many-users"
-    /// Apple's risk metric is above what the app's devices have.
     package static let metricAboveBaseline: Code = "risk.metric.above-baseline"
-    /// The counter jumped.
     static let counterGap: Code = "risk.counter.gap"
-    /// A key from another environment than expected.
     static let environment: Code = "risk.environment"
-    /// A validation category that the app does not have.
     static let category: Code = "risk.category"
-    /// The system should send extensions but sent none.
     static let extensionsMissing: Code = "risk.extensions.missing"
-    /// A DeviceCheck bit marks the device.
     static let deviceMark: Code = "risk.device.marked"
-    /// One device attests for many.
     package static let brokerDevice: Code = "risk.alert.broker-device"
-    /// The share of unsupported installations is rising.
     package static let unsupportedRising: Code = "risk.alert.unsupported-rising"
 }

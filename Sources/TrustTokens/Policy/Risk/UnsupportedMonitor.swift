@@ -25,7 +25,7 @@ package struct SupportCount: Sendable, Equatable {
 /// The usual share is learned from all hours older than a day. Over the last day the evidence for a doubled share against the usual
 /// one is summed hour by hour, never below zero (Page's CUSUM on the log-likelihood ratio); if it passes the bar, that hour is
 /// the alarm. A bar of 12 means odds of e^12, about 160 000, to one.
-package struct UnsupportedMonitor: Sendable {
+package enum UnsupportedMonitor {
     /// The evidence at which an alert is raised.
     package static let bar = 12.0
     /// How much of the past is judged rather than learned from, in seconds.
@@ -33,33 +33,28 @@ package struct UnsupportedMonitor: Sendable {
     /// What is assumed before a hundred clients came: two in a hundred.
     package static let priorShare = 0.02
 
-    /// A monitor with the thresholds that its constants state.
-    package init() {}
-
     /// Judges the hours, in any order.
-    package func report(_ hours: [SupportCount], at instant: Date) -> UnsupportedReport {
+    package static func report(_ hours: [SupportCount], at instant: Date) -> UnsupportedReport {
         let sorted = hours.filter { $0.hour <= instant }.sorted { $0.hour < $1.hour }
-        let edge = instant.addingTimeInterval(-UnsupportedMonitor.recent)
+        let edge = instant.addingTimeInterval(-recent)
         let old = sorted.filter { $0.hour < edge }
         let new = sorted.filter { $0.hour >= edge }
-        let (oldUnsupported, oldTotal) = UnsupportedMonitor.sums(old)
-        let (newUnsupported, newTotal) = UnsupportedMonitor.sums(new)
+        let (oldUnsupported, oldTotal) = sums(old)
+        let (newUnsupported, newTotal) = sums(new)
         // A hundred clients' worth of the prior, so that a young app neither divides by zero nor trusts ten clients.
-        let usual = min((oldUnsupported + 100 * UnsupportedMonitor.priorShare) / (oldTotal + 100), 0.9)
-        let risen = UnsupportedMonitor.risen(from: usual)
+        let usual = min((oldUnsupported + 100 * priorShare) / (oldTotal + 100), 0.9)
+        let risen = Self.risen(from: usual)
         var evidence = 0.0
-        var highest = 0.0
         var since: Date?
         for hour in new {
             let bad = Double(hour.unsupported)
             let good = Double(hour.total) - Double(hour.unsupported)
             evidence = max(0, evidence + bad * log(risen / usual) + good * log((1 - risen) / (1 - usual)))
-            highest = max(highest, evidence)
-            if evidence > UnsupportedMonitor.bar, since == nil { since = hour.hour }
+            if evidence > bar, since == nil { since = hour.hour }
         }
         return UnsupportedReport(
             usualRatio: usual, recentRatio: newTotal > 0 ? newUnsupported / newTotal : 0,
-            clients: Int(exactly: newTotal) ?? .max, evidence: highest, risingSince: since)
+            risingSince: since)
     }
 
     /// The share against which the usual one is tested: twice as much, and two in a hundred more at least.
@@ -76,10 +71,6 @@ package struct UnsupportedReport: Sendable, Equatable {
     package let usualRatio: Double
     /// The share of the last day, 0 ... 1.
     package let recentRatio: Double
-    /// The clients of the last day.
-    package let clients: Int
-    /// The highest evidence of the last day.
-    package let evidence: Double
     /// The hour in which the bar was passed, of which operators are told; nil if all is as usual.
     package let risingSince: Date?
 }
