@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import Logging
 package import NIOCore
 import Synchronization
 package import TLSModel
@@ -251,5 +252,20 @@ package final class Admission: Sendable {
         let address = address.unmapped
         if address.isIPv4 { return address }
         return IPAddress(bytes: Array(address.bytes.prefix(8)) + [UInt8](repeating: 0, count: 8)) ?? address
+    }
+}
+
+extension Admission {
+    /// Writes one line for each report of what was turned away.
+    package static func logger(_ log: Logger) -> @Sendable (Refusals) -> Void {
+        { refusals in
+            log.warning(
+                "Connections were turned away.",
+                metadata: [
+                    "full": "\(refusals.full)", "addressFull": "\(refusals.addressFull)",
+                    "noDescriptors": "\(refusals.exhausted)", "replaced": "\(refusals.replaced)",
+                ]
+            )
+        }
     }
 }

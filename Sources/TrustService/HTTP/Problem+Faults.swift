@@ -4,6 +4,7 @@
 import DeviceCheckBits
 package import HTTPService
 import TrustStores
+import TrustTokens
 package import Vocabulary
 
 extension Problem {
@@ -37,6 +38,19 @@ extension Problem {
             var seconds = 5
             if case .later(let wait?) = fault.advice { seconds = max(1, wait) }
             self.init(.appleUnavailable, retryAfterSeconds: seconds, evidence: "\(fault.code): \(fault.reason)")
+        }
+    }
+}
+
+extension CompactToken {
+    /// The token, or the refusal of a caller that sent something else.
+    ///
+    /// - Throws: ``Problem`` `token.invalid`.
+    static func read(_ token: String, algorithm: String) throws(Problem) -> CompactToken {
+        do throws(UnreadableToken) {
+            return try CompactToken(token, algorithm: algorithm)
+        } catch {
+            throw Problem(.tokenInvalid, evidence: error.reason)
         }
     }
 }

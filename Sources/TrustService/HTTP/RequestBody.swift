@@ -183,3 +183,8 @@ extension JSONValue {
         if hasDoubledMember { throw Problem(.requestMalformed, evidence: "a member is given twice") }
     }
 }
+
+extension JSONValue {
+    /// The object with more members at its end.
+    func adding(_ members: [Member]) -> JSONValue { .object((self.members ?? []) + members) }
+}

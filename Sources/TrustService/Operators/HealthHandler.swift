@@ -37,3 +37,8 @@ struct HealthHandler: Handler {
         .text(parts.observer.scrape(), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 }
+
+/// The contract as it is served at `/openapi.yaml`: the file `docs/openapi.yaml`, which the build puts into the program.
+package enum OpenAPIDocument {
+    package static let text = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
+}

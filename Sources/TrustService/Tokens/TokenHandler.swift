@@ -16,7 +16,7 @@ struct TokenHandler: Handler {
 
     /// nil if the interface of App Check is off.
     private var appCheck: AppCheckBearers? { parts.appCheckBearers }
-    private var tokens: TokenAuthority { parts.live.current.tokens }
+    var tokens: TokenAuthority { parts.live.current.tokens }
 
     var routes: [Route] {
         TokenHandler.authorizeMethods.map { Route("authorize", $0, "/v1/authorize", .open, authorize) } + [
@@ -57,60 +57,8 @@ struct TokenHandler: Handler {
         return answer
     }
 
-    /// What enforcement would find, counted and named; nothing is refused, spent or charged.
-    private func observed(_ call: Call, _ wanted: AuthorizationQuery, _ route: String) async -> Answer {
-        let (kind, app) = await observation(of: call, wanted.terms)
-        parts.observer.count(.observed, [("app", app ?? "none"), ("class", kind.rawValue), ("route", route)])
-        var answer = Answer.empty(wanted.success)
-        answer.headers = [(.sealwardClass, kind.rawValue)]
-        return answer
-    }
-
-    private func observation(
-        of call: Call, _ terms: TokenTerms
-    ) async -> (kind: ObservedClass, app: String?) {
-        do {
-            let token = try await presented(call)
-            let bearer = token.bearer
-            do throws(Problem) { try terms.judge(token) } catch {
-                return (error.code == .policyTier ? .untrusted : .invalid, bearer.app)
-            }
-            if bearer.tier == TokenTerms.noTier { return (.untrusted, bearer.app) }
-            // At its end a token cannot be spent any more: the store says only whether it was.
-            if token.isSingleUse,
-                try await parts.store.consume(token.spending, at: token.spending.expiresAt) == .alreadyUsed
-            {
-                return (.reused, bearer.app)
-            }
-            return (isOutdated(bearer) ? .outdated : .verified, bearer.app)
-        } catch let problem as Problem {
-            switch problem.code {
-            case .tokenMissing: return (.none, nil)
-            case .policyUntrusted: return (.untrusted, nil)
-            case .tokenInvalid where hasEnded(call): return (.outdated, nil)
-            default: return (problem.status >= 500 ? .unknown : .invalid, nil)
-            }
-        } catch { return (.unknown, nil) }
-    }
-
-    /// Whether the presented token was good once and has ended.
-    private func hasEnded(_ call: Call) -> Bool {
-        if let token = call.headers[values: .firebaseAppCheck].first {
-            return parts.live.current.appCheck?.tokens.hasEnded(token, at: call.now) ?? false
-        }
-        return call.bearer.map { tokens.hasEnded($0, at: call.now) } ?? false
-    }
-
-    /// Whether the app that attested the key is older than every version that the configuration accepts.
-    private func isOutdated(_ bearer: TokenBearer) -> Bool {
-        guard let allowed = parts.live.current.apps[bearer.app]?.settings.allowedBundleVersions, !allowed.isEmpty,
-            let version = bearer.bundleVersion
-        else { return false }
-        return allowed.allSatisfy { VersionNumber(version) < VersionNumber($0) }
-    }
-
     /// The token of a request: one of this service, or an App Check token of it.
-    private func presented(_ call: Call) async throws -> GoodToken {
+    func presented(_ call: Call) async throws -> GoodToken {
         let appCheckTokens = appCheck == nil ? [] : call.headers[values: .firebaseAppCheck]
         guard let appCheck, let token = appCheckTokens.first else {
             guard let token = call.bearer else { throw Problem(.tokenMissing) }
