@@ -119,19 +119,15 @@ struct ClaimNote: Equatable {
     let first: Bool
     let lastUpdate: String?
 
-    init(first: Bool, lastUpdate: String?) {
-        self.first = first
-        self.lastUpdate = lastUpdate
-    }
+    var text: String { "writing \(first ? "first" : "again") \(lastUpdate ?? "-")" }
+}
 
+extension ClaimNote {
     init?(_ text: String) {
         let parts = text.split(separator: " ")
         guard parts.count == 3, parts[0] == "writing" else { return nil }
-        first = parts[1] == "first"
-        lastUpdate = parts[2] == "-" ? nil : String(parts[2])
+        self.init(first: parts[1] == "first", lastUpdate: parts[2] == "-" ? nil : String(parts[2]))
     }
-
-    var text: String { "writing \(first ? "first" : "again") \(lastUpdate ?? "-")" }
 }
 
 extension DeviceCheckFault {

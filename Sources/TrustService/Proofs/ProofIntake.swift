@@ -164,20 +164,13 @@ struct PresentedAssertion: Sendable {
     let clientData: [UInt8]
     let challenge: [UInt8]?
     var terms = ProofTerms()
+}
 
-    init(keyId: KeyIdentifier, assertion: [UInt8], clientData: [UInt8], challenge: [UInt8]?, terms: ProofTerms) {
-        self.keyId = keyId
-        self.assertion = assertion
-        self.clientData = clientData
-        self.challenge = challenge
-        self.terms = terms
-    }
-
+extension PresentedAssertion {
     init(_ body: RequestBody) throws(Problem) {
-        keyId = try body.keyId()
-        assertion = try body.bytes("assertion")
-        clientData = try body.clientData()
-        challenge = try body.optionalBytes("challenge")
+        self.init(
+            keyId: try body.keyId(), assertion: try body.bytes("assertion"), clientData: try body.clientData(),
+            challenge: try body.optionalBytes("challenge"))
     }
 }
 

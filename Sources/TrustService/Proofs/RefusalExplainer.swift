@@ -10,17 +10,12 @@ import Vocabulary
 
 /// Adds to refusals what was expected and found, and which usual mistake it is: at most 20 a second and node, as one costs up to 16 signatures.
 struct RefusalExplainer: Sendable {
-    private let observer: RequestObserver
-    private let uptime: @Sendable () -> Double
+    let observer: RequestObserver
+    let uptime: @Sendable () -> Double
     private let limits = RequestLimits(perSecond: perSecond, burst: perSecond, tableLimit: 1)
 
     /// How many refusals are explained in a second; the rest is counted.
     static let perSecond = 20.0
-
-    init(observer: RequestObserver, uptime: @escaping @Sendable () -> Double) {
-        self.observer = observer
-        self.uptime = uptime
-    }
 
     /// A refusal with what explains it, if a verifier refused and the budget of this second is not spent.
     ///
