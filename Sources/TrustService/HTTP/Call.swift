@@ -62,19 +62,15 @@ package struct Call: Sendable {
     /// decoded.
     package func queryValue(_ name: String) -> String? {
         for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
-            let (first, second) = Call.parts(of: pair)
+            let first = pair.prefix { $0 != UInt8(ascii: "=") }
             guard PercentEncoding.decode(first, plusIsSpace: true)?.hasSameBytes(as: name) == true else { continue }
+            let second = pair.dropFirst(first.count + 1)
             guard second.count <= Call.valueLimit * 3, let value = PercentEncoding.decode(second, plusIsSpace: true),
                 value.utf8.count <= Call.valueLimit
             else { return nil }
             return value
         }
         return nil
-    }
-
-    private static func parts(of pair: Substring.UTF8View) -> (Substring.UTF8View, Substring.UTF8View) {
-        guard let sign = pair.firstIndex(of: UInt8(ascii: "=")) else { return (pair, pair[pair.endIndex...]) }
-        return (pair[..<sign], pair[pair.index(after: sign)...])
     }
 
     /// Whether the proxy in front says that the caller came by TLS. Who says so without a proxy gets a cookie that his own browser keeps back.

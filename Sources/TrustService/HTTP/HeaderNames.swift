@@ -20,15 +20,3 @@ extension HTTPField.Name {
     static let sealwardClass = HTTPField.Name("X-Sealward-Class") ?? .from
     static let sealwardEnvironment = HTTPField.Name("X-Sealward-Environment") ?? .from
 }
-
-extension HTTPFields {
-    /// What the subscript gives, without its cost if the field is there once.
-    func value(of name: HTTPField.Name) -> String? {
-        var found: String?
-        for field in self where field.name == name {
-            if found != nil { return self[name] }
-            found = field.value
-        }
-        return found
-    }
-}

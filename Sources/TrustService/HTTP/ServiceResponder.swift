@@ -11,35 +11,28 @@ import Vocabulary
 ///
 /// Every way out of here is an ``Answer``, so no error is answered without a code.
 struct ServiceResponder: Sendable {
+    let parts: ServiceParts
     let table: RouteTable
     let isInternal: Bool
     let isLoopback: Bool
-    /// Whether the listener speaks TLS.
-    let isSecure: Bool
     /// Who may ask for the console.
     let browsers: BrowserGate
-    let live: LiveBook
-    let trustedProxies: [AddressRange]
-    let bodyLimit: Int
     let addressLimits: RequestLimits
     /// Wrong tokens on the routes of servers and operators, by address.
     let wrongTokens: RequestLimits
     let inFlight: RequestsInFlight
-    let audit: AuditRecord
-    let hasInternalListener: Bool
-    let sources: SystemSources
-    let observer: RequestObserver
-    /// nil if nothing is traced.
-    let spans: RequestSpans?
+
+    /// Whether the listener speaks TLS.
+    private var isSecure: Bool { (isInternal ? parts.configuration.internalTLS : parts.configuration.tls) != nil }
 
     func answer(_ request: IncomingRequest) async -> Answer {
-        guard let spans else { return await answer(request, in: nil) }
+        guard let spans = parts.tracing?.requests else { return await answer(request, in: nil) }
         return await spans.around(request) { await answer(request, in: $0) }
     }
 
     private func answer(_ request: IncomingRequest, in span: RecordedSpan?) async -> Answer {
-        let start = sources.uptime()
-        let correlationId = sources.correlationId()
+        let start = parts.sources.uptime()
+        let correlationId = parts.sources.correlationId()
         let (path, query) = request.target
         var found: Route?
         let answer: Answer
@@ -49,11 +42,11 @@ struct ServiceResponder: Sendable {
         } catch {
             let problem = Problem(error)
             evidence = problem.evidence
-            if problem.code == .limitLoad { observer.noteOverload(found?.operation ?? "", at: start) }
+            if problem.code == .limitLoad { parts.observer.noteOverload(found?.operation ?? "", at: start) }
             answer = (found?.errors ?? table.errors(of: path)).answer(problem, correlationId)
         }
-        let end = sources.uptime()
-        observer.finished(
+        let end = parts.sources.uptime()
+        parts.observer.finished(
             operation: found?.operation ?? "unknown", answer: answer, seconds: end - start, at: end,
             correlationId: correlationId, evidence: evidence)
         span?.describe(found, answer, correlationId: correlationId)
@@ -65,11 +58,12 @@ struct ServiceResponder: Sendable {
     ) async throws -> Answer {
         let fields = request.head.headerFields
         var address = request.peer
-        if !trustedProxies.isEmpty {
+        if !parts.configuration.trustedProxies.isEmpty {
             let forwarded = fields[values: .xForwardedFor].joined(separator: ",")
-            address = CallerAddress.resolve(peer: request.peer, forwarded: forwarded, trusted: trustedProxies)
+            address = CallerAddress.resolve(
+                peer: request.peer, forwarded: forwarded, trusted: parts.configuration.trustedProxies)
         }
-        let caller = live.current.credentials.caller(bearer: Call.bearer(in: fields), at: sources.now())
+        let caller = parts.live.current.credentials.caller(bearer: Call.bearer(in: fields), at: parts.sources.now())
         let route: Route
         let parameters: [String: String]
         switch table.match(method: request.head.method.rawValue, path: path) {
@@ -90,10 +84,10 @@ struct ServiceResponder: Sendable {
         } catch {
             // Somebody with a credential that does not open the route, or with a wrong one.
             if error.code == .callerUnauthorized, case .role = route.access, Call.bearer(in: fields) != nil {
-                await audit.record(
+                await parts.audit.record(
                     Call(
                         operation: route.operation, parameters: parameters, query: query, headers: fields, body: [],
-                        address: address, correlationId: correlationId, caller: caller, now: sources.now()),
+                        address: address, correlationId: correlationId, caller: caller, now: parts.sources.now()),
                     refusedWith: error.code)
             }
             throw error
@@ -101,7 +95,7 @@ struct ServiceResponder: Sendable {
         let body = try await self.body(of: request, route)
         let call = Call(
             operation: route.operation, parameters: parameters, query: query, headers: fields, body: body,
-            address: address, correlationId: correlationId, caller: caller, now: sources.now(),
+            address: address, correlationId: correlationId, caller: caller, now: parts.sources.now(),
             isSecure: isSecure || Call.isSecure(fields))
         do {
             guard route.isLimitedByLoad else { return try await route.handler(call) }
@@ -120,7 +114,7 @@ struct ServiceResponder: Sendable {
     }
 
     private func take(from limits: RequestLimits, _ address: String) throws(Problem) {
-        if let wait = limits.take(CallerAddress.bucket(of: address), at: sources.uptime()) {
+        if let wait = limits.take(CallerAddress.bucket(of: address), at: parts.sources.uptime()) {
             throw Problem(.limitAddress, retryAfterSeconds: wait)
         }
     }
@@ -141,7 +135,7 @@ struct ServiceResponder: Sendable {
                     evidence: "the request comes from another origin, or the browser does not say from where")
             }
         case .role(let role):
-            guard live.current.credentials.opens(role), isInternal || !hasInternalListener
+            guard parts.live.current.credentials.opens(role), isInternal || parts.configuration.internalListen == nil
             else { throw Problem(.pathUnknown) }
             if route.access.admits(caller, app: app) { return }
             if caller == .anyone, Call.bearer(in: request.head.headerFields) != nil {
@@ -149,11 +143,11 @@ struct ServiceResponder: Sendable {
             }
             throw Problem(.callerUnauthorized)
         case .metrics:
-            guard isInternal || !hasInternalListener else { throw Problem(.pathUnknown) }
+            guard isInternal || parts.configuration.internalListen == nil else { throw Problem(.pathUnknown) }
             // A proxy that is not trusted says nothing about its client, except that there is one.
             let isHere =
                 isLoopback && AddressKind.isLoopback(host: address)
-                && (!trustedProxies.isEmpty || request.head.headerFields[.xForwardedFor] == nil)
+                && (!parts.configuration.trustedProxies.isEmpty || request.head.headerFields[.xForwardedFor] == nil)
             guard isInternal || isHere || caller != .anyone else { throw Problem(.callerUnauthorized) }
         }
     }
@@ -161,8 +155,8 @@ struct ServiceResponder: Sendable {
     private func body(of request: IncomingRequest, _ route: Route) async throws(Problem) -> [UInt8] {
         // A gateway asks with the method and the header fields of its client's request: what is in that body is not asked for.
         guard route.method == "POST", route.access != .open else { return [] }
-        let body = try await request.body(upTo: bodyLimit)
-        let contentType = request.head.headerFields.value(of: .contentType)
+        let body = try await request.body(upTo: parts.configuration.limits.bodyBytes)
+        let contentType = request.head.headerFields[.contentType]
         if body.isEmpty, contentType == nil { return [] }
         guard route.access == .console ? ServiceResponder.isForm(contentType) : ServiceResponder.isJSON(contentType)
         else {

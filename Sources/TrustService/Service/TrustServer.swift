@@ -138,7 +138,11 @@ public struct TrustServer: Service {
         _ address: ListenAddress, isInternal: Bool, _ addressLimits: RequestLimits, _ connections: Admission.Limits,
         announce: @escaping @Sendable (String) -> Void
     ) -> any Service {
-        let responder = responder(isInternal: isInternal, at: address, addressLimits)
+        let responder = ServiceResponder(
+            parts: parts, table: isInternal ? table : table.withoutConsole, isInternal: isInternal,
+            isLoopback: address.isLoopback,
+            browsers: BrowserGate(listener: address.host, names: parts.configuration.hosts),
+            addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight)
         let live = parts.live
         let first = isInternal ? live.current.internalIdentity : live.current.identity
         var place = Listener.Place(
@@ -153,21 +157,6 @@ public struct TrustServer: Service {
             observer: parts.observer, sources: parts.sources, log: parts.observer.log,
             announce: { announce(listening.url(port: $0)) },
             answer: responder.answer)
-    }
-
-    /// What answers the requests of a listener.
-    private func responder(
-        isInternal: Bool, at address: ListenAddress, _ addressLimits: RequestLimits
-    ) -> ServiceResponder {
-        let configuration = parts.configuration
-        return ServiceResponder(
-            table: isInternal ? table : table.withoutConsole, isInternal: isInternal, isLoopback: address.isLoopback,
-            isSecure: (isInternal ? configuration.internalTLS : configuration.tls) != nil,
-            browsers: BrowserGate(listener: address.host, names: configuration.hosts), live: parts.live,
-            trustedProxies: configuration.trustedProxies, bodyLimit: configuration.limits.bodyBytes,
-            addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight, audit: parts.audit,
-            hasInternalListener: configuration.internalListen != nil, sources: parts.sources, observer: parts.observer,
-            spans: parts.tracing?.requests)
     }
 }
 

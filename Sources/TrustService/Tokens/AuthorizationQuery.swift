@@ -22,7 +22,7 @@ struct AuthorizationQuery: Equatable {
     /// - Parameter routes: the names that may be watched.
     /// - Throws: ``Problem`` `request.malformed`.
     init(_ query: String, observing routes: [String] = []) throws(Problem) {
-        let query = try StrictQuery(query, known: Set(AuthorizationQuery.names))
+        let query = try StrictQuery(query, known: TokenTerms.names.union(["quota", "success", "mode", "route"]))
         if let mode = query["mode"] {
             guard mode.hasSameBytes(as: "observe"), let route = query["route"],
                 let known = routes.first(where: { $0.hasSameBytes(as: route) })
@@ -35,25 +35,15 @@ struct AuthorizationQuery: Equatable {
         } else if query["route"] != nil {
             throw Problem(.requestMalformed, evidence: "route is for mode=observe")
         }
-        for name in AuthorizationQuery.names {
-            if let value = query[name] { try take(name, value) }
-        }
-    }
-
-    private static let names: [UTF8Key] = [
-        "app", "env", "tier", "simulated", "debug", "once", "quota", "success", "mode", "route",
-    ]
-
-    private mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
-        switch name {
-        case "mode", "route": break
-        case "quota": quota = value
-        case "success":
+        quota = query["quota"]
+        if let value = query["success"] {
             guard value.hasSameBytes(as: "200") else {
                 throw Problem(.requestMalformed, evidence: "a query parameter has an unknown value")
             }
             success = 200
-        default: try terms.take(name, value)
+        }
+        for name in TokenTerms.names {
+            if let value = query[name] { try terms.take(name, value) }
         }
     }
 }

@@ -23,7 +23,10 @@ struct TokenTerms: Equatable {
     /// Whether the token is spent: then those that are good for one use pass, and no others.
     var spends = false
 
-    /// Takes one term as callers write it: `app`, `env`, `tier`, `simulated`, `debug` or `once`.
+    /// What the terms are called in queries.
+    static let names: Set<UTF8Key> = ["app", "env", "tier", "simulated", "debug", "once"]
+
+    /// Takes one term as callers write it.
     ///
     /// - Throws: ``Problem`` `request.malformed` for an unknown name or value.
     mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
