@@ -26,51 +26,41 @@ package struct Authority: Sendable, Equatable {
             allCases.dropLast().map(\.rawValue).joined(separator: ", ") + " or " + (allCases.last?.rawValue ?? "")
     }
 
-    /// For which apps a role is given.
-    enum Reach: Sendable, Equatable {
-        case every
-        case apps(Set<UTF8Key>)
-
-        func united(with other: Reach) -> Reach {
-            guard case .apps(let left) = self, case .apps(let right) = other else { return .every }
-            return .apps(left.union(right))
-        }
-
-        func contains(_ app: String?) -> Bool {
-            switch self {
-            case .every: true
-            case .apps(let ids): app.map { ids.contains(UTF8Key($0)) } ?? false
-            }
-        }
+    /// A role, for one app or for every one.
+    struct Scope: Hashable, Sendable {
+        let role: Role
+        /// nil for every app.
+        var app: UTF8Key?
     }
 
     /// The name in the audit.
     package let name: String
-    private let reaches: [Role: Reach]
+    private let scopes: Set<Scope>
 
-    init(name: String, _ reaches: [Role: Reach]) {
+    init(name: String, _ scopes: Set<Scope>) {
         self.name = name
-        self.reaches = reaches
+        self.scopes = scopes
     }
 
     /// Nobody: no token, or one that is not known.
-    package static let anyone = Authority(name: "", [:])
+    package static let anyone = Authority(name: "", [])
     /// A backend for every app, as the lines of `serverTokenFile` are.
-    package static let server = Authority(name: "serverTokenFile", [.server: .every])
+    package static let server = Authority(name: "serverTokenFile", [Scope(role: .server)])
     /// An operator of everything, as the lines of `adminTokenFile` are.
-    package static let admin = Authority(name: "adminTokenFile", [.admin: .every])
+    package static let admin = Authority(name: "adminTokenFile", [Scope(role: .admin)])
 
     /// The roles as they were given, for people: `read, revoke`.
     var roles: String {
-        Role.allCases.filter { reaches[$0] != nil }.map(\.rawValue).joined(separator: ", ")
+        Role.allCases.filter { role in scopes.contains { $0.role == role } }.map(\.rawValue).joined(separator: ", ")
     }
 
     /// Whether the role is given for some app at least.
-    package func has(_ role: Role) -> Bool { reaches[role] != nil || reaches[.admin] != nil }
+    package func has(_ role: Role) -> Bool { scopes.contains { [role, .admin].contains($0.role) } }
 
     /// Whether the role is given for an app; with nil for what concerns all apps.
     package func permits(_ role: Role, app: String?) -> Bool {
-        reaches[role]?.contains(app) == true || reaches[.admin]?.contains(app) == true
+        let app = app.map { UTF8Key($0) }
+        return scopes.contains { [role, .admin].contains($0.role) && ($0.app == nil || $0.app == app) }
     }
 }
 
@@ -95,21 +85,20 @@ public struct NamedCredential: Sendable, Equatable {
     ///   - scopes: the raw value of a ``Authority/Role``, each for every app or with `:app` behind it.
     ///   - expires: from this instant on it is refused; nil for never.
     public init?(name: String, digest: [UInt8], scopes: [String], expires: Date?) {
-        var reaches: [Authority.Role: Authority.Reach] = [:]
+        var found: Set<Authority.Scope> = []
         for scope in scopes {
             let parts = scope.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first, let role = Authority.Role(rawValue: String(Substring(first))),
                 parts.count == 1 || !parts[1].isEmpty
             else { return nil }
-            let reach = parts.count == 1 ? Authority.Reach.every : .apps([UTF8Key(String(Substring(parts[1])))])
-            reaches[role] = reaches[role]?.united(with: reach) ?? reach
+            found.insert(.init(role: role, app: parts.count == 1 ? nil : UTF8Key(String(Substring(parts[1])))))
         }
-        guard !reaches.isEmpty, digest.count == 32 else { return nil }
+        guard !found.isEmpty, digest.count == 32 else { return nil }
         self.name = name
         self.digest = digest
         self.scopes = scopes
         self.expires = expires
-        authority = Authority(name: name, reaches)
+        authority = Authority(name: name, found)
     }
 }
 

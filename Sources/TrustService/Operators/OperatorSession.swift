@@ -17,7 +17,7 @@ package struct OperatorSession: Sendable {
     private let operators: OperatorService
     private let record: AuditRecord
     private let reason: String?
-    private let caller = Authority(name: "cli", [.admin: .every])
+    private let caller = Authority(name: "cli", [Authority.Scope(role: .admin)])
 
     /// The secrets that can be replaced.
     package static let secretNames = [OperatorService.challenges] + StoredSecret.allCases.map(\.rawValue)

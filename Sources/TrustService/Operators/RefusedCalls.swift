@@ -15,17 +15,10 @@ final class RefusedCalls: Sendable {
         static let operators = 32
     }
 
-    private struct Kind: Hashable {
-        let name: UTF8Key
-        let operation: UTF8Key
-        let outcome: UTF8Key
-        let address: UTF8Key
-    }
-
     private struct Minute {
         var number: Int64 = 0
-        /// The newest entry of a kind, and how many more there were than the one that is recorded.
-        var kinds: [Kind: (entry: AuditEntry, more: Int)] = [:]
+        /// The newest entry of a kind (name, operation, outcome and address), and how many more there were than the one that is recorded.
+        var kinds: [[UTF8Key]: (entry: AuditEntry, more: Int)] = [:]
     }
 
     private let minute = Mutex(Minute())
@@ -38,14 +31,12 @@ final class RefusedCalls: Sendable {
         minute.withLock { minute in
             var entries = RefusedCalls.ended(&minute, at: entry.at)
             let isStranger = entry.name.isEmpty
-            var kind = Kind(
-                name: UTF8Key(entry.name), operation: UTF8Key(entry.operation), outcome: UTF8Key(entry.outcome),
-                address: UTF8Key(address))
+            let kind = [entry.name, entry.operation, entry.outcome, address].map { UTF8Key($0) }
             if let known = minute.kinds[kind] {
                 minute.kinds[kind] = (entry, known.more + 1)
                 return entries
             }
-            let count = minute.kinds.keys.count { ($0.name.text.isEmpty) == isStranger }
+            let count = minute.kinds.values.count { $0.entry.name.isEmpty == isStranger }
             if count < (isStranger ? Limit.strangers : Limit.operators) {
                 minute.kinds[kind] = (entry, 0)
                 entries.append(entry)
@@ -54,10 +45,8 @@ final class RefusedCalls: Sendable {
             let other = AuditEntry(
                 at: entry.at, name: isStranger ? "" : "several", operation: "several", target: "app=*",
                 outcome: "refused")
-            kind = Kind(
-                name: UTF8Key(other.name), operation: UTF8Key(other.operation), outcome: UTF8Key(other.outcome),
-                address: UTF8Key(""))
-            minute.kinds[kind] = (other, (minute.kinds[kind]?.more ?? 0) + 1)
+            let others = [other.name, other.operation, other.outcome, ""].map { UTF8Key($0) }
+            minute.kinds[others] = (other, (minute.kinds[others]?.more ?? 0) + 1)
             return entries
         }
     }
