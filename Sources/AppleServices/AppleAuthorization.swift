@@ -11,7 +11,6 @@ public struct AppleAuthorizationFault: Error, Sendable, Equatable, CustomStringC
     /// One sentence without a full stop; never any part of the key.
     public let reason: String
 
-    /// A fault with its sentence.
     package init(reason: String) { self.reason = reason }
 
     public var description: String { reason }

@@ -21,7 +21,6 @@ public struct AppleRequest: Sendable, Equatable {
         /// The field's value.
         public let value: String
 
-        /// A header field.
         package init(_ name: String, _ value: String) {
             self.name = name
             self.value = value

@@ -67,7 +67,6 @@ package final class Admission: Sendable {
 
         package init() {}
 
-        /// Whether nothing was turned away.
         package var isEmpty: Bool { self == Refusals() }
 
         fileprivate mutating func add(_ verdict: Verdict) {
@@ -79,7 +78,6 @@ package final class Admission: Sendable {
         }
     }
 
-    /// The caps.
     package let limits: Limits
     private let onRefusals: @Sendable (Refusals) -> Void
     private let onOpen: @Sendable (Int) -> Void
@@ -133,7 +131,6 @@ package final class Admission: Sendable {
         self.onRefusals = onRefusals
     }
 
-    /// How many connections are open.
     package var open: Int { state.withLock { $0.open } }
 
     /// How many addresses have open connections; exempt ones are not counted.
@@ -199,7 +196,6 @@ package final class Admission: Sendable {
         note(on: loop) { $0.add(verdict) }
     }
 
-    /// Counts a connection that lost its place.
     func noteReplaced(on loop: any EventLoop) {
         note(on: loop) { $0.replaced += 1 }
     }

@@ -19,7 +19,6 @@ package struct ListenerIdentity: Sendable {
         package let reason: String
     }
 
-    /// When the listener's own certificate expires.
     package let expires: Date
     private let context: NIOSSLContext
 

@@ -29,7 +29,6 @@ public struct BitRegistryFault: Error, Sendable, Equatable, CustomStringConverti
     package let index: Int
     /// The member that is wrong: `bit`, `name` or `resetAfterMonths`.
     package let member: String
-    /// What is wrong with it.
     package let reason: String
 
     public var description: String { "bits[\(index)].\(member): \(reason)" }

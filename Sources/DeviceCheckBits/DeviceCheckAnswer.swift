@@ -9,7 +9,6 @@ package enum DeviceCheckAnswer {
     /// The two wordings of "nothing was ever set": the live one first, then the documented one. The status is 200 with both.
     package static let neverSetTexts = ["failed to find bit state", "bit state not found"]
 
-    /// The largest answer that is read, in bytes.
     package static let bodyLimit = 65_536
 
     /// What an answer of status 200 to a query says.

@@ -9,9 +9,7 @@ import Vocabulary
 ///
 /// Source: "Accessing and modifying per-device data", developer.apple.com/documentation/devicecheck.
 package struct DeviceCheckRequest: Sendable, Equatable {
-    /// What is asked.
     package enum Operation: Sendable, Equatable {
-        /// Reads both bits.
         case query
         /// Both bits are always sent: what Apple does with an absent one is not documented.
         case update(BitPair)
@@ -19,7 +17,6 @@ package struct DeviceCheckRequest: Sendable, Equatable {
         case validate
     }
 
-    /// What is asked.
     package let operation: Operation
     /// The token as the device gave it: base64 text.
     package let deviceToken: String
@@ -50,7 +47,6 @@ package struct DeviceCheckRequest: Sendable, Equatable {
         }
     }
 
-    /// The JSON body.
     package var body: [UInt8] {
         var members: [JSONValue.Member] = [
             .init("device_token", .string(deviceToken)), .init("transaction_id", .string(transactionId)),

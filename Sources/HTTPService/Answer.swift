@@ -5,7 +5,6 @@ package import Formats
 package import HTTPTypes
 package import Vocabulary
 
-/// What a handler answers.
 package struct Answer: Sendable {
     package var status: Int
     package var contentType: String?
@@ -60,7 +59,6 @@ package struct Answer: Sendable {
     }
 }
 
-/// Whom or what a call was about, for an audit.
 package struct AuditTarget: Sendable, Equatable {
     /// The configured id of the app; nil if the call concerns all.
     package let app: String?

@@ -29,14 +29,11 @@ extension Problem {
         "add a node or a faster store if this lasts; the app waits as long as Retry-After says, then sends the same again"
     )
 
-    /// A request that cannot be read.
     static func malformed(_ evidence: String) -> Problem {
         Problem(.requestMalformed, as: malformedEntry, evidence: evidence)
     }
 
-    /// A body that is longer than may be.
     static var bodyTooLarge: Problem { Problem(.bodyTooLarge, as: bodyTooLargeEntry) }
 
-    /// More requests than may be in flight.
     static var overload: Problem { Problem(.limitLoad, as: overloadEntry) }
 }

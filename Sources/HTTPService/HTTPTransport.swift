@@ -21,7 +21,6 @@ import Vocabulary
 ///
 /// A redirect is an answer like any other, so that credentials go to no other host. Call ``shutDown()`` when it is no longer needed.
 package struct HTTPTransport: Sendable {
-    /// A whole answer.
     package struct Reply: Sendable {
         package let status: Int
         package let body: [UInt8]
@@ -39,7 +38,6 @@ package struct HTTPTransport: Sendable {
         package var description: String { reason }
     }
 
-    /// The most bytes of an answer's body.
     package static let bodyLimit = 65_536
 
     /// Closes a client that nobody has closed: the library ends the process otherwise.
@@ -107,7 +105,6 @@ package struct HTTPTransport: Sendable {
         return try result.get()
     }
 
-    /// Closes the connections.
     package func shutDown() async { try? await client.shutdown() }
 
     private static func reason(_ error: any Error) -> String {

@@ -74,7 +74,6 @@ package enum CallerAddress {
         return address.description
     }
 
-    /// Whether a peer is a trusted proxy.
     package static func isTrusted(_ peer: String, by trusted: [AddressRange]) -> Bool {
         guard !trusted.isEmpty, let address = IPAddress(peer)?.unmapped else { return false }
         return trusted.contains { $0.contains(address) }

@@ -7,7 +7,6 @@ package struct GateRequest: Sendable, Equatable {
     package let url: String
     /// The bearer token of the call, if it needs one.
     package var bearer: String?
-    /// The JSON body of a POST.
     package var body: [UInt8] = []
     /// The entity tag of what the gate has already.
     package var tag: String?
@@ -24,7 +23,6 @@ package struct GateAnswer: Sendable {
     package let status: Int
     package var retryAfterSeconds: Int?
     package var quotaRemaining: Int?
-    /// The entity tag of the body.
     package var tag: String?
     /// At most ``GateRequest/bodyLimit`` bytes.
     package let body: [UInt8]

@@ -13,7 +13,6 @@ struct RevokedKeys: Sendable {
         case revoked
         /// The list is valid and does not name all revoked keys.
         case unlisted
-        /// There is no valid list.
         case unknown
     }
 

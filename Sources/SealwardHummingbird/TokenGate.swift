@@ -287,6 +287,5 @@ public struct TokenGate: Sendable {
             retryAfterSeconds: answer.retryAfterSeconds ?? (answer.status == 503 ? 5 : nil))
     }
 
-    /// A name as the value of a query.
     private static func escaped(_ text: String) -> String { text.utf8.percentEncoded() }
 }

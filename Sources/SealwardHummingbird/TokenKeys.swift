@@ -10,7 +10,6 @@ import Vocabulary
 ///
 /// A key that is not among them may be a new one, so it is asked for, but at most once a minute: anybody can invent key identifiers.
 struct TokenKeys: Sendable {
-    /// What is known of a key identifier.
     enum Answer {
         case key(P256.Signing.PublicKey)
         case unknown

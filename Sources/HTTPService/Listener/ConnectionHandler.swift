@@ -25,7 +25,6 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case first
         /// The end of a request.
         case request
-        /// The handler.
         case answer
         /// The client, to read the answer.
         case unread
@@ -58,7 +57,6 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var owesRead = false
     /// Whether no further request is taken.
     private var isLast = false
-    /// Whether the service stops.
     private var isStopping = false
 
     init(limits: ConnectionLimits, observer: RequestObserver, sources: SystemSources, admission: Admission) {

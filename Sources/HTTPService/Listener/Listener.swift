@@ -14,7 +14,6 @@ import Vocabulary
 /// A listener for HTTP/1, with or without TLS, whose connections have a deadline in every state and a bound in number, and that says in one sentence why it cannot
 /// listen.
 package struct Listener: Service {
-    /// Where to listen.
     package struct Place: Sendable {
         /// The setting or option that names it, for faults.
         let setting: String

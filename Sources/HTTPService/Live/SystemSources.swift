@@ -6,7 +6,6 @@ import Vocabulary
 
 /// Where the service gets the time and random bytes: it reads them nowhere else.
 package struct SystemSources: Sendable {
-    /// The time of day.
     package var now: @Sendable () -> Date
     /// Random bytes fit for keys.
     package var random: @Sendable (Int) -> [UInt8]

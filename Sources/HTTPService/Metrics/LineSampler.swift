@@ -22,7 +22,6 @@ package final class LineSampler: Sendable {
 
     /// What becomes of one line.
     package struct Verdict: Sendable, Equatable {
-        /// Whether the line is written.
         package let passes: Bool
         /// What was suppressed of this kind in an earlier window, to be written first.
         package let sum: Sum?

@@ -83,12 +83,10 @@ package final class RequestObserver: Sendable {
             metadata: ["code": "\(sum.kind)", "count": "\(sum.count)"])
     }
 
-    /// Adds to a count.
     package func count(_ metric: Metric, _ labels: PrometheusRegistry.Labels = [], by amount: Int = 1) {
         registry.count(metric, labels, by: amount)
     }
 
-    /// Sets a value that goes up and down.
     package func set(_ metric: Metric, _ value: Double, _ labels: PrometheusRegistry.Labels = []) {
         registry.set(metric, value, labels)
     }

@@ -12,9 +12,7 @@ import Vocabulary
 ///
 /// Whoever makes a span never waits: the queue is bounded, each batch has a deadline and one try, and what is lost is counted.
 package struct TraceExporter: Service {
-    /// What is sent, and how.
     package struct Configuration: Sendable {
-        /// Where spans go.
         package var receiver: TraceReceiver
         /// Sent with each batch, for example an authorization.
         package var headers: [String: String] = [:]
@@ -26,7 +24,6 @@ package struct TraceExporter: Service {
         package var batchLimit = 512
         /// Between two looks at the queue.
         package var interval: Duration = .milliseconds(250)
-        /// For one request.
         package var timeout: Duration = .seconds(3)
         /// For all that waits at the end.
         package var flushTimeout: Duration = .seconds(2)

@@ -8,7 +8,6 @@ import TLSModel
 package struct TraceReceiver: Sendable {
     /// As it was written, without a slash at its end.
     package let base: String
-    /// Where batches go.
     let url: String
 
     /// What a base URL must be.

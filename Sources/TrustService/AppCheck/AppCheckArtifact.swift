@@ -10,7 +10,6 @@ struct AppCheckArtifact: Sendable, Equatable {
     let keyId: KeyIdentifier
     /// `production` or `development`.
     let environment: String
-    /// Whether a simulated root attested the key.
     let simulated: Bool
 }
 

@@ -15,7 +15,6 @@ struct AppCheckClaims: Sendable, Equatable {
         case key(String, environment: String, simulated: Bool)
         /// A device token, which Apple found genuine and which names no device.
         case device
-        /// A debug token, by its name.
         case debug(String)
 
         /// Whether no real device was proved: a debug token, or a simulated key.
@@ -28,11 +27,9 @@ struct AppCheckClaims: Sendable, Equatable {
         }
     }
 
-    /// The App Check id of the app.
     let appId: String
     let subject: Subject
     let trust: JudgedTrust
-    /// Whether it is good for one use.
     let limitedUse: Bool
     let jti: String
     let life: TokenLife
@@ -69,10 +66,8 @@ struct AppCheckTokens: Sendable {
     /// The same with the key of tests in any case.
     let publishedForDebug: JSONValue
 
-    /// The `alg` of its tokens.
     static let algorithm = "RS256"
 
-    /// The longest life of a limited-use token.
     static let limitedUseLimit = Duration.seconds(300)
 
     /// Nil without a key that can sign.

@@ -82,7 +82,6 @@ struct AppCheckBody {
         try body.optionalFlag(try spelling(of: .init("limitedUse", "limited_use"))) ?? false
     }
 
-    /// The two spellings of one name.
     struct Names: ExpressibleByStringLiteral {
         let camel: String
         let snake: String

@@ -41,17 +41,14 @@ struct RS256Key: Sendable {
         ]
     }
 
-    /// A new private key of 2048 bits as PEM.
     static func newPEM() throws -> String { try _RSA.Signing.PrivateKey(keySize: .bits2048).pemRepresentation }
 
-    /// A token with these claims.
     func token(_ claims: JSONValue) throws -> String {
         try CompactToken.text(claims, algorithm: AppCheckTokens.algorithm, keyId: identifier) {
             try key.signature(for: SHA256.hash(data: $0), padding: .insecurePKCS1v1_5).rawRepresentation
         }
     }
 
-    /// Whether this key made the signature.
     func hasSigned(_ data: Data, _ signature: [UInt8]) -> Bool {
         publicKey.isValidSignature(
             _RSA.Signing.RSASignature(rawRepresentation: signature), for: SHA256.hash(data: data),

@@ -62,7 +62,6 @@ struct DeviceBits: Sendable {
         throw refusal ?? DeviceCheckFault.tokenInvalid
     }
 
-    /// The rule of the promotion that a path names.
     func rule(_ call: Call) throws(Problem) -> PromotionRule {
         guard let name = call.parameters["name"], let rule = PromotionRule(name, in: registry) else {
             throw Problem(.promotionUnknown)

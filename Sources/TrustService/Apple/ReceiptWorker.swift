@@ -26,7 +26,6 @@ struct ReceiptWorker: Service {
     /// How long a node may take for one batch. All of it is asked for at once, and the worst case of one is 60 seconds: two requests, the
     /// second with a new authorization, of 30 seconds each (``LiveAppleTransport``). The rest is for a store that is slow.
     static let lease = Duration.seconds(180)
-    /// The longest wait between two tries after failures.
     static let longestWait: TimeInterval = 86_400
 
     /// Asks for due receipts at the configured pace, until the service stops.

@@ -55,22 +55,18 @@ final class ConfigurationReading {
     }
 }
 
-/// The place of one value in the configuration.
 struct ConfigurationPlace {
     let path: String
     let reading: ConfigurationReading
 
-    /// The place of a member of the object at this place.
     func member(_ name: String) -> ConfigurationPlace {
         ConfigurationPlace(path: path.isEmpty ? name : "\(path).\(name)", reading: reading)
     }
 
-    /// The place of an element of the array at this place.
     func element(_ index: Int) -> ConfigurationPlace {
         ConfigurationPlace(path: "\(path)[\(index)]", reading: reading)
     }
 
-    /// Notes what is wrong here.
     func wrong(_ reason: String) {
         reading.issues.append(ConfigurationIssue(path: path.terminalSafe, reason: reason.terminalSafe))
     }

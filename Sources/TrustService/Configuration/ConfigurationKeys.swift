@@ -17,7 +17,6 @@ struct ConfigurationEntry: Sendable {
     var isRequired = false
     /// The default in Markdown, or nil.
     let fallback: String?
-    /// What the key does, in one sentence.
     let sentence: String
 
     /// The environment variable that sets it; nil for objects and for what is in arrays of objects.
@@ -26,7 +25,6 @@ struct ConfigurationEntry: Sendable {
     }
 }
 
-/// An object of the configuration.
 protocol ConfigurationObject {
     /// Hands over every key with the property that has its value, then checks the rules across keys. Keys come in the order of the documentation.
     mutating func visit(_ keys: ConfigurationKeys)
@@ -197,7 +195,6 @@ final class ConfigurationKeys {
         return false
     }
 
-    /// An array of objects.
     func objects<Element: ConfigurationObject>(
         _ name: String, _ target: inout [Element], _ blank: Element, unique: [Unique<Element>], _ sentence: String
     ) {

@@ -133,7 +133,6 @@ extension ConfigurationKind {
 }
 
 extension ConfigurationKind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-    /// One of a few words.
     static var choice: Self {
         let words = Value.allCases.map(\.rawValue).joined(separator: ", ")
         return plain("one of \(words)", show: \.rawValue) { $0.text.flatMap { Value(rawValue: $0) } }
@@ -190,7 +189,6 @@ extension ConfigurationKind<Bool> {
 }
 
 extension ConfigurationKind<Duration> {
-    /// Whole seconds.
     static func seconds(_ range: ClosedRange<Int>) -> Self {
         let seconds = ConfigurationKind<Int>.integer(range)
         return plain(

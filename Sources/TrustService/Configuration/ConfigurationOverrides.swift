@@ -34,7 +34,6 @@ enum ConfigurationOverrides {
         }.sorted()
     }
 
-    /// The variable of a path.
     static func variable(for path: String) -> String {
         var name = "SEALWARD_"
         var previousIsUpper = true

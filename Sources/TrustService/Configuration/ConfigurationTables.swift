@@ -12,7 +12,6 @@ import Vocabulary
 // Every key that there is: reading, environment variables, messages and docs/configuration.md come from these lists.
 
 extension Configuration: ConfigurationObject {
-    /// Every key that there is.
     static let entries = ConfigurationKeys.entries {
         var blank = Configuration()
         blank.visit($0)
@@ -84,7 +83,6 @@ extension Configuration: ConfigurationObject {
         judgeTogether(keys.place)
     }
 
-    /// The rules across objects.
     private func judgeTogether(_ place: ConfigurationPlace) {
         if let inside = internalListen, inside.overlaps(listen) {
             place.member("internalListen").wrong("is the address of listen; choose another port")

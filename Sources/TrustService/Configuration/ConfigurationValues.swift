@@ -48,7 +48,6 @@ extension ConfigurationKind<String> {
         .text("base URL", "must be an https URL, or an http URL on this machine") { AppleEndpoint($0)?.baseURL }
     }
 
-    /// The base URL of a receiver of spans.
     static var receiver: Self { .text("base URL", TraceReceiver.rule) { TraceReceiver($0)?.base } }
 
     /// The PEM text of a root certificate of a simulator.
@@ -107,7 +106,6 @@ extension ConfigurationKind<[String: String]> {
     }
 }
 
-/// A file with a key or certificates.
 struct KeyFile {
     let path: String
     /// The PEM text; nil after its fault has been noted.

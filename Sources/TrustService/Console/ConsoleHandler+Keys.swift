@@ -10,7 +10,6 @@ import Vocabulary
 
 /// Keys as people look them up, revoke and delete them.
 extension ConsoleHandler {
-    /// What changes a key.
     enum Deed: String, CaseIterable {
         case revoke = "Revoke"
         case restore = "Restore"
@@ -40,7 +39,6 @@ extension ConsoleHandler {
         }
     }
 
-    /// A state to filter by.
     private enum State: String, CaseIterable {
         case good, revoked, untrusted, simulated
 

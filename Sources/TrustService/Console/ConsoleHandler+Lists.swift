@@ -9,7 +9,6 @@ import Vocabulary
 
 /// The audit, the newest first, and who is signed in at this node.
 extension ConsoleHandler {
-    /// The most entries of a page.
     private static let auditSize = 100
 
     @Sendable func auditPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {

@@ -19,7 +19,6 @@ struct ConsoleOverview {
         let keys: [KeyCount]
         /// The starts of the last 24 hours, the one that is not over included.
         let hours: [Date]
-        /// The tallies of these hours.
         let tallies: [SignalTally]
 
         /// How many events of a kind each hour had.
@@ -243,7 +242,6 @@ struct ConsoleOverview {
 /// Keys by risk metric, in few classes: single ones up to 4, then powers of two.
 struct ConsoleRiskClass: Equatable {
     let name: String
-    /// The lowest metric of the class.
     let low: Int
     let keys: Int
     /// Whether all of the class are above the threshold.

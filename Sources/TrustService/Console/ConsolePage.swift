@@ -11,13 +11,11 @@ import Vocabulary
 struct ConsoleVisitor: Sendable {
     /// What the credential behind the session permits now.
     let caller: Authority
-    /// The secret of the session.
     let secret: ConsoleSecret
     let record: AuditRecord
 
     /// Whether the overview and the keys of some app may be seen.
     var seesApps: Bool { caller.has(.read) }
-    /// Whether the audit may be seen.
     var seesAudit: Bool { caller.has(.audit) }
 
     /// A call with the name of the session, for the audit.
@@ -46,7 +44,6 @@ struct ConsoleVisitor: Sendable {
         return try await record.does(asked, role, body)
     }
 
-    /// The hidden input that each form has.
     var input: HTML { "<input type=\"hidden\" name=\"csrf\" value=\"\(secret.formToken)\">" }
 }
 
@@ -132,7 +129,6 @@ extension Answer {
         "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
         + "frame-ancestors 'none'; base-uri 'none'"
 
-    /// This answer with the headers of the console.
     func guarded() -> Answer {
         var answer = self
         answer.headers += [

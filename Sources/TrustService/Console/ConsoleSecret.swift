@@ -13,7 +13,6 @@ struct ConsoleSecret: Sendable {
 
     static let length = 32
 
-    /// Takes random bytes.
     init(random bytes: [UInt8]) { self.bytes = bytes }
 
     /// Reads the value of a cookie. Nil for anything that is no such secret.
@@ -24,10 +23,8 @@ struct ConsoleSecret: Sendable {
         self.bytes = bytes
     }
 
-    /// The value of the cookie.
     var cookie: String { Base64.encodeURL(bytes) }
 
-    /// SHA-256 of the secret.
     var digest: [UInt8] { Array(SHA256.hash(data: Data(bytes))) }
 
     /// Names the session without opening it, in the list of sessions and in the audit.
@@ -49,9 +46,7 @@ struct ConsoleSecret: Sendable {
     }
 }
 
-/// The cookies of the console.
 enum ConsoleCookie: String {
-    /// Of a session.
     case session = "sealward_console"
     /// Of the page on which one signs in, before there is a session.
     case signIn = "sealward_console_signin"

@@ -12,7 +12,6 @@ import Vocabulary
 /// A session stands for its credential and is worth no more: whoever uses it is asked again what the credential permits now, so that an
 /// end, or a removal at SIGHUP, ends the session as well.
 final class ConsoleSessions: Sendable {
-    /// The most sessions of a node.
     static let limit = 64
     /// The most sessions of one credential, so that nobody signs others out.
     static let perCredential = 8
@@ -35,7 +34,6 @@ final class ConsoleSessions: Sendable {
         let name: String
         /// By what the credential is known.
         let credential: [UInt8]
-        /// The address that signed in.
         let address: String
         let openedAt: Date
         var usedAt: Date

@@ -63,12 +63,10 @@ enum ConsoleText {
             """
     }
 
-    /// Counts with a bar each.
     static func bars(_ counts: [Int], _ style: HTML = "accent") -> [HTML] {
         counts.map { bar(count($0), Double($0), of: Double(counts.max() ?? 0), style) }
     }
 
-    /// A number to hundredths.
     static func decimal(_ number: Double) -> String {
         let hundredths = Int(exactly: (min(max(number, -1e6), 1e6) * 100).rounded()) ?? 0
         return String(Double(hundredths) / 100)
@@ -86,7 +84,6 @@ struct ConsoleTable {
     /// Whether a narrow screen shows each row as a list of its cells, one below the other with their heads: for what is too long for columns.
     var stacks = false
 
-    /// Names with their values.
     static func facts(_ facts: [(String, HTML)]) -> HTML {
         let rows: [HTML] = facts.map { "<div><dt>\($0.0)</dt><dd>\($0.1)</dd></div>" }
         return "<dl class=\"facts\">\(rows)</dl>\n"

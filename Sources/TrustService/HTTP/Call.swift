@@ -9,7 +9,6 @@ import Vocabulary
 
 /// One request after routing: everything a handler may look at.
 package struct Call: Sendable {
-    /// Who may use a route.
     package enum Access: Sendable, Equatable {
         /// Everybody, without limits: health, key sets, a gateway's sub-requests.
         case open

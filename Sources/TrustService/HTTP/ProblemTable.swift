@@ -11,7 +11,6 @@ package import Vocabulary
 package enum ProblemTable {
     package typealias Entry = Problem.Entry
 
-    /// The entry of a code.
     package static func entry(for code: Code) -> Entry {
         own[code] ?? verifiers[code] ?? Entry(500, "The service failed.", .after)
     }

@@ -120,7 +120,6 @@ package struct RequestBody: Sendable {
         return bytes
     }
 
-    /// Client data that must be there.
     package func clientData() throws(Problem) -> [UInt8] {
         guard let bytes = try optionalClientData() else {
             throw missing("clientData", wanted: "standard base64 with padding")
@@ -185,6 +184,5 @@ extension JSONValue {
 }
 
 extension JSONValue {
-    /// The object with more members at its end.
     func adding(_ members: [Member]) -> JSONValue { .object((self.members ?? []) + members) }
 }

@@ -67,7 +67,6 @@ package final class Route: Sendable {
         }
     }
 
-    /// The same route with another handler.
     func handled(by handler: @escaping @Sendable (Call) async throws -> Answer) -> Route {
         Route(operation, method, template, access, errors: errors, asksApple: asksApple, handler)
     }

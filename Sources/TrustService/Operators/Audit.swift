@@ -32,7 +32,6 @@ extension AuditTarget {
         AuditTarget(app: app, subject: "promotion:\(name)")
     }
 
-    /// The operation that replaces a secret.
     static let secretOperation = "rotateSecret"
 
     static func secret(_ name: String) -> AuditTarget { AuditTarget(app: nil, subject: "secret:\(name)") }

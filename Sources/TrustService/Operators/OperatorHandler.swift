@@ -154,7 +154,6 @@ struct OperatorHandler: Handler {
         return answer
     }
 
-    /// The stored key that a path names.
     private func key(_ call: Call, as role: Authority.Role) async throws -> StoredKey {
         try await operators.key(
             call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }, for: call.caller, as: role)

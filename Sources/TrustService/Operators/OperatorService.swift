@@ -44,7 +44,6 @@ struct OperatorService: Sendable {
         return try await trusted.trust(in: key) == .trusted
     }
 
-    /// One page of the keys that match.
     func keys(
         matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int, for caller: Authority
     ) async throws -> KeyPage {
@@ -179,7 +178,6 @@ struct OperatorService: Sendable {
         return app
     }
 
-    /// The code of a revocation.
     private static func code(_ text: String?) throws(Problem) -> String {
         guard let text else { return "operator" }
         guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {

@@ -45,24 +45,20 @@ package struct OperatorSession: Sendable {
         }
     }
 
-    /// Revokes a key.
     package func revoke(_ id: KeyIdentifier?, code: String?) async throws {
         try await does("revokeKey", .revoke, id) { key, now in
             try await operators.revoke(key, code: code, at: now)
         }
     }
 
-    /// Restores a key.
     package func restore(_ id: KeyIdentifier?) async throws {
         try await does("restoreKey", .revoke, id) { key, now in try await operators.restore(key, at: now) }
     }
 
-    /// Deletes a key.
     package func delete(_ id: KeyIdentifier?) async throws {
         try await does("deleteKey", .admin, id) { key, _ in try await operators.delete(key) }
     }
 
-    /// Revokes all keys of an app that match a rule.
     package func revokeKeys(
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?
     ) async throws -> JSONValue {
@@ -73,7 +69,6 @@ package struct OperatorSession: Sendable {
         }
     }
 
-    /// Deletes all keys of a user.
     package func deleteKeys(ofUser user: String, app: String?) async throws -> JSONValue {
         var names = ["user": user]
         names["app"] = app
@@ -90,7 +85,6 @@ package struct OperatorSession: Sendable {
         }
     }
 
-    /// Replaces a secret of the store.
     package func rotate(_ name: String) async throws -> JSONValue {
         try await does(AuditTarget.secretOperation, .admin, ["name": name]) { now in
             (try await operators.rotate(name, for: caller, at: now), .secret(name))

@@ -81,7 +81,6 @@ struct AppVerifiers: Sendable {
         return assertions[key.identity] == nil ? .identity : .trusted
     }
 
-    /// Whether the configuration names roots of a simulator.
     var trustsSimulator: Bool { worlds.contains(where: \.simulated) }
 
     /// Whether a receipt root of the configured simulator signed this receipt. Its dates are not judged: it may be an old key's.

@@ -17,7 +17,6 @@ struct PresentedAttestation: Sendable {
     var terms = ProofTerms()
 }
 
-/// A key that is registered.
 struct RegisteredKey: Sendable {
     let key: StoredKey
     /// Whether it was not before.

@@ -18,13 +18,11 @@ package struct ProofRefusal: Error, Sendable, Equatable {
 
     package init(_ code: Code, evidence: String = "") { problem = Problem(code, evidence: evidence) }
 
-    /// The verdict of a verifier.
     init(_ refusal: Refusal) {
         self.init(refusal.code, evidence: refusal.reason)
         verdict = refusal
     }
 
-    /// An object that is malformed.
     init(_ malformed: MalformedInput) { self.init(malformed.code, evidence: malformed.description) }
 
     /// The same for an attestation: a device attests a key once, so after a wasted challenge it needs another key as well.

@@ -14,14 +14,12 @@ struct TrustedKeys: Sendable {
     let store: any TrustStore
     let observer: RequestObserver
 
-    /// Judges a stored key.
     func trust(in key: StoredKey) async throws -> KeyTrust {
         try await trust(in: key.record) {
             try await store.receipts(of: key.id, limit: 1).first?.receipt
         }
     }
 
-    /// Judges the key of a receipt that is due.
     func trust(in lease: ReceiptLease) async throws -> KeyTrust {
         try await trust(in: lease.key.record) { lease.receipt }
     }

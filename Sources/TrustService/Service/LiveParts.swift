@@ -74,7 +74,6 @@ final class LiveBook: Sendable {
 }
 
 extension Configuration {
-    /// How long the longest token lives.
     var longestTokenLife: Duration { max(tokens.ttl, appCheck?.ttl ?? .zero) }
 
     /// This configuration with what another one read from files of tokens, keys and roots. All other settings stay.

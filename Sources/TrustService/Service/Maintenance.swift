@@ -16,7 +16,6 @@ struct Maintenance: Service {
 
     /// Between two writes of counts.
     var flushInterval = Duration.seconds(2)
-    /// Between two sweeps.
     static let sweepInterval: TimeInterval = 60
     /// Between two looks at which keys sign challenges: shorter than the time before a new one signs (``ChallengeBook/rotationNotice``).
     var keysInterval = Duration.seconds(10)

@@ -14,7 +14,6 @@ package protocol Handler: Sendable {
 }
 
 extension ServiceParts {
-    /// Everything that answers.
     var handlers: [any Handler] {
         let handlers: [any Handler] = [
             TokenHandler(parts: self), RevocationHandler(self),

@@ -16,7 +16,6 @@ enum StoredSecret: String, CaseIterable, Sendable {
     /// The key of App Check tokens of debug tokens and simulated devices.
     case testTokens = "app-check-test-tokens"
 
-    /// Its name in the store.
     private var place: String {
         switch self {
         case .artifacts: "app-check-artifact"

@@ -22,7 +22,6 @@ package struct TokenAuthority: Sendable {
     private let audience: String
     private let ttl: Duration
 
-    /// The longest life of a single-use token.
     static let singleUseLimit = Duration.seconds(300)
 
     package init(_ settings: Configuration.Tokens, store: any TrustStore, random: (Int) -> [UInt8]) async throws {

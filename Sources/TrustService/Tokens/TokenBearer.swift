@@ -8,11 +8,9 @@ import TrustStores
 /// A token that is good now, of whatever kind it is.
 struct GoodToken: Sendable {
     let bearer: TokenBearer
-    /// The identifier in its claims.
     let jti: String
     /// What its issue said beside the tier.
     let reasons: [String]
-    /// Whether it is good for one use.
     let isSingleUse: Bool
     /// Under which name it is spent, and when it ends.
     let spending: SingleUseToken
@@ -29,13 +27,10 @@ struct TokenBearer: Sendable, Equatable {
     /// Who is counted by key: a key by its id, a debug token by its app and name, and all device tokens of an app as one, because a phone makes as
     /// many as it likes and nothing in two of them says that they are of one device.
     let subject: String
-    /// The user of the key.
     var user: String?
-    /// The tier as the token says it.
     let tier: String
     /// `production` or `development`; `debug` for a debug token.
     let environment: String
-    /// Whether a simulated root attested the key.
     var simulated = false
     /// Whether a debug token of App Check is all that was proved.
     var isDebug = false
@@ -44,7 +39,6 @@ struct TokenBearer: Sendable, Equatable {
 }
 
 extension TokenBearer {
-    /// The holder of a device key.
     init(_ key: StoredKey, tier: String) {
         self.init(
             app: key.app, identity: key.identity, key: key.id.base64, subject: key.id.base64, user: key.user,
@@ -70,7 +64,6 @@ extension TokenBearer {
             environment: app.deviceTokenEnvironment)
     }
 
-    /// The holder of a debug token.
     init(_ app: ServedApp, debugName: String, tier: String) {
         let id = app.settings.id
         self.init(

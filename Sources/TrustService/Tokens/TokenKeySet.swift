@@ -13,12 +13,10 @@ struct TokenKeySet: Sendable {
     /// The name of the key that signs.
     let signer: String
     private let signing: P256.Signing.PrivateKey
-    /// The public keys by their identifiers.
     private let verifying: [UTF8Key: P256.Signing.PublicKey]
     /// The public keys as a JSON Web Key Set.
     let published: JSONValue
 
-    /// The `alg` of its tokens.
     static let algorithm = "ES256"
 
     /// Nil without a key.

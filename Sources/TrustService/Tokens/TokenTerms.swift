@@ -16,9 +16,7 @@ struct TokenTerms: Equatable {
     private(set) var tier: TrustTier? = .low
     /// The tier of a caller that cannot attest.
     static let noTier = "none"
-    /// Whether tokens of simulated devices pass.
     private(set) var allowsSimulated = false
-    /// Whether tokens that a debug token of App Check got pass.
     private(set) var allowsDebug = false
     /// Whether the token is spent: then those that are good for one use pass, and no others.
     var spends = false

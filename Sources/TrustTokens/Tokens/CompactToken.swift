@@ -13,7 +13,6 @@ package struct CompactToken: Sendable {
 
     /// The `typ` of its header; nil if it has none.
     package let type: String?
-    /// The `kid` of its header.
     package let keyId: String
     /// What is signed: header, dot, claims.
     package let signed: Data

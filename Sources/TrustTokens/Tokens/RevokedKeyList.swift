@@ -18,7 +18,6 @@ package struct RevocationMark: Hashable, Sendable {
         let rest: UInt32
     }
 
-    /// The mark of a key.
     package init(ofKey keyId: some Sequence<UInt8>) {
         self.init(Array(SHA256.hash(data: Data(keyId)).prefix(RevocationMark.length)))
     }
@@ -38,7 +37,6 @@ package struct RevocationMark: Hashable, Sendable {
             rest: bytes.dropFirst(8).prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
     }
 
-    /// The mark in base64url.
     package var text: String {
         let first = (0..<8).map { UInt8(truncatingIfNeeded: bytes.first >> (56 - 8 * $0)) }
         let rest = (0..<4).map { UInt8(truncatingIfNeeded: bytes.rest >> (24 - 8 * $0)) }
@@ -48,9 +46,7 @@ package struct RevocationMark: Hashable, Sendable {
 
 /// The list of revoked keys that a service signs, for checks that do not ask it about each token.
 package struct RevokedKeyList: Sendable {
-    /// The `typ` of its token.
     package static let type = "revoked+jwt"
-    /// The most keys that it names.
     package static let keyLimit = 100_000
     /// The most bytes of its token: 26 for each key, and some hundred.
     package static let tokenLimit = 4_194_304

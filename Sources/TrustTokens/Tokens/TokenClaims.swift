@@ -17,9 +17,7 @@ package struct TokenClaims: Sendable, Equatable {
     package let tier: String
     /// `production` or `development`.
     package let environment: String
-    /// Whether a simulated root attested the key.
     package let isSimulated: Bool
-    /// Whether it must be consumed.
     package let isSingleUse: Bool
     /// What was known beside the tier. Tokens of versions that knew no reasons have none.
     package let reasons: [String]

@@ -40,7 +40,6 @@ package struct RampPlan: Sendable, Equatable {
     /// How long all of it takes, in seconds.
     package let seconds: Double
 
-    /// The hours of the climb.
     package static let climb = 24
     /// More users than people exist are not planned for: a hundred billion.
     package static let largest = 100_000_000_000
@@ -56,7 +55,6 @@ package struct RampPlan: Sendable, Equatable {
     /// The number of hours, the last one counted whole.
     package var hours: Int { Int((seconds / 3600).rounded(.up)) }
 
-    /// The days, as a fraction.
     package var days: Double { seconds / 86_400 }
 
     /// The days without the climb: users divided by the limit. A billion at 100 a second takes 115.7.
@@ -112,7 +110,6 @@ package struct RampPlan: Sendable, Equatable {
 ///
 /// One seed's subtitle says ten billion instead of one. In between the days grow as a power of the users, which is our reading.
 package enum AdvisedPace {
-    /// The days of the 2021 advice.
     package static func days2021(dailyUsers: Int) -> Double {
         let exponent = log(30.0) / log(1000.0)
         return max(1, pow(Double(max(dailyUsers, 1)) / 1_000_000, exponent))

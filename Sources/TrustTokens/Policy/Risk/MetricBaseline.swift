@@ -54,7 +54,6 @@ package struct MetricBaseline: Sendable, Equatable {
 
 /// Devices that attest far more keys than the app's devices usually do.
 package struct BrokerAlert: Sendable, Equatable {
-    /// The highest risk metric of any key.
     package let highestMetric: Int
     /// The metric from which on a device counts as a broker.
     package let threshold: Int

@@ -15,7 +15,6 @@ public struct RiskSignals: Sendable, Equatable {
     public var usersOfKey = 1
     /// The risk metric of the newest receipt: about how many keys the device attested in 30 days.
     public var metric: Int?
-    /// The app's usual metric.
     package var baseline: MetricBaseline?
     /// The key is so young that nothing speaks for it yet. It costs no points.
     package var isNewKey = false
