@@ -36,7 +36,7 @@ package final class AcceptGate: ChannelDuplexHandler, RemovableChannelHandler {
         let (verdict, replaced) = admission.admit(address, child)
         if let replaced {
             replaced.close(promise: nil)
-            admission.noteReplaced(on: context.eventLoop)
+            admission.note(\.replaced, on: context.eventLoop)
         }
         guard verdict == .admitted else {
             child.close(promise: nil)
@@ -51,7 +51,7 @@ package final class AcceptGate: ChannelDuplexHandler, RemovableChannelHandler {
         guard let error = error as? IOError, AcceptGate.exhaustion.contains(error.errnoCode) else {
             return context.fireErrorCaught(error)
         }
-        admission.noteExhausted(on: context.eventLoop)
+        admission.note(\.exhausted, on: context.eventLoop)
         if isPaused { return }
         isPaused = true
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)

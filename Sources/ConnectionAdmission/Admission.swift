@@ -68,14 +68,6 @@ package final class Admission: Sendable {
         package init() {}
 
         package var isEmpty: Bool { self == Refusals() }
-
-        fileprivate mutating func add(_ verdict: Verdict) {
-            switch verdict {
-            case .admitted: break
-            case .full: full += 1
-            case .addressFull: addressFull += 1
-            }
-        }
     }
 
     package let limits: Limits
@@ -179,10 +171,9 @@ package final class Admission: Sendable {
     }
 
     /// Forgets a connection that ``admit(_:)`` counted.
-    package func release(_ address: IPAddress?) { release(address, nil) }
-
+    ///
     /// - Parameter channel: as it was admitted with. If it lost its place it is forgotten already.
-    func release(_ address: IPAddress?, _ channel: ObjectIdentifier?) {
+    package func release(_ address: IPAddress?, _ channel: ObjectIdentifier? = nil) {
         let key = key(of: address)
         let open = state.withLock { state in
             state.forget(key, channel)
@@ -193,22 +184,18 @@ package final class Admission: Sendable {
 
     /// Counts a connection that was closed, or not made, for want of room; the loop is for the report.
     package func refuse(_ verdict: Verdict, on loop: any EventLoop) {
-        note(on: loop) { $0.add(verdict) }
+        switch verdict {
+        case .admitted: break
+        case .full: note(\.full, on: loop)
+        case .addressFull: note(\.addressFull, on: loop)
+        }
     }
 
-    func noteReplaced(on loop: any EventLoop) {
-        note(on: loop) { $0.replaced += 1 }
-    }
-
-    /// Counts that the system had no room for another connection.
-    func noteExhausted(on loop: any EventLoop) {
-        note(on: loop) { $0.exhausted += 1 }
-    }
-
-    private func note(on loop: any EventLoop, _ count: (inout Refusals) -> Void) {
+    /// Counts what was turned away, and reports it.
+    func note(_ count: WritableKeyPath<Refusals, Int>, on loop: any EventLoop) {
         let due: Refusals? = state.withLock { state in
-            count(&state.refused)
-            count(&state.unreported)
+            state.refused[keyPath: count] += 1
+            state.unreported[keyPath: count] += 1
             if state.isReporting { return nil }
             state.isReporting = true
             defer { state.unreported = Refusals() }

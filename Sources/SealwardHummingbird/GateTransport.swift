@@ -25,20 +25,10 @@ package struct GateAnswer: Sendable {
     package var quotaRemaining: Int?
     package var tag: String?
     /// At most ``GateRequest/bodyLimit`` bytes.
-    package let body: [UInt8]
+    package var body: [UInt8] = []
 
     /// The most bytes of a body that are read in most cases: 64 keys have less than 16 KiB.
     package static let bodyLimit = 65_536
-
-    package init(
-        status: Int, retryAfterSeconds: Int? = nil, quotaRemaining: Int? = nil, tag: String? = nil, body: [UInt8] = []
-    ) {
-        self.tag = tag
-        self.status = status
-        self.retryAfterSeconds = retryAfterSeconds
-        self.quotaRemaining = quotaRemaining
-        self.body = body
-    }
 }
 
 /// The only door of this target to the network.

@@ -128,7 +128,7 @@ struct AdmissionTests {
         #expect(reports.withLockedValue { $0.map(\.full) } == [1, 99])
         #expect(reports.withLockedValue { $0.map(\.addressFull) } == [0, 50])
         loop.advanceTime(by: .seconds(5))
-        admission.noteExhausted(on: loop)
+        admission.note(\.exhausted, on: loop)
         #expect(reports.withLockedValue { $0.map(\.exhausted) } == [0, 0, 1])
         #expect(admission.refused.full == 100)
         #expect(admission.refused.addressFull == 50)

@@ -67,9 +67,7 @@ extension AppCheckHandler {
         let text = try AppCheckBody(call.body).text(.init("appCheckToken", "app_check_token"))
         let token = try await bearers.token(text, at: call.now)
         let bearer = token.bearer
-        guard call.caller.permits(.server, app: bearer.app) else {
-            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
-        }
+        try call.caller.require(.server, app: bearer.app)
         switch try await parts.store.consume(token.spending, at: call.now) {
         case .spent: return .json([:]).about(.app(bearer.app))
         case .alreadyUsed: return .json(["alreadyConsumed": true]).about(.app(bearer.app))

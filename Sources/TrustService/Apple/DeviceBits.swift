@@ -39,9 +39,7 @@ struct DeviceBits: Sendable {
     func environments(named name: String?, of app: ServedApp) throws(Problem) -> [AttestationEnvironment] {
         let all: [AttestationEnvironment] = [.production, .development].filter(app.settings.environments.contains)
         guard let name else { return all }
-        guard let environment = AttestationEnvironment(rawValue: name) else {
-            throw Problem(.requestMalformed, evidence: "environment must be production or development")
-        }
+        let environment = try AttestationEnvironment(reading: name)
         guard all.contains(environment) else { throw Problem(.policyEnvironment) }
         return [environment]
     }
@@ -67,5 +65,15 @@ struct DeviceBits: Sendable {
             throw Problem(.promotionUnknown)
         }
         return rule
+    }
+}
+
+extension AttestationEnvironment {
+    /// - Throws: ``Problem`` `request.malformed`.
+    init(reading text: String) throws(Problem) {
+        guard let environment = AttestationEnvironment(rawValue: text) else {
+            throw Problem(.requestMalformed, evidence: "environment must be production or development")
+        }
+        self = environment
     }
 }

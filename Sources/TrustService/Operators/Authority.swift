@@ -4,6 +4,7 @@
 import Crypto
 package import Formats
 public import FoundationEssentials
+import HTTPService
 import Vocabulary
 
 /// What a bearer token permits, and under which name its calls are recorded.
@@ -61,6 +62,13 @@ package struct Authority: Sendable, Equatable {
     package func permits(_ role: Role, app: String?) -> Bool {
         let app = app.map { UTF8Key($0) }
         return scopes.contains { [role, .admin].contains($0.role) && ($0.app == nil || $0.app == app) }
+    }
+
+    /// - Throws: ``Problem`` `caller.unauthorized` if the role is not given for an app.
+    func require(_ role: Role, app: String?) throws(Problem) {
+        guard permits(role, app: app) else {
+            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
+        }
     }
 }
 

@@ -101,10 +101,7 @@ struct OperatorHandler: Handler {
         var rules: [RevocationRule] = []
         if let user = try body.user() { rules.append(.user(user)) }
         if let text = try body.optionalString("environment", limit: 16) {
-            guard let environment = AttestationEnvironment(rawValue: text) else {
-                throw Problem(.requestMalformed, evidence: "environment must be production or development")
-            }
-            rules.append(.environment(environment.rawValue))
+            rules.append(.environment(try AttestationEnvironment(reading: text).rawValue))
         }
         if let simulated = try body.optionalFlag("simulated") {
             guard simulated else { throw Problem(.requestMalformed, evidence: "simulated can only be true") }

@@ -44,15 +44,12 @@ struct OperatorService: Sendable {
         return try await trusted.trust(in: key) == .trusted
     }
 
+    /// One page of the keys that match.
     func keys(
         matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int, for caller: Authority
     ) async throws -> KeyPage {
-        guard caller.permits(.read, app: filter.app) else {
-            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
-        }
-        guard filter.environment.map({ AttestationEnvironment(rawValue: $0) != nil }) ?? true else {
-            throw Problem(.requestMalformed, evidence: "environment must be production or development")
-        }
+        try caller.require(.read, app: filter.app)
+        if let environment = filter.environment { _ = try AttestationEnvironment(reading: environment) }
         try OperatorService.check(user: filter.user, app: filter.app)
         var filter = filter
         filter.user = filter.user.map(users.stored)
@@ -137,9 +134,7 @@ struct OperatorService: Sendable {
     /// Deletes all keys of a user, and says how many.
     func deleteKeys(ofUser user: String, app: String?, for caller: Authority) async throws -> JSONValue {
         try OperatorService.check(user: user, app: app)
-        guard caller.permits(.admin, app: app) else {
-            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
-        }
+        try caller.require(.admin, app: app)
         let count = try await store.deleteKeys(ofUser: users.stored(user), app: app)
         observer.count(.keysDeleted, by: count)
         return ["deleted": .integer(count)]

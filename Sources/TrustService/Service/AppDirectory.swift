@@ -57,9 +57,7 @@ struct AppDirectory: Sendable {
     /// - Throws: ``Problem`` `app.unknown`, `caller.unauthorized`.
     func app(_ id: String?, _ call: Call, as role: Authority.Role) throws(Problem) -> ServedApp {
         let app = try app(id, call)
-        guard call.caller.permits(role, app: app.settings.id) else {
-            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
-        }
+        try call.caller.require(role, app: app.settings.id)
         return app
     }
 }

@@ -114,9 +114,7 @@ struct TokenHandler: Handler {
             token = try await native(text, call)
         }
         let bearer = token.bearer
-        guard call.caller.permits(.server, app: bearer.app) else {
-            throw Problem(.callerUnauthorized, evidence: "the credential is for other apps")
-        }
+        try call.caller.require(.server, app: bearer.app)
         try terms.judge(token)
         try await spend(token, at: call.now)
         return .json([
