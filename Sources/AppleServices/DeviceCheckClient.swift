@@ -67,17 +67,21 @@ public struct DeviceCheckClient: Sendable {
     ) async throws(DeviceCheckFault) -> [UInt8] {
         let request = try DeviceCheckRequest(
             operation, deviceToken: deviceToken, transactionId: transactionId, timestamp: instant)
+        let token = try await token(at: instant)
         do {
-            let token = try await authorization.token(at: instant)
-            do {
-                return try await send(request, token)
-            } catch let fault as DeviceCheckFault where fault.advice == .renewAuthorization {
-                return try await send(request, authorization.token(insteadOf: token, at: instant))
-            }
-        } catch let fault as DeviceCheckFault {
-            throw fault
+            return try await send(request, token)
+        } catch let fault where fault.advice == .renewAuthorization {
+            return try await send(request, try await self.token(at: instant, insteadOf: token))
+        }
+    }
+
+    /// The authorization that counts now: another one than Apple has just refused.
+    private func token(at instant: Date, insteadOf refused: String? = nil) async throws(DeviceCheckFault) -> String {
+        do throws(AppleAuthorizationFault) {
+            if let refused { return try await authorization.token(insteadOf: refused, at: instant) }
+            return try await authorization.token(at: instant)
         } catch {
-            throw DeviceCheckFault(code: .devicecheckAuthorizationRefused, reason: "\(error)")
+            throw DeviceCheckFault(code: .devicecheckAuthorizationRefused, reason: error.reason)
         }
     }
 
