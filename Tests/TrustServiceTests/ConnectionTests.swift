@@ -210,7 +210,7 @@ import Vocabulary
         func doors(_ descriptors: Int, _ change: (inout Configuration) -> Void = { _ in }) -> ConnectionCaps {
             let observer = RequestObserver(registry: PrometheusRegistry(), log: log.logger)
             let limit = DescriptorLimit(descriptors: descriptors, processors: 2)
-            return ConnectionCaps(RunningService.configuration(change), observer, log.logger, descriptors: limit)
+            return ConnectionCaps(RunningService.configuration(change), observer, descriptors: limit)
         }
         let small = doors(256).outside
         #expect((100..<256).contains(small.total) && small.perAddress == 64)
