@@ -3,6 +3,7 @@
 
 import FoundationEssentials
 import HTTPService
+import HTTPTypes
 import TrustStores
 import TrustTokens
 import Vocabulary
