@@ -57,25 +57,14 @@ package struct Problem: Error, Sendable, Equatable {
     package var retryAfterSeconds: Int?
     /// The methods that a path knows, for 405.
     package var allow: [String] = []
-    /// The member that could not be read, the form that it has, and the one that is wanted.
-    package var form: Form?
+    /// The member that could not be read, the form that it has, and the one that is wanted. No bytes of the member are in it.
+    package var form: (member: String, form: String, wanted: String)?
     /// What was expected and found, and which usual mistake it is, for callers that may know; empty for all others.
     package var difference: [JSONValue.Member] = []
     /// The same for the log, by names of metadata.
     package var details: [String: String] = [:]
     /// What happened, for the log and the event store alone: at most ``evidenceLimit`` bytes without control characters, whatever a caller sent.
     package let evidence: String
-
-    /// What is said of a member whose bytes are in another form. No bytes of the member are in it.
-    package struct Form: Sendable {
-        package let member: String
-        package let form: String
-        package let wanted: String
-
-        package init(member: String, form: String, wanted: String) {
-            (self.member, self.form, self.wanted) = (member, form, wanted)
-        }
-    }
 
     /// The most bytes of evidence: a line of the log stays below a kilobyte.
     package static let evidenceLimit = 512

@@ -94,11 +94,11 @@ struct AppCheckHandler: Handler {
     @Sendable private func exchangeAttestation(_ call: Call) async throws -> Answer {
         let served = try served(call)
         let body = try AppCheckBody(call.body)
-        guard let keyId = KeyIdentifier(bytes: try body.bytes(.init("keyId", "key_id"))) else {
+        guard let keyId = KeyIdentifier(bytes: try body.bytes("keyId")) else {
             throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
         }
         let presented = PresentedAttestation(
-            keyId: keyId, attestation: try body.bytes(.init("attestationStatement", "attestation_statement")),
+            keyId: keyId, attestation: try body.bytes("attestationStatement"),
             challenge: try body.bytes("challenge"), terms: served.terms)
         let limitedUse = try body.limitedUse()
         return try await parts.modes.judged(served.app, call, keyId: keyId, monitors: false) {
@@ -152,7 +152,7 @@ struct AppCheckHandler: Handler {
     @Sendable private func exchangeDeviceToken(_ call: Call) async throws -> Answer {
         let served = try served(call)
         let body = try AppCheckBody(call.body)
-        let deviceToken = Base64.encode(try body.bytes(.init("deviceToken", "device_token")))
+        let deviceToken = Base64.encode(try body.bytes("deviceToken"))
         let limitedUse = try body.limitedUse()
         let environments = try parts.device.environments(named: nil, of: served.app)
         return try await parts.modes.judged(served.app, call, keyId: nil, monitors: false) {
@@ -173,7 +173,7 @@ struct AppCheckHandler: Handler {
     @Sendable private func exchangeDebugToken(_ call: Call) async throws -> Answer {
         let served = try served(call)
         let body = try AppCheckBody(call.body)
-        let debugToken = try body.text(.init("debugToken", "debug_token"), limit: 1024)
+        let debugToken = try body.text("debugToken", limit: 1024)
         let limitedUse = try body.limitedUse()
         let address = CallerAddress.bucket(of: call.address)
         if let wait = misses.wait(address, at: parts.sources.uptime()) {

@@ -64,7 +64,7 @@ extension AppCheckHandler {
         guard let project = call.parameters["project"], parts.live.current.appCheck?.isProject(project) == true else {
             throw Problem(.appUnknown, evidence: "no such project of App Check")
         }
-        let text = try AppCheckBody(call.body).text(.init("appCheckToken", "app_check_token"))
+        let text = try AppCheckBody(call.body).text("appCheckToken")
         let token = try await bearers.token(text, at: call.now)
         let bearer = token.bearer
         try call.caller.require(.server, app: bearer.app)

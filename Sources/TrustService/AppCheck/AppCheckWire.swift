@@ -64,12 +64,12 @@ struct AppCheckBody {
     /// No body is an empty one.
     init(_ bytes: [UInt8]) throws(Problem) { body = try RequestBody(bytes.isEmpty ? Array("{}".utf8) : bytes) }
 
-    func text(_ names: Names, limit: Int = RequestBody.mostBytes) throws(Problem) -> String {
-        try body.string(try spelling(of: names), limit: limit)
+    func text(_ name: String, limit: Int = RequestBody.mostBytes) throws(Problem) -> String {
+        try body.string(try spelling(of: name), limit: limit)
     }
 
-    func bytes(_ names: Names) throws(Problem) -> [UInt8] {
-        let name = try spelling(of: names)
+    func bytes(_ name: String) throws(Problem) -> [UInt8] {
+        let name = try spelling(of: name)
         let text = try body.string(name)
         guard let bytes = AppCheckBody.decode(text) else {
             throw Problem(.malformedBase64, evidence: "\(name) is not base64")
@@ -79,23 +79,17 @@ struct AppCheckBody {
 
     /// `limitedUse`; false if it is absent.
     func limitedUse() throws(Problem) -> Bool {
-        try body.optionalFlag(try spelling(of: .init("limitedUse", "limited_use"))) ?? false
+        try body.optionalFlag(try spelling(of: "limitedUse")) ?? false
     }
 
-    struct Names: ExpressibleByStringLiteral {
-        let camel: String
-        let snake: String
-
-        init(_ camel: String, _ snake: String) { (self.camel, self.snake) = (camel, snake) }
-        init(stringLiteral name: String) { self.init(name, name) }
-    }
-
-    private func spelling(of names: Names) throws(Problem) -> String {
-        guard body.value(names.snake) != nil else { return names.camel }
-        guard names.camel == names.snake || body.value(names.camel) == nil else {
-            throw Problem(.requestMalformed, evidence: "\(names.camel) is given in two spellings")
+    /// The spelling of a name in camel case that the body has.
+    private func spelling(of camel: String) throws(Problem) -> String {
+        let snake = camel.map { $0.isUppercase ? "_\($0.lowercased())" : "\($0)" }.joined()
+        guard body.value(snake) != nil else { return camel }
+        guard snake == camel || body.value(camel) == nil else {
+            throw Problem(.requestMalformed, evidence: "\(camel) is given in two spellings")
         }
-        return names.snake
+        return snake
     }
 
     private static func decode(_ text: String) -> [UInt8]? {

@@ -48,7 +48,7 @@ package struct RequestBody: Sendable {
         _ name: String, _ form: String, code: Code = .requestMalformed, wanted: String
     ) -> Problem {
         var problem = Problem(code, evidence: "\(name): \(form); wanted: \(wanted)")
-        problem.form = Problem.Form(member: name, form: form, wanted: wanted)
+        problem.form = (name, form, wanted)
         return problem
     }
 

@@ -79,27 +79,25 @@ struct ServiceResponder: Sendable {
         }
         found = route
         if route.access != .open { try limit(caller, address) }
+        func call(with body: [UInt8]) -> Call {
+            Call(
+                operation: route.operation, parameters: parameters, query: query, headers: fields, body: body,
+                address: address, correlationId: correlationId, caller: caller, now: parts.sources.now(),
+                isSecure: isSecure || Call.isSecure(fields))
+        }
         do {
             try admit(route, caller, address, app: parameters["app"], request)
         } catch {
             // Somebody with a credential that does not open the route, or with a wrong one.
             if error.code == .callerUnauthorized, case .role = route.access, Call.bearer(in: fields) != nil {
-                await parts.audit.record(
-                    Call(
-                        operation: route.operation, parameters: parameters, query: query, headers: fields, body: [],
-                        address: address, correlationId: correlationId, caller: caller, now: parts.sources.now()),
-                    refusedWith: error.code)
+                await parts.audit.record(call(with: []), refusedWith: error.code)
             }
             throw error
         }
-        let body = try await self.body(of: request, route)
-        let call = Call(
-            operation: route.operation, parameters: parameters, query: query, headers: fields, body: body,
-            address: address, correlationId: correlationId, caller: caller, now: parts.sources.now(),
-            isSecure: isSecure || Call.isSecure(fields))
+        let whole = call(with: try await body(of: request, route))
         do {
-            guard route.isLimitedByLoad else { return try await route.handler(call) }
-            return try await inFlight.count(route.operation) { try await route.handler(call) }
+            guard route.isLimitedByLoad else { return try await route.handler(whole) }
+            return try await inFlight.count(route.operation) { try await route.handler(whole) }
         } catch let problem as Problem where route.access == .open && problem.refusesCaller {
             // A gateway asks for everybody from one address: only what is refused counts against the limit.
             try limit(caller, address)

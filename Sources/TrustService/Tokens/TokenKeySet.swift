@@ -24,13 +24,13 @@ struct TokenKeySet: Sendable {
         guard let first = keys.first else { return nil }
         self.issuer = issuer
         signing = first
-        signer = TokenKeySet.thumbprint(first.publicKey)
+        signer = TokenKeySet.described(first.publicKey).name
         var verifying: [UTF8Key: P256.Signing.PublicKey] = [:]
         var documents: [JSONValue] = []
         for key in keys.map(\.publicKey) {
-            let identifier = TokenKeySet.thumbprint(key)
-            guard verifying.updateValue(key, forKey: UTF8Key(identifier)) == nil else { continue }
-            documents.append(TokenKeySet.document(key, identifier))
+            let (name, document) = TokenKeySet.described(key)
+            guard verifying.updateValue(key, forKey: UTF8Key(name)) == nil else { continue }
+            documents.append(document)
         }
         self.verifying = verifying
         published = ["keys": .array(documents)]
@@ -55,25 +55,19 @@ struct TokenKeySet: Sendable {
 
     /// The name of the key in a PEM text; nil if it is none.
     static func identifier(ofPEM text: String) -> String? {
-        (try? P256.Signing.PrivateKey(pemRepresentation: text)).map { thumbprint($0.publicKey) }
+        (try? P256.Signing.PrivateKey(pemRepresentation: text)).map { described($0.publicKey).name }
     }
 
-    /// The name of a key: its thumbprint after RFC 7638.
-    private static func thumbprint(_ key: P256.Signing.PublicKey) -> String {
-        let (x, y) = coordinates(key)
-        return Base64.encodeURL(SHA256.hash(data: Data(#"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#.utf8)))
-    }
-
-    private static func coordinates(_ key: P256.Signing.PublicKey) -> (x: String, y: String) {
+    /// The name of a key, its thumbprint after RFC 7638, and the key as a JSON Web Key.
+    private static func described(_ key: P256.Signing.PublicKey) -> (name: String, document: JSONValue) {
         let raw = Array(key.rawRepresentation)
-        return (Base64.encodeURL(raw.prefix(32)), Base64.encodeURL(raw.suffix(32)))
-    }
-
-    private static func document(_ key: P256.Signing.PublicKey, _ identifier: String) -> JSONValue {
-        let (x, y) = coordinates(key)
-        return [
+        let (x, y) = (Base64.encodeURL(raw.prefix(32)), Base64.encodeURL(raw.suffix(32)))
+        let canonical = #"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#
+        let name = Base64.encodeURL(SHA256.hash(data: Data(canonical.utf8)))
+        let document: JSONValue = [
             "kty": "EC", "crv": "P-256", "x": .string(x), "y": .string(y), "use": "sig", "alg": .string(algorithm),
-            "kid": .string(identifier),
+            "kid": .string(name),
         ]
+        return (name, document)
     }
 }
