@@ -53,7 +53,7 @@ struct RevokedKeys: Sendable {
             list.life.contains(instant)
         }
         guard let list = state.value, list.life.contains(now()) else { return .unknown }
-        if list.names(RevocationMark(ofKey: bytes)) { return .revoked }
+        if list.names(RevocationMark.of(key: bytes)) { return .revoked }
         return list.isComplete ? .good : .unlisted
     }
 }

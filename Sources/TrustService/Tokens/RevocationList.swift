@@ -56,7 +56,7 @@ final class RevocationList: Sendable {
         let keys = parts.live.current.tokens.production
         let life = TokenLife(from: now, seconds: RevocationList.life)
         // In the order of the marks, which says nothing about when each was revoked.
-        let marks = revoked.names.map { RevocationMark(ofHash: $0).text }.sorted()
+        let marks = revoked.names.map { RevocationMark.of(hash: $0) }.sorted()
         var claims: [JSONValue.Member] = [
             .init("iss", .string(keys.issuer)), .init("keys", .array(marks.map(JSONValue.string))),
         ]
