@@ -19,11 +19,8 @@ package struct Answer: Sendable {
     /// Whether the audit has an entry for the call; not where it showed nothing.
     package var isAudited = true
 
-    package init(
-        status: Int, contentType: String?, body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = [],
-        code: Code? = nil
-    ) {
-        (self.status, self.contentType, self.body, self.headers, self.code) = (status, contentType, body, headers, code)
+    package init(status: Int, contentType: String?, body: [UInt8]) {
+        (self.status, self.contentType, self.body) = (status, contentType, body)
     }
 
     package static func json(_ value: JSONValue, status: Int = 200) -> Answer {

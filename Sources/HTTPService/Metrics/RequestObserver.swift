@@ -14,7 +14,7 @@ package final class RequestObserver: Sendable {
     private let sampler = LineSampler(linesPerSecond)
     /// For lines that one in a minute is enough of.
     package let perMinute = LineSampler(1, every: 60)
-    private let gauges = Mutex<[@Sendable () -> Void]>([])
+    private let inFlight = Mutex<RequestsInFlight?>(nil)
 
     /// How many refusals of one code are logged in a second.
     package static let linesPerSecond = 10
@@ -27,19 +27,17 @@ package final class RequestObserver: Sendable {
     /// Counts one answer, and logs it if it is a refusal.
     ///
     /// - Parameters:
-    ///   - seconds: how long the answer took; nil if it was refused before anybody looked at it.
+    ///   - seconds: how long the answer took.
     ///   - uptime: seconds of a clock that never goes back.
     package func finished(
-        operation: String, answer: Answer, seconds: Double?, at uptime: Double, correlationId: String, evidence: String
+        operation: String, answer: Answer, seconds: Double, at uptime: Double, correlationId: String, evidence: String
     ) {
         registry.count(
             .requests,
             [
                 ("operation", operation), ("status", String(answer.status)), ("code", answer.code?.description ?? ""),
             ])
-        if let seconds {
-            registry.add(min(max(0, seconds), 1e6), to: .requestDuration, [("operation", operation)])
-        }
+        registry.add(min(max(0, seconds), 1e6), to: .requestDuration, [("operation", operation)])
         guard let code = answer.code else { return }
         let verdict = sampler.note(code.description, at: uptime)
         if let sum = verdict.sum { write(sum) }
@@ -61,15 +59,8 @@ package final class RequestObserver: Sendable {
             metadata: ["operation": "\(operation)"])
     }
 
-    /// Shows how many requests are in flight, and how many may be.
-    package func show(_ inFlight: RequestsInFlight) {
-        beforeScrape {
-            for (operation, count) in inFlight.all {
-                self.set(.loadInFlight, Double(count), [("operation", operation)])
-                self.set(.loadLimit, Double(inFlight.limit), [("operation", operation)])
-            }
-        }
-    }
+    /// Shows from now on how many requests are in flight, and how many may be.
+    package func show(_ inFlight: RequestsInFlight) { self.inFlight.withLock { $0 = inFlight } }
 
     /// Writes what was suppressed in the seconds that are over; with nil in the current one too, at the end.
     package func writeSuppressed(before uptime: Double?) {
@@ -91,12 +82,14 @@ package final class RequestObserver: Sendable {
         registry.set(metric, value, labels)
     }
 
-    /// Remembers what sets gauges whose values are only asked for when somebody reads the metrics.
-    package func beforeScrape(_ work: @escaping @Sendable () -> Void) { gauges.withLock { $0.append(work) } }
-
     /// All metrics as text, as they are now.
     package func scrape() -> String {
-        for work in gauges.withLock({ $0 }) { work() }
+        if let inFlight = inFlight.withLock({ $0 }) {
+            for (operation, count) in inFlight.all {
+                set(.loadInFlight, Double(count), [("operation", operation)])
+                set(.loadLimit, Double(inFlight.limit), [("operation", operation)])
+            }
+        }
         return registry.render()
     }
 }

@@ -29,9 +29,9 @@ package struct ConfigurationIssue: Sendable, Equatable, CustomStringConvertible 
     }
 }
 
-/// Why a file that a configuration names cannot be read.
+/// Why a file that a configuration names cannot be read, or what is wrong with its text.
 package struct UnreadableFile: Error, Sendable {
-    /// One sentence with the name of the file in it, without a full stop.
+    /// One sentence without a full stop; with the name of the file if it cannot be read.
     package let reason: String
 
     package init(reason: String) { self.reason = reason }

@@ -20,9 +20,6 @@ struct ConfigurationKind<Value> {
     let read: (JSONValue, ConfigurationPlace) -> Value?
 }
 
-/// What is wrong with the text of a file: a reason without a full stop.
-struct ConfigurationFault: Error { let reason: String }
-
 extension ConfigurationKind {
     /// A value that JSON has as it is.
     ///
@@ -72,15 +69,15 @@ extension ConfigurationKind {
     ///   - parse: makes the path and the text a value.
     static func file(
         _ meaning: String, fault: @escaping (Value) -> String? = { _ in nil },
-        _ parse: @escaping (String, String) throws(ConfigurationFault) -> Value
+        _ parse: @escaping (String, String) throws(UnreadableFile) -> Value
     ) -> Self {
         Self(meaning: "path of \(meaning)", judge: { if let fault = fault($0) { $1.wrong(fault) } }) { json, place in
             guard let path = ConfigurationKind<String>.string.read(json, place),
                 let text = place.contents(ofFile: path)
             else { return nil }
-            do throws(ConfigurationFault) {
+            do throws(UnreadableFile) {
                 let value = try parse(path, text)
-                if let fault = fault(value) { throw ConfigurationFault(reason: fault) }
+                if let fault = fault(value) { throw UnreadableFile(reason: fault) }
                 return value
             } catch {
                 place.wrong("\(path): \(error.reason)")

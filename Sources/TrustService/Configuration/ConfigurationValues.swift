@@ -92,12 +92,12 @@ extension ConfigurationKind<[UInt8]> {
 
 extension ConfigurationKind<[String: String]> {
     static var headers: Self {
-        .file("a file with a header, `Name: value`, on each line") { _, text throws(ConfigurationFault) in
+        .file("a file with a header, `Name: value`, on each line") { _, text throws(UnreadableFile) in
             var headers: [String: String] = [:]
             for (index, line) in text.split(whereSeparator: \.isNewline).enumerated() {
                 let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmed() }
                 guard parts.count == 2, HTTPField.Name(parts[0]) != nil, HTTPField.isValidValue(parts[1]) else {
-                    throw ConfigurationFault(reason: "header \(index + 1) is not of the form Name: value")
+                    throw UnreadableFile(reason: "header \(index + 1) is not of the form Name: value")
                 }
                 headers[parts[0]] = parts[1]
             }

@@ -34,9 +34,6 @@ package struct Call: Sendable {
         }
     }
 
-    /// What the bearer token proved.
-    package typealias Caller = Authority
-
     /// The name of the operation, as in `docs/openapi.yaml`.
     package var operation: String
     /// The parts of the path that stand for something.
@@ -47,7 +44,8 @@ package struct Call: Sendable {
     /// The caller's address: the peer's, or the one that a trusted proxy names.
     package let address: String
     package let correlationId: String
-    package var caller: Caller
+    /// What the bearer token proved.
+    package var caller: Authority
     package let now: Date
     /// Whether the caller came by TLS, to this listener or to the proxy in front.
     package var isSecure = false

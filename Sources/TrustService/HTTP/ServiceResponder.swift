@@ -106,7 +106,7 @@ struct ServiceResponder: Sendable {
     }
 
     /// Servers with a token are not limited; everybody else is, and wrong tokens and unknown paths count too.
-    private func limit(_ caller: Call.Caller, _ address: String) throws(Problem) {
+    private func limit(_ caller: Authority, _ address: String) throws(Problem) {
         guard caller == .anyone else { return }
         try take(from: addressLimits, address)
     }
@@ -118,7 +118,7 @@ struct ServiceResponder: Sendable {
     }
 
     private func admit(
-        _ route: Route, _ caller: Call.Caller, _ address: String, app: String?, _ request: IncomingRequest
+        _ route: Route, _ caller: Authority, _ address: String, app: String?, _ request: IncomingRequest
     ) throws(Problem) {
         switch route.access {
         case .open, .app: return
