@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// Does the same work for many items, at most `width` of them at a time, and hands each result on as soon as it is there.
 ///
 /// Only results in flight are held, so memory is bounded by the width and not by the number of items.
@@ -36,38 +38,30 @@ package struct BoundedTasks: Sendable {
         _ items: [Item], work: @escaping @Sendable (Int, Item) async throws -> Result, atMost most: Int,
         batch: ([(index: Int, value: Result)]) async throws -> Void
     ) async throws {
-        // Few more than the workers hold themselves: where the reader pauses, what waits is memory.
-        let queue = ResultQueue<Result>(items: items.count, capacity: width / 8)
+        // Everything that was done while `batch` worked comes to it at once the next time.
+        let done = Mutex<[(index: Int, value: Result)]>([])
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<min(width, items.count) {
-                queue.begin()
-                group.addTask {
-                    defer { queue.end() }
-                    do {
-                        // The next item begins where the last one ended, on the same thread, while that one's result is handed on.
-                        while !Task.isCancelled, let index = queue.take() {
-                            let result = try await work(index, items[index])
-                            if Task.isCancelled { break }
-                            await queue.put(index, result)
-                        }
-                    } catch {
-                        queue.close()
-                        throw error
+            var (begun, ended) = (0, 0)
+            var results: [(index: Int, value: Result)] = []
+            while true {
+                while begun < items.count, begun - ended < width, !Task.isCancelled {
+                    let index = begun
+                    begun += 1
+                    group.addTask {
+                        let result = try await work(index, items[index])
+                        if !Task.isCancelled { done.withLock { $0.append((index, result)) } }
                     }
                 }
-            }
-            do {
-                while true {
-                    let results = await queue.next(max(1, most))
-                    if results.isEmpty { break }
-                    try await batch(results)
+                if !results.isEmpty { try await batch(results) }
+                guard ended < begun else { break }
+                // The error of the work, if it threw one. Thrown here, it cancels the others.
+                _ = try await group.next()
+                ended += 1
+                results = done.withLock { done in
+                    defer { done.removeFirst(min(max(1, most), done.count)) }
+                    return Array(done.prefix(max(1, most)))
                 }
-            } catch {
-                queue.close()
-                throw error
             }
-            // The error of a worker, if one has closed the queue. Thrown, it cancels the others.
-            while try await group.next() != nil {}
         }
     }
 }

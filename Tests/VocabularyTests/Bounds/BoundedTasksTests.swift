@@ -67,8 +67,21 @@ import Vocabulary
             ahead = max(ahead, watch.begun - written)
         }
         #expect(written == 300)
-        // What waits, one more for each worker, and what is being written.
-        #expect(ahead <= 4 + 2 * 4 + 1, "\(ahead)")
+        #expect(ahead <= 4, "\(ahead)")
+    }
+
+    /// What is done while a reader works comes to it at once, and no more than it takes.
+    @Test(arguments: [1, 3, 100]) func aReaderGetsAllThatIsDone(_ most: Int) async throws {
+        var seen: [Int] = []
+        var largest = 0
+        try await BoundedTasks(width: 8).run(Array(0..<100), work: { _, item in item * 2 }, atMost: most) { results in
+            for _ in 0..<50 { await Task.yield() }
+            largest = max(largest, results.count)
+            seen += results.map(\.index)
+            #expect(results.allSatisfy { $0.value == $0.index * 2 })
+        }
+        #expect(seen.sorted() == Array(0..<100))
+        #expect(largest <= min(most, 8))
     }
 
     @Test func anErrorOfTheReaderEndsTheRun() async throws {
