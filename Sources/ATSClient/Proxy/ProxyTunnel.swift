@@ -129,7 +129,7 @@ struct TunnelWatch: Sendable {
         }
         if let reason = flight.violation { return [Cause(.tlsHandshakeFailed, reason + ".")] }
         let reason = "The tunnel is not decrypted."
-        guard let handshake = flight.observation(certificates: [], possession: .unproven(reason)) else { return [] }
+        guard let handshake = flight.observation(possession: .unproven(reason)) else { return [] }
         let minimum = requirements.effectiveMinimum
         if handshake.version < minimum, offered >= minimum.rawValue {
             return [

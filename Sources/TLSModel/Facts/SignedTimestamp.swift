@@ -46,48 +46,41 @@ package struct SignedTimestamp: Sendable, Hashable {
     }
 
     /// Whether bytes are a SignedCertificateTimestampList by its lengths, with at least one entry, whatever is in it (RFC 6962 section 3.3).
-    package static func isList(_ bytes: [UInt8]) -> Bool {
-        guard bytes.count > 2, Int(bytes[0]) << 8 | Int(bytes[1]) == bytes.count - 2 else { return false }
-        var rest = bytes.dropFirst(2)
-        while let high = rest.first, let low = rest.dropFirst().first {
-            let length = Int(high) << 8 | Int(low)
-            rest = rest.dropFirst(2)
-            guard length > 0, rest.count >= length else { return false }
-            rest = rest.dropFirst(length)
-        }
-        return rest.isEmpty
-    }
+    package static func isList(_ bytes: [UInt8]) -> Bool { entries(of: bytes)?.isEmpty == false }
 
     /// Reads a SignedCertificateTimestampList in its TLS encoding; nil if its lengths do not add up.
     /// Entries of an unknown version are left out, as RFC 6962 section 3.3 wants.
     package static func list(decoding bytes: [UInt8]) -> [SignedTimestamp]? {
-        guard bytes.count >= 2, Int(bytes[0]) << 8 | Int(bytes[1]) == bytes.count - 2 else { return nil }
-        var rest = bytes.dropFirst(2)
+        guard let entries = entries(of: bytes) else { return nil }
         var list: [SignedTimestamp] = []
-        while !rest.isEmpty {
-            guard rest.count >= 2 else { return nil }
-            let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
-            rest = rest.dropFirst(2)
-            guard length > 0, rest.count >= length else { return nil }
-            let entry = Array(rest.prefix(length))
-            rest = rest.dropFirst(length)
-            guard entry[0] == 0 else { continue }
-            // version, log id, time, length of extensions, and a signature of at least four bytes
-            guard entry.count >= 1 + 32 + 8 + 2 + 4 else { return nil }
-            let milliseconds = entry[33..<41].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            let extensions = Int(entry[41]) << 8 | Int(entry[42])
-            let tail = entry.dropFirst(43 + extensions)
-            guard tail.count >= 4 else { return nil }
-            let start = tail.startIndex
-            let signature = tail.dropFirst(4)
-            guard Int(tail[start + 2]) << 8 | Int(tail[start + 3]) == signature.count else { return nil }
-            list.append(
-                SignedTimestamp(
-                    version: entry[0], logIdentifier: Array(entry[1..<33]), milliseconds: milliseconds,
-                    extensions: Array(entry[43..<(43 + extensions)]), algorithm: Array(tail.prefix(2)),
-                    signature: Array(signature)))
+        for entry in entries where entry.first == 0 {
+            guard let timestamp = SignedTimestamp(entry) else { return nil }
+            list.append(timestamp)
         }
         return list
+    }
+
+    /// The entries of a list, none of them empty; nil if the lengths do not add up.
+    private static func entries(of bytes: [UInt8]) -> [ArraySlice<UInt8>]? {
+        var whole = WireReader(bytes)
+        guard var rest = whole.vector(2).map({ WireReader($0) }), whole.isEmpty else { return nil }
+        var entries: [ArraySlice<UInt8>] = []
+        while !rest.isEmpty {
+            guard let entry = rest.vector(2), !entry.isEmpty else { return nil }
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    private init?(_ entry: ArraySlice<UInt8>) {
+        var reader = WireReader(entry)
+        guard let version = reader.read8(), let log = reader.read(32), let time = reader.read(8),
+            let extensions = reader.vector(2), let algorithm = reader.read(2), let signature = reader.vector(2),
+            reader.isEmpty
+        else { return nil }
+        self.init(
+            version: version, logIdentifier: Array(log), milliseconds: time.reduce(0) { $0 << 8 | UInt64($1) },
+            extensions: Array(extensions), algorithm: Array(algorithm), signature: Array(signature))
     }
 }
 

@@ -54,45 +54,47 @@ package struct ClientFlight: Sendable {
         case .needsMore: return
         case .tooLong(let length): violation = "The client announced a handshake message of \(length) bytes"
         case .message(MessageType.clientHello, let body, _):
-            serverName = ClientFlight.serverName(inHello: body)
-            newestVersion = ClientFlight.newestVersion(inHello: body)
+            take(hello: body)
             if serverName == nil { violation = "The ClientHello is malformed" }
         case .message(let type, _, _): violation = "The client's first handshake message is of type \(type)"
         }
     }
 
-    /// The newest version of `supported_versions` (RFC 8446 section 4.2.1) without values that are reserved (RFC 8701), or else that of the hello.
-    private static func newestVersion(inHello body: ArraySlice<UInt8>) -> UInt16 {
+    /// Leaves ``serverName`` nil for a malformed hello, and for one with more than one name: who reads it next may take another one of them.
+    private mutating func take(hello body: ArraySlice<UInt8>) {
         var reader = WireReader(body)
-        guard let legacy = reader.read16(), reader.read(32) != nil, reader.vector(1) != nil,
-            reader.vector(2) != nil, reader.vector(1) != nil
-        else { return 0 }
-        guard let block = reader.vector(2), let extensions = WireReader.extensions(block),
-            let content = extensions[ExtensionType.supportedVersions]
-        else { return legacy }
-        var list = WireReader(content)
-        guard let versions = list.vector(1) else { return legacy }
-        var entries = WireReader(versions)
+        guard let legacy = reader.read16(), reader.read(32) != nil, reader.vector(1) != nil, reader.vector(2) != nil,
+            reader.vector(1) != nil
+        else { return }
+        var extensions: [UInt16: ArraySlice<UInt8>] = [:]
+        if !reader.isEmpty {
+            guard let block = reader.vector(2), reader.isEmpty, let found = WireReader.extensions(block) else { return }
+            extensions = found
+        }
+        newestVersion = extensions[ExtensionType.supportedVersions].flatMap(ClientFlight.newest) ?? legacy
+        guard let content = extensions[ExtensionType.serverName] else {
+            serverName = ServerName.none
+            return
+        }
+        serverName = ClientFlight.name(content)
+    }
+
+    /// The newest version of `supported_versions` (RFC 8446 section 4.2.1) without values that are reserved (RFC 8701).
+    private static func newest(_ content: ArraySlice<UInt8>) -> UInt16? {
+        var reader = WireReader(content)
+        guard var versions = reader.vector(1).map({ WireReader($0) }) else { return nil }
         var newest: UInt16 = 0
-        while let version = entries.read16() {
+        while let version = versions.read16() {
             if version >> 8 == 0x03 { newest = max(newest, version) }
         }
         return newest
     }
 
-    /// Nil for a malformed hello, and for one with more than one name: who reads it next may take another one of them.
-    private static func serverName(inHello body: ArraySlice<UInt8>) -> ServerName? {
-        var reader = WireReader(body)
-        guard reader.read(34) != nil, reader.vector(1) != nil, reader.vector(2) != nil, reader.vector(1) != nil
+    private static func name(_ content: ArraySlice<UInt8>) -> ServerName? {
+        var reader = WireReader(content)
+        guard var names = reader.vector(2).map({ WireReader($0) }), reader.isEmpty, names.read8() == 0,
+            let name = names.vector(2), !name.isEmpty, names.isEmpty
         else { return nil }
-        if reader.isEmpty { return ServerName.none }
-        guard let block = reader.vector(2), reader.isEmpty, let extensions = WireReader.extensions(block)
-        else { return nil }
-        guard let content = extensions[ExtensionType.serverName] else { return ServerName.none }
-        var names = WireReader(content)
-        guard let list = names.vector(2), names.isEmpty else { return nil }
-        var entries = WireReader(list)
-        guard entries.read8() == 0, let name = entries.vector(2), !name.isEmpty, entries.isEmpty else { return nil }
         return .named(Array(name))
     }
 }

@@ -6,19 +6,9 @@
 /// It never answers and decrypts nothing: it watches with the readers of the prober, and within the same limits.
 /// Fed with bytes as they come, in any pieces.
 package struct ServerFlight: Sendable {
-    /// What was understood so far.
-    package private(set) var version: TLSVersion?
-    package private(set) var suite: CipherSuite?
-    package private(set) var group: NamedGroup?
-    package private(set) var signatureScheme: SignatureScheme?
-    /// Up to TLS 1.2, leaf first, DER; empty before the message came, and in TLS 1.3.
-    package private(set) var certificates: [[UInt8]] = []
-    package private(set) var requestsClientCertificate = false
-    package private(set) var usesExtendedMasterSecret = false
-    package private(set) var usedHelloRetryRequest = false
-    package private(set) var stapledResponse: [UInt8]?
-    package private(set) var timestamps: [UInt8]?
-    package private(set) var applicationProtocol: String?
+    /// What was understood since the ServerHello.
+    private var seen: HandshakeObservation?
+    private var usedHelloRetryRequest = false
     /// An alert in the clear: level and description.
     package private(set) var alert: (level: UInt8, description: UInt8)?
     /// The first bytes, where they were no TLS record.
@@ -34,10 +24,13 @@ package struct ServerFlight: Sendable {
     package init() {}
 
     /// Whether the ServerHello has come.
-    package var hasHello: Bool { version != nil }
+    package var hasHello: Bool { seen != nil }
 
     /// Whether a HelloRetryRequest came and no ServerHello yet, so that the client has to speak first.
-    package var awaitsSecondHello: Bool { usedHelloRetryRequest && version == nil }
+    package var awaitsSecondHello: Bool { usedHelloRetryRequest && !hasHello }
+
+    /// Whether the server asked for a client certificate in the clear.
+    package var requestsClientCertificate: Bool { seen?.requestsClientCertificate == true }
 
     /// Takes the next bytes that the server sent.
     package mutating func read(_ bytes: [UInt8]) {
@@ -84,7 +77,7 @@ package struct ServerFlight: Sendable {
             if alert?.level != 1 || alert?.description == 0 { end() }
         case ContentType.changeCipherSpec:
             // TLS 1.3 sends a meaningless one for middleboxes, after a HelloRetryRequest even before the real ServerHello.
-            if version != .tls13, !usedHelloRetryRequest { end() }
+            if seen?.version != .tls13, !usedHelloRetryRequest { end() }
         default: end()
         }
     }
@@ -105,16 +98,19 @@ package struct ServerFlight: Sendable {
         switch type {
         case MessageType.serverHello:
             guard let hello = ServerHello(body) else { throw MalformedMessage("The server's ServerHello is malformed") }
+            guard !hasHello else { throw MalformedMessage("The server sent a second ServerHello") }
             take(hello)
-        case MessageType.certificate: certificates = try CertificateMessage(body).certificates
+        case MessageType.certificate:
+            guard hasHello else { throw MalformedMessage("The server's Certificate comes before its ServerHello") }
+            seen?.certificates = try CertificateMessage(body).certificates
         case MessageType.serverKeyExchange:
-            guard let suite, let version else { return }
-            let exchange = try ServerKeyExchange(body, suite: suite, version: version)
-            group = exchange.group
-            signatureScheme = exchange.scheme
-        case MessageType.certificateRequest: requestsClientCertificate = true
+            guard let seen else { return }
+            let exchange = try ServerKeyExchange(body, suite: seen.suite, version: seen.version)
+            self.seen?.group = exchange.group
+            self.seen?.signatureScheme = exchange.scheme
+        case MessageType.certificateRequest: seen?.requestsClientCertificate = true
         case MessageType.serverHelloDone: end()
-        case MessageType.certificateStatus: stapledResponse = CertificateStatus.response(body)
+        case MessageType.certificateStatus: seen?.stapledResponse = CertificateStatus.response(body)
         default: break
         }
     }
@@ -124,28 +120,26 @@ package struct ServerFlight: Sendable {
             usedHelloRetryRequest = true
             return
         }
-        version = hello.version
-        suite = hello.suite
-        group = hello.keyShare?.group
-        usesExtendedMasterSecret = hello.extensions[ExtensionType.extendedMasterSecret] != nil
-        timestamps = hello.extensions[ExtensionType.timestamps].map { Array($0) }
-        applicationProtocol = hello.extensions[ExtensionType.applicationProtocols]
-            .flatMap(ServerHello.applicationProtocol).map { String(decoding: $0, as: UTF8.self) }
+        seen = HandshakeObservation(
+            version: hello.version, suite: hello.suite, group: hello.keyShare?.group,
+            keyPossession: .unproven("The handshake was only watched"),
+            applicationProtocol: hello.extensions[ExtensionType.applicationProtocols]
+                .flatMap(ServerHello.applicationProtocol).map { String(decoding: $0, as: UTF8.self) },
+            timestamps: hello.extensions[ExtensionType.timestamps].map { Array($0) },
+            usesExtendedMasterSecret: hello.extensions[ExtensionType.extendedMasterSecret] != nil,
+            usedHelloRetryRequest: usedHelloRetryRequest)
         if hello.version >= .tls13 { end() }
     }
-}
 
-extension ServerFlight {
     /// The flight as the facts of a handshake, once there is a ServerHello.
     ///
     /// - Parameter certificates: the chain where the flight itself could not show it, leaf first.
-    package func observation(certificates shown: [[UInt8]], possession: KeyPossession) -> HandshakeObservation? {
-        guard let version, let suite else { return nil }
-        return HandshakeObservation(
-            version: version, suite: suite, group: group, signatureScheme: signatureScheme,
-            certificates: shown.isEmpty ? certificates : shown, keyPossession: possession,
-            applicationProtocol: applicationProtocol, stapledResponse: stapledResponse, timestamps: timestamps,
-            usesExtendedMasterSecret: usesExtendedMasterSecret, requestsClientCertificate: requestsClientCertificate,
-            usedHelloRetryRequest: usedHelloRetryRequest)
+    package func observation(
+        certificates shown: [[UInt8]] = [], possession: KeyPossession
+    ) -> HandshakeObservation? {
+        var seen = seen
+        seen?.keyPossession = possession
+        if !shown.isEmpty { seen?.certificates = shown }
+        return seen
     }
 }

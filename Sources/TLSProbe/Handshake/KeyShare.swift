@@ -5,28 +5,52 @@ package import Crypto
 import FoundationEssentials
 package import TLSModel
 
-/// A private key for the key agreement of TLS 1.3, and the agreement itself.
-package enum KeyShare: Sendable {
-    /// Curve25519.
-    case x25519(Curve25519.KeyAgreement.PrivateKey)
-    /// P-256.
-    case secp256r1(P256.KeyAgreement.PrivateKey)
-    /// P-384.
-    case secp384r1(P384.KeyAgreement.PrivateKey)
-    /// P-521.
-    case secp521r1(P521.KeyAgreement.PrivateKey)
-    /// ML-KEM-768 beside Curve25519.
-    case x25519MLKEM768(HybridKey)
+/// A private key for the key agreement of TLS 1.3: its group, what the server gets of it, and the agreement.
+package struct KeyShare: Sendable {
+    package let group: NamedGroup
+    /// As the key_share extension carries it (RFC 8446 section 4.2.8.2).
+    let publicKey: [UInt8]
+    private let agree: @Sendable ([UInt8]) throws -> [UInt8]?
 
-    /// The group of the key.
-    package var group: NamedGroup {
-        switch self {
-        case .x25519: .x25519
-        case .secp256r1: .secp256r1
-        case .secp384r1: .secp384r1
-        case .secp521r1: .secp521r1
-        case .x25519MLKEM768: .x25519MLKEM768
+    private init(
+        _ group: NamedGroup, _ publicKey: some Sequence<UInt8>,
+        _ agree: @escaping @Sendable (_ share: [UInt8]) throws -> [UInt8]?
+    ) {
+        self.group = group
+        self.publicKey = Array(publicKey)
+        self.agree = agree
+    }
+
+    /// The shared secret with the server's share; nil if the share is no key of the group, or one of small order, whose secret anybody
+    /// knows (RFC 8446 section 7.4.2).
+    func secret(with share: some Collection<UInt8>) -> [UInt8]? { try? agree(Array(share)) }
+
+    package static func x25519(_ key: Curve25519.KeyAgreement.PrivateKey) -> KeyShare {
+        KeyShare(.x25519, key.publicKey.rawRepresentation) {
+            try key.sharedSecretFromKeyAgreement(with: .init(rawRepresentation: $0)).unlessZero
         }
+    }
+
+    package static func secp256r1(_ key: P256.KeyAgreement.PrivateKey) -> KeyShare {
+        KeyShare(.secp256r1, key.publicKey.x963Representation) {
+            try key.sharedSecretFromKeyAgreement(with: .init(x963Representation: $0)).unlessZero
+        }
+    }
+
+    package static func secp384r1(_ key: P384.KeyAgreement.PrivateKey) -> KeyShare {
+        KeyShare(.secp384r1, key.publicKey.x963Representation) {
+            try key.sharedSecretFromKeyAgreement(with: .init(x963Representation: $0)).unlessZero
+        }
+    }
+
+    package static func secp521r1(_ key: P521.KeyAgreement.PrivateKey) -> KeyShare {
+        KeyShare(.secp521r1, key.publicKey.x963Representation) {
+            try key.sharedSecretFromKeyAgreement(with: .init(x963Representation: $0)).unlessZero
+        }
+    }
+
+    package static func x25519MLKEM768(_ key: HybridKey) -> KeyShare {
+        KeyShare(.x25519MLKEM768, key.publicKey, key.secret(with:))
     }
 
     /// The bytes of a client's share; nil for groups that no key is made of here.
@@ -38,34 +62,6 @@ package enum KeyShare: Sendable {
         case .secp521r1: 133
         case .x25519MLKEM768: HybridKey.clientShareLength
         default: nil
-        }
-    }
-
-    /// As the key_share extension carries it (RFC 8446 section 4.2.8.2).
-    var publicKey: [UInt8] {
-        switch self {
-        case .x25519(let key): Array(key.publicKey.rawRepresentation)
-        case .secp256r1(let key): Array(key.publicKey.x963Representation)
-        case .secp384r1(let key): Array(key.publicKey.x963Representation)
-        case .secp521r1(let key): Array(key.publicKey.x963Representation)
-        case .x25519MLKEM768(let key): key.publicKey
-        }
-    }
-
-    /// The shared secret with the server's share; nil if the share is no key of the group, or one of small order, whose secret anybody
-    /// knows (RFC 8446 section 7.4.2).
-    func secret(with share: some Collection<UInt8>) -> [UInt8]? {
-        let share = Array(share)
-        switch self {
-        case .x25519(let key):
-            return (try? key.sharedSecretFromKeyAgreement(with: .init(rawRepresentation: share)))?.unlessZero
-        case .secp256r1(let key):
-            return (try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share)))?.unlessZero
-        case .secp384r1(let key):
-            return (try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share)))?.unlessZero
-        case .secp521r1(let key):
-            return (try? key.sharedSecretFromKeyAgreement(with: .init(x963Representation: share)))?.unlessZero
-        case .x25519MLKEM768(let key): return key.secret(with: share)
         }
     }
 }
@@ -91,7 +87,7 @@ package struct HybridKey: Sendable {
     }
 
     /// The secret of ML-KEM before that of Curve25519; nil if the share has another length than 1,120 bytes or a half of it is no share.
-    func secret(with share: [UInt8]) -> [UInt8]? {
+    @Sendable func secret(with share: [UInt8]) -> [UInt8]? {
         guard share.count == HybridKey.ciphertextLength + HybridKey.classicalLength,
             let quantum = decapsulate(Array(share.prefix(HybridKey.ciphertextLength))),
             let other = try? classical.sharedSecretFromKeyAgreement(

@@ -61,7 +61,7 @@ import Testing
             Self.message(MessageType.certificateRequest) { $0.write([0]) },
             Self.message(MessageType.serverHelloDone) { _ in }, pieces: pieces)
         #expect(flight.isOver && flight.violation == nil)
-        let observation = try #require(flight.observation(certificates: [], possession: .proven))
+        let observation = try #require(flight.observation(possession: .proven))
         #expect(observation.version == .tls12 && observation.suite == CipherSuite(rawValue: 0xC02F))
         #expect(observation.certificates == [[0], [1], [2]])
         #expect(observation.group == .x25519 && observation.signatureScheme == .rsaPSSSHA256)
@@ -70,10 +70,12 @@ import Testing
         #expect(observation.requestsClientCertificate)
     }
 
-    @Test func nothingInTheClearFollowsAServerHelloOfTLS13() {
+    @Test func nothingInTheClearFollowsAServerHelloOfTLS13() throws {
         let flight = Self.read(
             Self.hello(suite: .aes128GCMSHA256, extensions: [(43, [3, 4]), (51, [0, 0x1D, 0, 1, 9])]), Self.chain(2))
-        #expect(flight.isOver && flight.version == .tls13 && flight.group == .x25519 && flight.certificates.isEmpty)
+        let observation = try #require(flight.observation(possession: .proven))
+        #expect(flight.isOver && observation.version == .tls13 && observation.group == .x25519)
+        #expect(observation.certificates.isEmpty)
     }
 
     private static let broken: [(messages: [UInt8], reason: String)] = [
@@ -81,6 +83,8 @@ import Testing
         (hello() + chain(65), "The server sent more than 64 certificates"),
         (hello() + message(11) { $0.write([0, 0, 9, 0]) }, "The server's Certificate is malformed"),
         (hello() + message(12) { $0.write([3, 0, 0x1D, 9]) }, "The server's ServerKeyExchange is malformed"),
+        (hello() + chain(1) + hello(), "The server sent a second ServerHello"),
+        (chain(1) + hello(), "The server's Certificate comes before its ServerHello"),
         (hello() + [11, 2, 0, 1], "The server announced a handshake message of 131073 bytes"),
     ]
 
