@@ -331,7 +331,7 @@ private struct JudgedTimestamps {
         switch verifier.verdict(on: timestamp, from: source, leaf: leaf, issuer: issuer, logKey: key) {
         case .valid: return nil
         case .invalid: return "it is forged, because its signature does not verify with the log's key"
-        case .unchecked(let reason): return "its signature cannot be checked, because \(reason)"
+        case .unverifiable(let reason): return "its signature cannot be checked, because \(reason)"
         }
     }
 

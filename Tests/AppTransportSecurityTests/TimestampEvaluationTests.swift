@@ -12,7 +12,7 @@ struct AnySignature: TimestampVerifying {
     func verdict(
         on timestamp: SignedTimestamp, from source: SignedTimestamp.Source, leaf: CertificateFacts,
         issuer: CertificateFacts?, logKey: [UInt8]
-    ) -> SignedTimestamp.SignatureVerdict { timestamp.signature.first == 0xFF ? .invalid : .valid }
+    ) -> SignatureVerdict { timestamp.signature.first == 0xFF ? .invalid : .valid }
 }
 
 @Suite("Judging the timestamps of Certificate Transparency")

@@ -35,7 +35,7 @@ import Testing
         let timestamp = try #require(made.timestamps.first)
         func verdict(
             _ source: SignedTimestamp.Source = .certificate, issuer: CertificateFacts?, key: [UInt8]
-        ) -> SignedTimestamp.SignatureVerdict {
+        ) -> SignatureVerdict {
             TimestampVerifier().verdict(on: timestamp, from: source, leaf: made.leaf, issuer: issuer, logKey: key)
         }
         #expect(verdict(issuer: made.issuer, key: log.publicKey) == .valid)
@@ -43,11 +43,11 @@ import Testing
         #expect(verdict(issuer: made.leaf, key: log.publicKey) == .invalid)
         #expect(verdict(.tlsExtension, issuer: made.issuer, key: log.publicKey) == .invalid)
         let other = try CertificateLog("another", of: "somebody else", key: key)
-        guard case .unchecked = verdict(issuer: made.issuer, key: other.publicKey) else {
+        guard case .unverifiable = verdict(issuer: made.issuer, key: other.publicKey) else {
             Issue.record("another log's key was taken")
             return
         }
-        guard case .unchecked = verdict(issuer: nil, key: log.publicKey) else {
+        guard case .unverifiable = verdict(issuer: nil, key: log.publicKey) else {
             Issue.record("no issuer was needed")
             return
         }
@@ -59,7 +59,7 @@ import Testing
         let bytes = CertificateLog.list([try log.timestamp(.certificate(made.leaf.der))])
         let timestamp = try #require(SignedTimestamp.list(decoding: bytes)?.first)
         for (source, expected) in [
-            (SignedTimestamp.Source.tlsExtension, SignedTimestamp.SignatureVerdict.valid), (.stapledResponse, .valid),
+            (SignedTimestamp.Source.tlsExtension, SignatureVerdict.valid), (.stapledResponse, .valid),
             (.certificate, .invalid),
         ] {
             #expect(
@@ -73,7 +73,7 @@ import Testing
         let log = try CertificateLog("a log", of: "somebody")
         let forged = try Self.certificate([log], overAnother: true)
         let good = try Self.certificate([log])
-        func verdict(_ timestamp: SignedTimestamp, _ made: Made) -> SignedTimestamp.SignatureVerdict {
+        func verdict(_ timestamp: SignedTimestamp, _ made: Made) -> SignatureVerdict {
             TimestampVerifier()
                 .verdict(on: timestamp, from: .certificate, leaf: made.leaf, issuer: made.issuer, logKey: log.publicKey)
         }

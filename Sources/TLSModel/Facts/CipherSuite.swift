@@ -38,13 +38,6 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
     public var description: String {
         CipherSuite.registry[self]?.name ?? "0x" + String(rawValue, radix: 16, uppercase: true)
     }
-
-    struct Entry: Sendable {
-        let name: String
-        let keyExchange: KeyExchange
-
-        init(_ name: String, _ keyExchange: KeyExchange) { (self.name, self.keyExchange) = (name, keyExchange) }
-    }
 }
 
 extension CipherSuite {
@@ -60,13 +53,9 @@ extension CipherSuite {
     public static let ecdheECDSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0xC02B)
     /// 0xCCA9 of the IANA registry.
     public static let ecdheECDSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA9)
-    /// 0xC024 of the IANA registry.
     package static let ecdheECDSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC024)
-    /// 0xC023 of the IANA registry.
     package static let ecdheECDSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC023)
-    /// 0xC00A of the IANA registry.
     package static let ecdheECDSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC00A)
-    /// 0xC009 of the IANA registry.
     package static let ecdheECDSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC009)
     /// 0xC030 of the IANA registry.
     public static let ecdheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0xC030)
@@ -74,90 +63,67 @@ extension CipherSuite {
     public static let ecdheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0xC02F)
     /// 0xCCA8 of the IANA registry.
     public static let ecdheRSAWithChaCha20Poly1305 = CipherSuite(rawValue: 0xCCA8)
-    /// 0xC028 of the IANA registry.
     package static let ecdheRSAWithAES256CBCSHA384 = CipherSuite(rawValue: 0xC028)
-    /// 0xC027 of the IANA registry.
     package static let ecdheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0xC027)
-    /// 0xC014 of the IANA registry.
     package static let ecdheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0xC014)
-    /// 0xC013 of the IANA registry.
     package static let ecdheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0xC013)
-    /// 0x009D of the IANA registry.
     package static let rsaWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009D)
-    /// 0x009C of the IANA registry.
     package static let rsaWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009C)
-    /// 0x003D of the IANA registry.
     package static let rsaWithAES256CBCSHA256 = CipherSuite(rawValue: 0x003D)
-    /// 0x003C of the IANA registry.
     package static let rsaWithAES128CBCSHA256 = CipherSuite(rawValue: 0x003C)
-    /// 0x0035 of the IANA registry.
     package static let rsaWithAES256CBCSHA = CipherSuite(rawValue: 0x0035)
-    /// 0x002F of the IANA registry.
     package static let rsaWithAES128CBCSHA = CipherSuite(rawValue: 0x002F)
-    /// 0xC008 of the IANA registry.
     package static let ecdheECDSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC008)
-    /// 0xC012 of the IANA registry.
     package static let ecdheRSAWith3DESCBCSHA = CipherSuite(rawValue: 0xC012)
-    /// 0x000A of the IANA registry.
     package static let rsaWith3DESCBCSHA = CipherSuite(rawValue: 0x000A)
-    /// 0xC007 of the IANA registry.
     package static let ecdheECDSAWithRC4128SHA = CipherSuite(rawValue: 0xC007)
-    /// 0xC011 of the IANA registry.
     package static let ecdheRSAWithRC4128SHA = CipherSuite(rawValue: 0xC011)
-    /// 0x0005 of the IANA registry.
     package static let rsaWithRC4128SHA = CipherSuite(rawValue: 0x0005)
-    /// 0x0004 of the IANA registry.
     package static let rsaWithRC4128MD5 = CipherSuite(rawValue: 0x0004)
-    /// 0x009F of the IANA registry.
     package static let dheRSAWithAES256GCMSHA384 = CipherSuite(rawValue: 0x009F)
-    /// 0x009E of the IANA registry.
     package static let dheRSAWithAES128GCMSHA256 = CipherSuite(rawValue: 0x009E)
-    /// 0x006B of the IANA registry.
     package static let dheRSAWithAES256CBCSHA256 = CipherSuite(rawValue: 0x006B)
-    /// 0x0067 of the IANA registry.
     package static let dheRSAWithAES128CBCSHA256 = CipherSuite(rawValue: 0x0067)
-    /// 0x0039 of the IANA registry.
     package static let dheRSAWithAES256CBCSHA = CipherSuite(rawValue: 0x0039)
-    /// 0x0033 of the IANA registry.
     package static let dheRSAWithAES128CBCSHA = CipherSuite(rawValue: 0x0033)
 
     /// Every suite that this package can name. Source: the IANA registry "TLS Cipher Suites".
-    static let registry: [CipherSuite: Entry] = [
-        .aes128GCMSHA256: Entry("TLS_AES_128_GCM_SHA256", .tls13),
-        .aes256GCMSHA384: Entry("TLS_AES_256_GCM_SHA384", .tls13),
-        .chacha20Poly1305SHA256: Entry("TLS_CHACHA20_POLY1305_SHA256", .tls13),
-        .ecdheECDSAWithAES256GCMSHA384: Entry("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", .ecdheECDSA),
-        .ecdheECDSAWithAES128GCMSHA256: Entry("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", .ecdheECDSA),
-        .ecdheECDSAWithChaCha20Poly1305: Entry("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", .ecdheECDSA),
-        .ecdheECDSAWithAES256CBCSHA384: Entry("TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384", .ecdheECDSA),
-        .ecdheECDSAWithAES128CBCSHA256: Entry("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", .ecdheECDSA),
-        .ecdheECDSAWithAES256CBCSHA: Entry("TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", .ecdheECDSA),
-        .ecdheECDSAWithAES128CBCSHA: Entry("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", .ecdheECDSA),
-        .ecdheRSAWithAES256GCMSHA384: Entry("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", .ecdheRSA),
-        .ecdheRSAWithAES128GCMSHA256: Entry("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", .ecdheRSA),
-        .ecdheRSAWithChaCha20Poly1305: Entry("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", .ecdheRSA),
-        .ecdheRSAWithAES256CBCSHA384: Entry("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384", .ecdheRSA),
-        .ecdheRSAWithAES128CBCSHA256: Entry("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", .ecdheRSA),
-        .ecdheRSAWithAES256CBCSHA: Entry("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", .ecdheRSA),
-        .ecdheRSAWithAES128CBCSHA: Entry("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", .ecdheRSA),
-        .rsaWithAES256GCMSHA384: Entry("TLS_RSA_WITH_AES_256_GCM_SHA384", .rsa),
-        .rsaWithAES128GCMSHA256: Entry("TLS_RSA_WITH_AES_128_GCM_SHA256", .rsa),
-        .rsaWithAES256CBCSHA256: Entry("TLS_RSA_WITH_AES_256_CBC_SHA256", .rsa),
-        .rsaWithAES128CBCSHA256: Entry("TLS_RSA_WITH_AES_128_CBC_SHA256", .rsa),
-        .rsaWithAES256CBCSHA: Entry("TLS_RSA_WITH_AES_256_CBC_SHA", .rsa),
-        .rsaWithAES128CBCSHA: Entry("TLS_RSA_WITH_AES_128_CBC_SHA", .rsa),
-        .ecdheECDSAWith3DESCBCSHA: Entry("TLS_ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA", .ecdheECDSA),
-        .ecdheRSAWith3DESCBCSHA: Entry("TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", .ecdheRSA),
-        .rsaWith3DESCBCSHA: Entry("TLS_RSA_WITH_3DES_EDE_CBC_SHA", .rsa),
-        .ecdheECDSAWithRC4128SHA: Entry("TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", .ecdheECDSA),
-        .ecdheRSAWithRC4128SHA: Entry("TLS_ECDHE_RSA_WITH_RC4_128_SHA", .ecdheRSA),
-        .rsaWithRC4128SHA: Entry("TLS_RSA_WITH_RC4_128_SHA", .rsa),
-        .rsaWithRC4128MD5: Entry("TLS_RSA_WITH_RC4_128_MD5", .rsa),
-        .dheRSAWithAES256GCMSHA384: Entry("TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", .dheRSA),
-        .dheRSAWithAES128GCMSHA256: Entry("TLS_DHE_RSA_WITH_AES_128_GCM_SHA256", .dheRSA),
-        .dheRSAWithAES256CBCSHA256: Entry("TLS_DHE_RSA_WITH_AES_256_CBC_SHA256", .dheRSA),
-        .dheRSAWithAES128CBCSHA256: Entry("TLS_DHE_RSA_WITH_AES_128_CBC_SHA256", .dheRSA),
-        .dheRSAWithAES256CBCSHA: Entry("TLS_DHE_RSA_WITH_AES_256_CBC_SHA", .dheRSA),
-        .dheRSAWithAES128CBCSHA: Entry("TLS_DHE_RSA_WITH_AES_128_CBC_SHA", .dheRSA),
+    static let registry: [CipherSuite: (name: String, keyExchange: KeyExchange)] = [
+        .aes128GCMSHA256: ("TLS_AES_128_GCM_SHA256", .tls13),
+        .aes256GCMSHA384: ("TLS_AES_256_GCM_SHA384", .tls13),
+        .chacha20Poly1305SHA256: ("TLS_CHACHA20_POLY1305_SHA256", .tls13),
+        .ecdheECDSAWithAES256GCMSHA384: ("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", .ecdheECDSA),
+        .ecdheECDSAWithAES128GCMSHA256: ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", .ecdheECDSA),
+        .ecdheECDSAWithChaCha20Poly1305: ("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", .ecdheECDSA),
+        .ecdheECDSAWithAES256CBCSHA384: ("TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384", .ecdheECDSA),
+        .ecdheECDSAWithAES128CBCSHA256: ("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", .ecdheECDSA),
+        .ecdheECDSAWithAES256CBCSHA: ("TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", .ecdheECDSA),
+        .ecdheECDSAWithAES128CBCSHA: ("TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", .ecdheECDSA),
+        .ecdheRSAWithAES256GCMSHA384: ("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", .ecdheRSA),
+        .ecdheRSAWithAES128GCMSHA256: ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", .ecdheRSA),
+        .ecdheRSAWithChaCha20Poly1305: ("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", .ecdheRSA),
+        .ecdheRSAWithAES256CBCSHA384: ("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384", .ecdheRSA),
+        .ecdheRSAWithAES128CBCSHA256: ("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", .ecdheRSA),
+        .ecdheRSAWithAES256CBCSHA: ("TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", .ecdheRSA),
+        .ecdheRSAWithAES128CBCSHA: ("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", .ecdheRSA),
+        .rsaWithAES256GCMSHA384: ("TLS_RSA_WITH_AES_256_GCM_SHA384", .rsa),
+        .rsaWithAES128GCMSHA256: ("TLS_RSA_WITH_AES_128_GCM_SHA256", .rsa),
+        .rsaWithAES256CBCSHA256: ("TLS_RSA_WITH_AES_256_CBC_SHA256", .rsa),
+        .rsaWithAES128CBCSHA256: ("TLS_RSA_WITH_AES_128_CBC_SHA256", .rsa),
+        .rsaWithAES256CBCSHA: ("TLS_RSA_WITH_AES_256_CBC_SHA", .rsa),
+        .rsaWithAES128CBCSHA: ("TLS_RSA_WITH_AES_128_CBC_SHA", .rsa),
+        .ecdheECDSAWith3DESCBCSHA: ("TLS_ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA", .ecdheECDSA),
+        .ecdheRSAWith3DESCBCSHA: ("TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA", .ecdheRSA),
+        .rsaWith3DESCBCSHA: ("TLS_RSA_WITH_3DES_EDE_CBC_SHA", .rsa),
+        .ecdheECDSAWithRC4128SHA: ("TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", .ecdheECDSA),
+        .ecdheRSAWithRC4128SHA: ("TLS_ECDHE_RSA_WITH_RC4_128_SHA", .ecdheRSA),
+        .rsaWithRC4128SHA: ("TLS_RSA_WITH_RC4_128_SHA", .rsa),
+        .rsaWithRC4128MD5: ("TLS_RSA_WITH_RC4_128_MD5", .rsa),
+        .dheRSAWithAES256GCMSHA384: ("TLS_DHE_RSA_WITH_AES_256_GCM_SHA384", .dheRSA),
+        .dheRSAWithAES128GCMSHA256: ("TLS_DHE_RSA_WITH_AES_128_GCM_SHA256", .dheRSA),
+        .dheRSAWithAES256CBCSHA256: ("TLS_DHE_RSA_WITH_AES_256_CBC_SHA256", .dheRSA),
+        .dheRSAWithAES128CBCSHA256: ("TLS_DHE_RSA_WITH_AES_128_CBC_SHA256", .dheRSA),
+        .dheRSAWithAES256CBCSHA: ("TLS_DHE_RSA_WITH_AES_256_CBC_SHA", .dheRSA),
+        .dheRSAWithAES128CBCSHA: ("TLS_DHE_RSA_WITH_AES_128_CBC_SHA", .dheRSA),
     ]
 }

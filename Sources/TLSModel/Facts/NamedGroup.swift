@@ -56,31 +56,18 @@ public struct SignatureScheme: RawRepresentable, Hashable, Sendable, CustomStrin
 
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// 0x0403 of the IANA registry.
     package static let ecdsaSECP256R1SHA256 = SignatureScheme(rawValue: 0x0403)
-    /// 0x0503 of the IANA registry.
     package static let ecdsaSECP384R1SHA384 = SignatureScheme(rawValue: 0x0503)
-    /// 0x0603 of the IANA registry.
     package static let ecdsaSECP521R1SHA512 = SignatureScheme(rawValue: 0x0603)
-    /// 0x0804 of the IANA registry.
     package static let rsaPSSSHA256 = SignatureScheme(rawValue: 0x0804)
-    /// 0x0805 of the IANA registry.
     package static let rsaPSSSHA384 = SignatureScheme(rawValue: 0x0805)
-    /// 0x0806 of the IANA registry.
     package static let rsaPSSSHA512 = SignatureScheme(rawValue: 0x0806)
-    /// 0x0401 of the IANA registry.
     package static let rsaPKCS1SHA256 = SignatureScheme(rawValue: 0x0401)
-    /// 0x0501 of the IANA registry.
     package static let rsaPKCS1SHA384 = SignatureScheme(rawValue: 0x0501)
-    /// 0x0601 of the IANA registry.
     package static let rsaPKCS1SHA512 = SignatureScheme(rawValue: 0x0601)
-    /// 0x0201 of the IANA registry.
     package static let rsaPKCS1SHA1 = SignatureScheme(rawValue: 0x0201)
-    /// 0x0203 of the IANA registry.
     package static let ecdsaSHA1 = SignatureScheme(rawValue: 0x0203)
-    /// 0x0807 of the IANA registry.
     package static let ed25519 = SignatureScheme(rawValue: 0x0807)
-    /// 0x0808 of the IANA registry.
     package static let ed448 = SignatureScheme(rawValue: 0x0808)
     /// 0x0809 to 0x080B of the IANA registry: of keys that are marked for RSASSA-PSS alone.
     package static let rsaPSSKeys = [0x0809, 0x080A, 0x080B].map { SignatureScheme(rawValue: $0) }
@@ -92,29 +79,15 @@ public struct SignatureScheme: RawRepresentable, Hashable, Sendable, CustomStrin
     /// 0x0303 and 0x0301 of the IANA registry.
     package static let sha224 = [0x0303, 0x0301].map { SignatureScheme(rawValue: $0) }
 
-    public var description: String {
-        switch self {
-        case .ecdsaSECP256R1SHA256: "ecdsa_secp256r1_sha256"
-        case .ecdsaSECP384R1SHA384: "ecdsa_secp384r1_sha384"
-        case .ecdsaSECP521R1SHA512: "ecdsa_secp521r1_sha512"
-        case .rsaPSSSHA256: "rsa_pss_rsae_sha256"
-        case .rsaPSSSHA384: "rsa_pss_rsae_sha384"
-        case .rsaPSSSHA512: "rsa_pss_rsae_sha512"
-        case .rsaPKCS1SHA256: "rsa_pkcs1_sha256"
-        case .rsaPKCS1SHA384: "rsa_pkcs1_sha384"
-        case .rsaPKCS1SHA512: "rsa_pkcs1_sha512"
-        case .rsaPKCS1SHA1: "rsa_pkcs1_sha1"
-        case .ecdsaSHA1: "ecdsa_sha1"
-        case .ed25519: "ed25519"
-        case .ed448: "ed448"
-        default: SignatureScheme.rareNames[rawValue] ?? "0x" + String(rawValue, radix: 16)
-        }
-    }
+    public var description: String { SignatureScheme.names[rawValue] ?? "0x" + String(rawValue, radix: 16) }
 
-    /// Those that no system offers.
-    private static let rareNames: [UInt16: String] = [
-        0x0301: "rsa_pkcs1_sha224", 0x0303: "ecdsa_sha224", 0x0809: "rsa_pss_pss_sha256",
-        0x080A: "rsa_pss_pss_sha384", 0x080B: "rsa_pss_pss_sha512", 0x081A: "ecdsa_brainpoolP256r1tls13_sha256",
+    private static let names: [UInt16: String] = [
+        0x0201: "rsa_pkcs1_sha1", 0x0203: "ecdsa_sha1", 0x0301: "rsa_pkcs1_sha224", 0x0303: "ecdsa_sha224",
+        0x0401: "rsa_pkcs1_sha256", 0x0403: "ecdsa_secp256r1_sha256", 0x0501: "rsa_pkcs1_sha384",
+        0x0503: "ecdsa_secp384r1_sha384", 0x0601: "rsa_pkcs1_sha512", 0x0603: "ecdsa_secp521r1_sha512",
+        0x0804: "rsa_pss_rsae_sha256", 0x0805: "rsa_pss_rsae_sha384", 0x0806: "rsa_pss_rsae_sha512",
+        0x0807: "ed25519", 0x0808: "ed448", 0x0809: "rsa_pss_pss_sha256", 0x080A: "rsa_pss_pss_sha384",
+        0x080B: "rsa_pss_pss_sha512", 0x081A: "ecdsa_brainpoolP256r1tls13_sha256",
         0x081B: "ecdsa_brainpoolP384r1tls13_sha384", 0x081C: "ecdsa_brainpoolP512r1tls13_sha512",
         0x0904: "mldsa44", 0x0905: "mldsa65", 0x0906: "mldsa87",
     ]

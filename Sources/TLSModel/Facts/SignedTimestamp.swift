@@ -84,16 +84,12 @@ package struct SignedTimestamp: Sendable, Hashable {
     }
 }
 
-extension SignedTimestamp {
-    /// What checking the signature of a log came to.
-    package enum SignatureVerdict: Sendable, Equatable {
-        /// The log signed this certificate.
-        case valid
-        /// The log signed something else, or somebody else signed.
-        case invalid
-        /// It cannot be decided; why, as a sentence without a full stop.
-        case unchecked(String)
-    }
+/// Whether a signature holds, as far as the cryptography at hand can say.
+package enum SignatureVerdict: Sendable, Equatable {
+    case valid
+    case invalid
+    /// It cannot be checked; why, as a sentence without a full stop.
+    case unverifiable(String)
 }
 
 /// Checks the signatures of certificate timestamps (RFC 6962 section 3.2). `TimestampVerifier` of TLSProbe is the one that there is.
@@ -107,5 +103,5 @@ package protocol TimestampVerifying: Sendable {
     func verdict(
         on timestamp: SignedTimestamp, from source: SignedTimestamp.Source, leaf: CertificateFacts,
         issuer: CertificateFacts?, logKey: [UInt8]
-    ) -> SignedTimestamp.SignatureVerdict
+    ) -> SignatureVerdict
 }

@@ -6,14 +6,6 @@ import FoundationEssentials
 package import TLSModel
 import _CryptoExtras
 
-/// Whether a signature holds, as far as the cryptography at hand can say.
-package enum SignatureVerdict: Sendable, Equatable {
-    case valid
-    case invalid
-    /// It cannot be checked here; the reason, as a sentence.
-    case unverifiable(String)
-}
-
 /// A public key in the forms that swift-crypto verifies with.
 ///
 /// RSA works from 1024 bits, on the curves P-256, P-384 and P-521, and with Ed25519; hashes are SHA-1, SHA-256, SHA-384 and SHA-512.

@@ -18,28 +18,28 @@ package struct TimestampVerifier: TimestampVerifying {
     package func verdict(
         on timestamp: SignedTimestamp, from source: SignedTimestamp.Source, leaf: CertificateFacts,
         issuer: CertificateFacts?, logKey: [UInt8]
-    ) -> SignedTimestamp.SignatureVerdict {
+    ) -> SignatureVerdict {
         guard Array(SHA256.hash(data: logKey)) == timestamp.logIdentifier else {
-            return .unchecked("the list contains another key under the log's id")
+            return .unverifiable("the list contains another key under the log's id")
         }
         guard let node = try? DERReader.parse(logKey[...], "log key"), let key = try? PublicKeyFacts(node) else {
-            return .unchecked("the list contains no public key of the log")
+            return .unverifiable("the list contains no public key of the log")
         }
         let family: SignatureAlgorithm.Family
         switch (key.kind, timestamp.algorithm) {
         case (.ellipticCurve("P-256", _), [4, 3]): family = .ecdsa
         case (.rsa(let bits), [4, 1]) where bits >= 2048: family = .rsaPKCS1
         case (.ellipticCurve("P-256", _), _), (.rsa, _): return .invalid
-        default: return .unchecked("the log's key is neither on P-256 nor RSA")
+        default: return .unverifiable("the log's key is neither on P-256 nor RSA")
         }
         let entry: [UInt8]
         switch source {
         case .tlsExtension, .stapledResponse:
             entry = [0, 0] + TimestampVerifier.counted(leaf.der)
         case .certificate:
-            guard let issuer else { return .unchecked("the issuer of the certificate is not known") }
+            guard let issuer else { return .unverifiable("the issuer of the certificate is not known") }
             guard let precertificate = try? TimestampVerifier.precertificate(of: leaf.der) else {
-                return .unchecked("the certificate cannot be parsed")
+                return .unverifiable("the certificate cannot be parsed")
             }
             entry = [0, 1] + Array(SHA256.hash(data: issuer.publicKey.der)) + TimestampVerifier.counted(precertificate)
         }
@@ -49,11 +49,7 @@ package struct TimestampVerifier: TimestampVerifying {
             [timestamp.version, 0] + time + entry
             + [UInt8(truncatingIfNeeded: extensions.count >> 8), UInt8(truncatingIfNeeded: extensions.count)]
             + extensions
-        switch VerificationKey(key).check(timestamp.signature, over: message, family: family, hash: .sha256) {
-        case .valid: return .valid
-        case .invalid: return .invalid
-        case .unverifiable(let reason): return .unchecked(reason)
-        }
+        return VerificationKey(key).check(timestamp.signature, over: message, family: family, hash: .sha256)
     }
 
     /// Bytes after their length in three bytes; a certificate is never longer than that.
