@@ -30,31 +30,31 @@ public struct CertificateFacts: Sendable, Equatable {
     /// Common names of the subject, in order.
     public let commonNames: [String]
     /// Nil if the certificate has no subjectAltName extension.
-    public let alternativeNames: AlternativeNames?
+    public package(set) var alternativeNames: AlternativeNames?
     /// Object identifiers in dotted form; nil if the extension is absent.
-    public let extendedKeyUsages: [String]?
+    public package(set) var extendedKeyUsages: [String]?
     /// Bits of keyUsage as in RFC 5280 4.2.1.3: bit 0 is digitalSignature, bit 5 is keyCertSign. Nil if absent.
-    package let keyUsage: Set<Int>?
+    package var keyUsage: Set<Int>?
     /// basicConstraints cA; nil if the extension is absent.
-    public let isAuthority: Bool?
+    public package(set) var isAuthority: Bool?
     /// pathLenConstraint of basicConstraints; nil if absent.
-    package let pathLengthConstraint: Int?
+    package var pathLengthConstraint: Int?
     /// `http` addresses of the issuer's certificate (authority information access).
-    package let issuerAddresses: [String]
+    package var issuerAddresses: [String]
     /// OCSP addresses of authorityInfoAccess.
-    package let responderAddresses: [String]
+    package var responderAddresses: [String]
     /// The subjectKeyIdentifier extension; nil if absent.
-    package let subjectKeyIdentifier: [UInt8]?
+    package var subjectKeyIdentifier: [UInt8]?
     /// keyIdentifier of the authorityKeyIdentifier extension; nil if absent.
-    package let authorityKeyIdentifier: [UInt8]?
+    package var authorityKeyIdentifier: [UInt8]?
     /// The serialized SignedCertificateTimestampList of the certificate, TLS encoding; nil if absent.
-    package let embeddedTimestamps: [UInt8]?
+    package var embeddedTimestamps: [UInt8]?
     /// Critical extensions that RFC 5280 path validation as done here does not process, dotted.
-    package let unknownCriticalExtensions: [String]
+    package var unknownCriticalExtensions: [String]
     /// Known extensions whose content could not be read, or that occur twice, dotted. Their facts above count as absent.
-    package let malformedExtensions: [String]
+    package var malformedExtensions: [String]
     /// Whether the certificate limits the names below it.
-    package let hasNameConstraints: Bool
+    package var hasNameConstraints: Bool
     /// Whether it has extensions at all, which only version 3 allows.
     package let hasExtensions: Bool
     /// What else breaks the profile of RFC 5280 in the certificate by itself, as sentences without their subject and end.

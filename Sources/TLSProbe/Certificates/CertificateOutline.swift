@@ -39,17 +39,12 @@ package struct CertificateOutline: Sendable {
     }
 
     private init(_ signed: ASN1Element) throws(MalformedInput) {
-        var reader = try DERReader(signed, "tbsCertificate")
-        _ = reader.optional(context: 0)
-        serialNumber = Array(try reader.required("serialNumber", .integer).primitive("serialNumber"))
-        for member in ["signature", "issuer", "validity"] { _ = try reader.required(member, .sequence) }
-        subject = try DistinguishedName(try reader.required("subject", .sequence), "subject")
-        _ = try reader.required("subjectPublicKeyInfo", .sequence)
-        _ = reader.optional(context: 1)
-        _ = reader.optional(context: 2)
+        let members = try CertificateMembers(signed)
+        serialNumber = Array(try members.serialNumber.primitive("serialNumber"))
+        subject = try DistinguishedName(members.subject, "subject")
         var entries: [ExtensionEntry] = []
-        if let tagged = reader.optional(context: 3) {
-            var list = try DERReader(try tagged.explicit("extensions"), "extensions")
+        if let extensions = try members.extensions() {
+            var list = try DERReader(extensions, "extensions")
             while let entry = list.next() { entries.append(try ExtensionEntry(entry)) }
         }
         extensions = entries

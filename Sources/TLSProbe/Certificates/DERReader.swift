@@ -30,7 +30,7 @@ package struct DERReader {
         }
     }
 
-    /// The same without a look at what is inside, for a value that ``parse(_:_:)`` has returned before.
+    /// The same without a look at what is inside, for a value that ``parse(_:_:)`` has returned before, or whose members are all looked at.
     static func frame(_ bytes: ArraySlice<UInt8>, _ what: String) throws(MalformedInput) -> ASN1Element {
         do throws(ASN1Fault) {
             return try ASN1Element(bytes, .der)

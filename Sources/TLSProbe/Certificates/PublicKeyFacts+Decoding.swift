@@ -40,51 +40,12 @@ extension PublicKeyFacts {
     /// Reads only the key of a certificate, by stepping over what precedes it: the tree of a whole certificate takes longer than
     /// the check of a signature.
     init(ofCertificate der: [UInt8]) throws(MalformedInput) {
-        guard der.count <= SignedCertificate.maximumSize, let key = try? PublicKeyFacts.encodedKey(in: der) else {
+        guard der.count <= SignedCertificate.maximumSize else {
             throw .certificate("the certificate has no public key")
         }
-        if let bits = PublicKeyFacts.plainRSABits(key) {
-            let der = Array(key)
-            self.init(kind: .rsa(bits: bits), sha256: Array(SHA256.hash(data: der)), der: der)
-        } else {
-            try self.init(try DERReader.parse(key, "public key"))
-        }
-    }
-
-    /// The size of an RSA key in the one form that nearly all of them have (RFC 3279 section 2.3.1): without parameters but NULL, the
-    /// lengths as short as can be, the numbers positive. Nil for everything else.
-    private static func plainRSABits(_ key: ArraySlice<UInt8>) -> Int? {
-        do throws(ASN1Fault) {
-            let members = try ASN1Element(key, .der).content
-            guard members.starts(with: rsaWithoutParameters) else { return nil }
-            let bits = try ASN1Element(members.dropFirst(rsaWithoutParameters.count), .der)
-            guard bits.tag == .bitString, bits.content.first == 0 else { return nil }
-            var numbers = try ASN1Members(try ASN1Element(bits.content.dropFirst(), .der), "an RSA key")
-            let modulus = try numbers.require().unsignedInteger()
-            let exponent = try numbers.require().unsignedInteger()
-            try numbers.end()
-            guard let first = modulus.first, !exponent.isEmpty else { return nil }
-            return modulus.count * 8 - first.leadingZeroBitCount
-        } catch {
-            return nil
-        }
-    }
-
-    /// The AlgorithmIdentifier of rsaEncryption.
-    private static let rsaWithoutParameters: [UInt8] = [
-        0x30, 0x0D, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01, 0x05, 0x00,
-    ]
-
-    /// The subjectPublicKeyInfo of RFC 5280 section 4.1, header included.
-    private static func encodedKey(in der: [UInt8]) throws(ASN1Fault) -> ArraySlice<UInt8> {
-        var frame = try ASN1Members(try ASN1Element(der[...], .der), "a certificate")
-        var members = try ASN1Members(try frame.require(), "a certificate's signed part")
-        // The version is left out where it is 1; serial number, signature, issuer, validity and subject follow.
-        if try members.require().contextNumber == 0 { _ = try members.require() }
-        for _ in 0..<4 { _ = try members.require() }
-        let key = try members.require()
-        guard key.tag == .sequence else { throw ASN1Fault("a certificate has no key") }
-        return key.encodedBytes
+        var frame = try DERReader(try DERReader.frame(der[...], "certificate"), "certificate")
+        let key = try CertificateMembers(try frame.required("tbsCertificate", .sequence)).key
+        try self.init(try DERReader.parse(key.encodedBytes, "public key"))
     }
 
     private static func modulusBits(_ key: ArraySlice<UInt8>) throws(MalformedInput) -> Int {

@@ -63,6 +63,37 @@ package struct SignedCertificate: Sendable {
     static let maximumSize = 128 * 1024
 }
 
+/// The members of the signed part of a certificate, each read by whoever needs it.
+struct CertificateMembers {
+    /// With its tag.
+    let version: ASN1Element?
+    let serialNumber: ASN1Element
+    let signature: ASN1Element
+    let issuer: ASN1Element
+    let validity: ASN1Element
+    let subject: ASN1Element
+    let key: ASN1Element
+    /// With their tag.
+    private let taggedExtensions: ASN1Element?
+
+    init(_ signed: ASN1Element) throws(MalformedInput) {
+        var reader = try DERReader(signed, "tbsCertificate")
+        version = reader.optional(context: 0)
+        serialNumber = try reader.required("serialNumber", .integer)
+        signature = try reader.required("signature", .sequence)
+        issuer = try reader.required("issuer", .sequence)
+        validity = try reader.required("validity", .sequence)
+        subject = try reader.required("subject", .sequence)
+        key = try reader.required("subjectPublicKeyInfo", .sequence)
+        _ = reader.optional(context: 1)
+        _ = reader.optional(context: 2)
+        taggedExtensions = reader.optional(context: 3)
+    }
+
+    /// The list of extensions; nil if there is none.
+    func extensions() throws(MalformedInput) -> ASN1Element? { try taggedExtensions?.explicit("extensions") }
+}
+
 /// An AlgorithmIdentifier of a signature, and the parameters of RSASSA-PSS.
 package struct SignatureAlgorithm: Sendable, Equatable {
     package enum Family: Sendable, Equatable {

@@ -127,14 +127,8 @@ public struct TrustAnchors: Sendable {
 
     /// The comparison key of the subject, without reading the rest of the certificate.
     private static func subject(of der: [UInt8]) -> EncodedKey? {
-        guard let (_, signed) = try? SignedCertificate.open(der), var reader = try? DERReader(signed, "tbsCertificate")
-        else { return nil }
-        _ = reader.optional(context: 0)
-        for member in ["serialNumber", "signature", "issuer", "validity"] where (try? reader.required(member)) == nil {
-            return nil
-        }
-        guard let node = reader.next(), let name = try? DistinguishedName(node, "subject") else { return nil }
-        return name.comparisonKey
+        guard let (_, signed) = try? SignedCertificate.open(der) else { return nil }
+        return try? DistinguishedName(CertificateMembers(signed).subject, "subject").comparisonKey
     }
 
     private static func read(_ path: String) throws(MalformedInput) -> [UInt8] {

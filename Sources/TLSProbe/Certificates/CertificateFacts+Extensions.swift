@@ -5,44 +5,30 @@ import Formats
 import TLSModel
 import Vocabulary
 
-/// The extensions of a certificate that matter to a TLS client (RFC 5280 section 4.2, RFC 6962 section 3.3).
-struct CertificateExtensions {
-    var alternativeNames: AlternativeNames?
-    var extendedKeyUsages: [String]?
-    var keyUsage: Set<Int>?
-    var isAuthority: Bool?
-    var pathLength: Int?
-    var issuerAddresses: [String] = []
-    var responderAddresses: [String] = []
-    var subjectKeyIdentifier: [UInt8]?
-    var authorityKeyIdentifier: [UInt8]?
-    var timestamps: [UInt8]?
-    var hasNameConstraints = false
-    var unknownCritical: [String] = []
-    var malformed: [String] = []
-
-    mutating func read(_ node: ASN1Element) throws(MalformedInput) {
+extension CertificateFacts {
+    /// Reads the extensions that matter to a TLS client (RFC 5280 section 4.2, RFC 6962 section 3.3).
+    mutating func read(extensions node: ASN1Element) throws(MalformedInput) {
         var seen: Set<String> = []
         var list = try DERReader(node, "extensions")
         while let node = list.next() {
             let entry = try ExtensionEntry(node)
             // RFC 5280 section 4.2: no extension occurs twice.
             guard seen.insert(entry.identifier).inserted else {
-                note(entry.identifier, in: &malformed)
+                CertificateFacts.note(entry.identifier, in: &malformedExtensions)
                 continue
             }
             do {
                 let known = try take(entry.identifier, entry.value)
-                if !known, entry.isCritical { note(entry.identifier, in: &unknownCritical) }
+                if !known, entry.isCritical { CertificateFacts.note(entry.identifier, in: &unknownCriticalExtensions) }
             } catch {
-                note(entry.identifier, in: &malformed)
+                CertificateFacts.note(entry.identifier, in: &malformedExtensions)
             }
         }
     }
 
     /// Each becomes a sentence of every report: more than a few of them say nothing more.
-    private func note(_ identifier: String, in list: inout [String]) {
-        if list.count < CertificateExtensions.maximumNoted { list.append(identifier) }
+    private static func note(_ identifier: String, in list: inout [String]) {
+        if list.count < maximumNoted { list.append(identifier) }
     }
 
     private static let maximumNoted = 16
@@ -71,7 +57,7 @@ struct CertificateExtensions {
                 Array(try node.primitive("keyIdentifier"))
             }
         case "1.3.6.1.4.1.11129.2.4.2":
-            timestamps = Array(try (try DERReader.parse(value, "SCT list")).primitive("SCT list"))
+            embeddedTimestamps = Array(try (try DERReader.parse(value, "SCT list")).primitive("SCT list"))
         // Certificate policies and their constraints: a TLS client asks for no particular policy.
         case "2.5.29.32", "2.5.29.33", "2.5.29.36", "2.5.29.54": break
         default: return false
@@ -118,7 +104,7 @@ struct CertificateExtensions {
         isAuthority = authority ?? false
         if let length = reader.optional(.integer) {
             let bytes = try length.magnitude("pathLenConstraint")
-            pathLength = bytes.count > 2 ? Int(UInt16.max) : bytes.reduce(0) { $0 << 8 | Int($1) }
+            pathLengthConstraint = bytes.count > 2 ? Int(UInt16.max) : bytes.reduce(0) { $0 << 8 | Int($1) }
         }
     }
 
