@@ -16,20 +16,15 @@ enum GeneralName: Sendable {
     /// otherName, x400Address, ediPartyName and registeredID, by their tag: no rule here compares them.
     case other(UInt32)
 
-    /// The kinds that a constraint is about: a constraint on one says nothing of the others.
-    enum Kind: Hashable, Sendable {
-        case email, dns, directory, uri, address
-        case other(UInt32)
-    }
-
-    var kind: Kind {
+    /// Its tag: a constraint on one kind of names says nothing of the others.
+    var tag: UInt32 {
         switch self {
-        case .email: .email
-        case .dns: .dns
-        case .directory: .directory
-        case .uri: .uri
-        case .address: .address
-        case .other(let tag): .other(tag)
+        case .email: 1
+        case .dns: 2
+        case .directory: 4
+        case .uri: 6
+        case .address: 7
+        case .other(let tag): tag
         }
     }
 

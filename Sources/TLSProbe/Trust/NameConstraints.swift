@@ -66,17 +66,13 @@ package struct NameConstraints: Sendable {
 struct NameSubtrees: Sendable {
     /// Where a subtree begins, and which part of it is meant.
     enum Place: Hashable, Sendable {
-        /// A host name and everything below it; empty is every name.
-        case host([UInt8])
-        /// What is below a host name, and not the name itself: a leading dot, which RFC 5280 does not know and authorities write.
-        case belowHost([UInt8])
+        /// A host in names with this tag, and everything below it in DNS names, where empty is every name.
+        case host(UInt32, [UInt8])
+        /// What is below a host, and not the host itself: a leading dot, which RFC 5280 does not know in DNS names and authorities write.
+        case below(UInt32, [UInt8])
         /// The one label below which a host name stands: a wildcard there covers the name.
         case wildcardCovering([UInt8])
         case mailbox([UInt8])
-        case mailHost([UInt8])
-        case belowMailHost([UInt8])
-        case uriHost([UInt8])
-        case belowURIHost([UInt8])
         case network(Network)
         case directory([[UInt8]])
     }
@@ -118,12 +114,13 @@ struct NameSubtrees: Sendable {
     private(set) var count = 0
     /// Whether a subtree of DNS names begins with a dot.
     private(set) var hasLeadingDot = false
-    private var kinds: Set<GeneralName.Kind> = []
+    /// The tags of the names that they are about.
+    private var kinds: Set<UInt32> = []
     private var places: Set<Place> = []
     /// The lengths of the networks among them.
     private var prefixes: Set<Int> = []
 
-    func concern(_ name: GeneralName) -> Bool { kinds.contains(name.kind) }
+    func concern(_ name: GeneralName) -> Bool { kinds.contains(name.tag) }
 
     /// Whether the name is in one of the subtrees; nil if it is not of the form that its kind has, so that nothing can be said of it.
     func contain(_ name: GeneralName) -> Bool? {
@@ -162,53 +159,42 @@ struct NameSubtrees: Sendable {
         count += 1
         // The base of an address has a mask behind it, which no name has.
         if base.contextNumber == 7 {
-            kinds.insert(.address)
+            kinds.insert(7)
             let network = try NameSubtrees.network(try base.primitive("iPAddress"))
             prefixes.insert(network.prefix)
             places.insert(.network(network))
             return
         }
         let name = try GeneralName(base)
-        kinds.insert(name.kind)
+        kinds.insert(name.tag)
         switch name {
-        case .dns(let bytes): try add(host: bytes.asciiLowercased)
-        case .email(let bytes): try add(mail: bytes)
-        case .uri(let bytes):
+        case .dns(let bytes) where bytes.isEmpty: places.insert(.host(name.tag, []))
+        case .dns(let bytes):
             let host = bytes.asciiLowercased
-            let isDomain = host.first == 0x2E
-            let bare = isDomain ? Array(host.dropFirst()) : host
-            guard NameForm.isHostName(bare) else { throw .certificate("a subtree of URIs is not a host name") }
-            places.insert(isDomain ? .belowURIHost(bare) : .uriHost(bare))
+            try add(host, name.tag, "a subtree of DNS names is not a host name")
+            if host.first == 0x2E {
+                hasLeadingDot = true
+            } else if let dot = host.firstIndex(of: 0x2E) {
+                places.insert(.wildcardCovering(Array(host[(dot + 1)...])))
+            }
+        case .email(let bytes):
+            if let mailbox = NameSubtrees.mailbox(bytes) {
+                places.insert(.mailbox(mailbox.local + [0x40] + mailbox.host))
+            } else {
+                try add(bytes.asciiLowercased, name.tag, "a subtree of mail addresses is not a mail address")
+            }
+        case .uri(let bytes): try add(bytes.asciiLowercased, name.tag, "a subtree of URIs is not a host name")
         case .directory(let keys): places.insert(.directory(keys))
         case .address, .other: break
         }
     }
 
-    private mutating func add(host: [UInt8]) throws(MalformedInput) {
-        if host.isEmpty {
-            places.insert(.host([]))
-            return
-        }
+    /// - Parameter fault: what is wrong if it is no host name, with a leading dot or without.
+    private mutating func add(_ host: [UInt8], _ tag: UInt32, _ fault: String) throws(MalformedInput) {
         let isBelow = host.first == 0x2E
         let bare = isBelow ? Array(host.dropFirst()) : host
-        guard NameForm.isHostName(bare) else { throw .certificate("a subtree of DNS names is not a host name") }
-        if isBelow { hasLeadingDot = true }
-        places.insert(isBelow ? .belowHost(bare) : .host(bare))
-        if !isBelow, let dot = bare.firstIndex(of: 0x2E) {
-            places.insert(.wildcardCovering(Array(bare[(dot + 1)...])))
-        }
-    }
-
-    private mutating func add(mail: [UInt8]) throws(MalformedInput) {
-        if let mailbox = NameSubtrees.mailbox(mail) {
-            places.insert(.mailbox(mailbox.local + [0x40] + mailbox.host))
-            return
-        }
-        let host = mail.asciiLowercased
-        let isBelow = host.first == 0x2E
-        let bare = isBelow ? Array(host.dropFirst()) : host
-        guard NameForm.isHostName(bare) else { throw .certificate("a subtree of mail addresses is not a mail address") }
-        places.insert(isBelow ? .belowMailHost(bare) : .mailHost(bare))
+        guard NameForm.isHostName(bare) else { throw .certificate(fault) }
+        places.insert(isBelow ? .below(tag, bare) : .host(tag, bare))
     }
 
     /// An address and a mask of its length, whose ones all come first (RFC 4632).
@@ -233,14 +219,15 @@ struct NameSubtrees: Sendable {
             let host = bytes.asciiLowercased
             let bare = host.starts(with: "*.".utf8) ? host.dropFirst(2) : host[...]
             guard NameForm.isHostName(bare) else { return nil }
-            return [.host(host)] + parents(of: host).flatMap { [.host($0), .belowHost($0)] } + [.host([])]
+            return [.host(name.tag, host), .host(name.tag, [])]
+                + parents(of: host).flatMap { [.host(name.tag, $0), .below(name.tag, $0)] }
         case .email(let bytes):
             guard let mailbox = mailbox(bytes) else { return nil }
-            return [.mailbox(mailbox.local + [0x40] + mailbox.host), .mailHost(mailbox.host)]
-                + parents(of: mailbox.host).map { .belowMailHost($0) }
+            return [.mailbox(mailbox.local + [0x40] + mailbox.host), .host(name.tag, mailbox.host)]
+                + parents(of: mailbox.host).map { .below(name.tag, $0) }
         case .uri(let bytes):
             guard let host = uriHost(bytes) else { return nil }
-            return [.uriHost(host)] + parents(of: host).map { .belowURIHost($0) }
+            return [.host(name.tag, host)] + parents(of: host).map { .below(name.tag, $0) }
         case .directory(let keys):
             guard keys.count <= maximumRelativeNames else { return nil }
             return (0...keys.count).map { .directory(Array(keys.prefix($0))) }
