@@ -164,39 +164,21 @@ package enum ConnectionCauses {
 
     /// The name of a TLS alert, as in the registry of IANA.
     package static func alertName(_ description: UInt8) -> String {
-        switch description {
-        case 0: "close_notify"
-        case 10: "unexpected_message"
-        case 20: "bad_record_mac"
-        case 21: "decryption_failed"
-        case 22: "record_overflow"
-        case 30: "decompression_failure"
-        case 40: "handshake_failure"
-        case 42: "bad_certificate"
-        case 43: "unsupported_certificate"
-        case 44: "certificate_revoked"
-        case 45: "certificate_expired"
-        case 46: "certificate_unknown"
-        case 47: "illegal_parameter"
-        case 48: "unknown_ca"
-        case 49: "access_denied"
-        case 50: "decode_error"
-        case 51: "decrypt_error"
-        case 60: "export_restriction"
-        case 70: "protocol_version"
-        case 71: "insufficient_security"
-        case 80: "internal_error"
-        case 86: "inappropriate_fallback"
-        case 90: "user_canceled"
-        case 100: "no_renegotiation"
-        case 109: "missing_extension"
-        case 110: "unsupported_extension"
-        case 112: "unrecognized_name"
-        case 113: "bad_certificate_status_response"
-        case 115: "unknown_psk_identity"
-        case 116: "certificate_required"
-        case 120: "no_application_protocol"
-        default: "number \(description)"
-        }
+        alerts[description]?.name ?? "number \(description)"
     }
+
+    /// The alerts of the registry, each with the stream code that one becomes if it is received. Source: Security, base/SecBase.h.
+    static let alerts: [UInt8: (name: String, streamCode: Int)] = [
+        0: ("close_notify", -9805), 10: ("unexpected_message", -9819), 20: ("bad_record_mac", -9820),
+        21: ("decryption_failed", -9800), 22: ("record_overflow", -9822), 30: ("decompression_failure", -9800),
+        40: ("handshake_failure", -9824), 42: ("bad_certificate", -9825), 43: ("unsupported_certificate", -9826),
+        44: ("certificate_revoked", -9827), 45: ("certificate_expired", -9828), 46: ("certificate_unknown", -9829),
+        47: ("illegal_parameter", -9830), 48: ("unknown_ca", -9831), 49: ("access_denied", -9832),
+        50: ("decode_error", -9833), 51: ("decrypt_error", -9834), 60: ("export_restriction", -9800),
+        70: ("protocol_version", -9836), 71: ("insufficient_security", -9837), 80: ("internal_error", -9838),
+        86: ("inappropriate_fallback", -9800), 90: ("user_canceled", -9839), 100: ("no_renegotiation", -9840),
+        109: ("missing_extension", -9800), 110: ("unsupported_extension", -9800), 112: ("unrecognized_name", -9800),
+        113: ("bad_certificate_status_response", -9800), 115: ("unknown_psk_identity", -9800),
+        116: ("certificate_required", -9800), 120: ("no_application_protocol", -9800),
+    ]
 }

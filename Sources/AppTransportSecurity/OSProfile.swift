@@ -97,12 +97,23 @@ package final class SystemFacts: Sendable {
     }
 
     package let table: Table
-    /// What hellos offer, made once: every judgement of a target asks for it.
-    let offers: SuiteOffers
+    /// What hellos offer under each policy, TLS 1.3 first, made once: every judgement of a target asks for it.
+    private let offers: [TransportRequirements.SuitePolicy: [CipherSuite]]
 
     init(_ table: Table) {
         self.table = table
-        offers = SuiteOffers(table)
+        let (secret, rsa) = (table.forwardSecretSuites.value, table.rsaSuites.value)
+        let all = table.unrestrictedSuites.value
+        offers = [
+            .ats: all.filter(secret.contains), .atsPlusRSA: all.filter { secret.contains($0) || rsa.contains($0) },
+            .system: all,
+        ].mapValues { table.hello.value.tls13Suites + $0 }
+    }
+
+    /// The suites of the hello, in its order.
+    func suites(_ policy: TransportRequirements.SuitePolicy, isHardened: Bool) -> [CipherSuite] {
+        let suites = offers[policy] ?? []
+        return isHardened ? suites.filter { $0.keyExchange == .tls13 || SuiteLists.hardened.contains($0) } : suites
     }
 
     package subscript<Fact>(dynamicMember fact: KeyPath<Table, Fact>) -> Fact { table[keyPath: fact] }

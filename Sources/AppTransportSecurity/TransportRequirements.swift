@@ -39,7 +39,7 @@ public struct TransportRequirements: Sendable {
     /// NIAP hardening: fewer suites, no SHA-1 signatures, extended master secret required.
     public let isHardened: Bool
     /// Whether signed certificate timestamps are required of this host by an entry of the dictionary.
-    package let entryRequiresTransparency: Bool
+    package private(set) var entryRequiresTransparency: Bool
     /// Whether the host is an address.
     package let isToAddress: Bool
     /// The system whose client loads.
@@ -71,10 +71,9 @@ public struct TransportRequirements: Sendable {
 
     /// The same without Certificate Transparency, for whoever cannot see all timestamps.
     package var withoutTransparency: TransportRequirements {
-        TransportRequirements(
-            minimumTLS: minimumTLS, suitePolicy: suitePolicy, serverTrust: serverTrust,
-            delegateMayAccept: delegateMayAccept, judgesKeySize: judgesKeySize, pins: pins, isHardened: isHardened,
-            entryRequiresTransparency: false, isToAddress: isToAddress, profile: profile)
+        var requirements = self
+        requirements.entryRequiresTransparency = false
+        return requirements
     }
 
     /// The oldest version that may be negotiated: ATS's minimum, or that of the system's network stack, whichever is newer.
@@ -92,7 +91,7 @@ public struct TransportRequirements: Sendable {
     /// What a hello offers in the order of the system's client, TLS 1.3 suites first; suites that no allowed version can use are left out.
     public var suites: [CipherSuite] {
         guard effectiveMinimum < .tls13 else { return profile.tls13Suites }
-        return profile.facts.offers.suites(suitePolicy, isHardened: isHardened)
+        return profile.facts.suites(suitePolicy, isHardened: isHardened)
     }
 
     /// What the system's client offers as supported_groups.

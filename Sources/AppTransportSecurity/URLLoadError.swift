@@ -95,30 +95,8 @@ extension URLLoadError {
         }
     }
 
-    /// The stream code that a received alert becomes. Source: Security, base/SecBase.h.
+    /// The stream code that a received alert becomes.
     package static func streamCode(ofAlert description: UInt8) -> Int {
-        switch description {
-        case 0: -9805
-        case 10: -9819
-        case 20: -9820
-        case 22: -9822
-        case 40: -9824
-        case 42: -9825
-        case 43: -9826
-        case 44: -9827
-        case 45: -9828
-        case 46: -9829
-        case 47: -9830
-        case 48: -9831
-        case 49: -9832
-        case 50: -9833
-        case 51: -9834
-        case 70: -9836
-        case 71: -9837
-        case 80: -9838
-        case 90: -9839
-        case 100: -9840
-        default: -9800
-        }
+        ConnectionCauses.alerts[description]?.streamCode ?? -9800
     }
 }
