@@ -47,7 +47,7 @@ public struct ATSPolicy: Sendable {
     }
 
     private func decideByOneReading(_ url: LoadURL, loader: Loader) -> URLDecision {
-        let isLocal = LocalHosts.contains(url, profile.localHosts)
+        let isLocal = LocalHosts.contains(url, profile.localRule.value)
         let local = isLocal || LocalHosts.contains(url, .namesAndDirectAddresses)
         guard loader.isCovered, profile.hasTransportSecurity else { return uncovered(url, loader, isLocal: local) }
         let match = lookup.match(url)
@@ -95,7 +95,7 @@ public struct ATSPolicy: Sendable {
     package func requirements(for url: LoadURL) -> TransportRequirements {
         guard profile.hasTransportSecurity else { return uncoveredRequirements }
         let match = lookup.match(url)
-        let isLocal = LocalHosts.contains(url, profile.localHosts)
+        let isLocal = LocalHosts.contains(url, profile.localRule.value)
         let ruling = ruling(match, isLocal: isLocal, loader: .urlsession)
         return requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
     }
@@ -180,7 +180,7 @@ public struct ATSPolicy: Sendable {
                     citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"), kind: .note))
         }
         if isLocal, let address = url.literalAddress, LocalHosts.isUnverified(address),
-            profile.localHosts == .namesAndDirectAddresses
+            profile.localRule.value == .namesAndDirectAddresses
         {
             notes.append(
                 Cause(

@@ -86,8 +86,8 @@ package struct AppSystems: Sendable {
                 facts.forwardSecrecyOffDropsKeySize.value, facts.builtInExceptions.value.isEmpty,
                 profile.hasTransportSecurity,
             ]
-            versions = [profile.maximumVersion, profile.stackVersion]
-            local = profile.localHosts
+            versions = [profile.maximumVersion, profile.stackMinimum.value]
+            local = profile.localRule.value
         }
     }
 

@@ -20,39 +20,21 @@ struct ExceptionLookup: Sendable {
 
     private let entries: [String: ExceptionEntry]
     private let builtIn: [String: ExceptionEntry]
-    /// The keys that are ranges, by the range; of two spellings of one range the first by name.
-    private let ranges: [AddressRange: String]
-    /// The prefix lengths of the ranges, longest first.
-    private let prefixLengths: [Int]
+    private let ranges: RangeKeys
     private let readsAddressKeys: Bool
 
     init(_ dictionary: ATSDictionary, _ profile: OSProfile) {
         entries = dictionary.exceptions
         builtIn = profile.facts.builtInExceptions.value
         readsAddressKeys = profile.readsAddressKeys.value
-        let written = entries.keys.filter { $0.utf8.contains(0x2F) }
-        guard !written.isEmpty else {
-            (ranges, prefixLengths) = ([:], [])
-            return
-        }
-        let named = written.sorted().compactMap { key in AddressRange(key).map { ($0.clean, key) } }
-        ranges = Dictionary(named, uniquingKeysWith: { first, _ in first })
-        prefixLengths = Set(named.map(\.0.prefixLength)).sorted(by: >)
-    }
-
-    /// The key of the smallest range that contains an address.
-    private func range(of address: IPAddress) -> String? {
-        for length in prefixLengths {
-            if let range = AddressRange(around: address, prefixLength: length), let key = ranges[range] { return key }
-        }
-        return nil
+        ranges = RangeKeys(entries.keys)
     }
 
     func match(_ url: LoadURL) -> Match? {
         if let address = url.literalAddress {
             guard readsAddressKeys else { return nil }
             if let entry = entries[url.host] { return Match(key: url.host, entry: entry, isBuiltIn: false, depth: 0) }
-            guard let key = range(of: address), let entry = entries[key] else { return nil }
+            guard let key = ranges.around(address).first, let entry = entries[key] else { return nil }
             return Match(key: key, entry: entry, isBuiltIn: false, depth: 0)
         }
         if let match = entry(for: url.host, depth: 0) { return match }
@@ -74,25 +56,40 @@ struct ExceptionLookup: Sendable {
     }
 }
 
+/// The keys of exceptions that are ranges of addresses.
+private struct RangeKeys: Sendable {
+    /// By the range; two spellings of one range in the order of their names.
+    private let keys: [AddressRange: [String]]
+    /// Longest first.
+    private let prefixLengths: [Int]
+
+    init(_ keys: some Sequence<String>) {
+        let ranges = keys.filter { $0.utf8.contains(0x2F) }.sorted()
+            .compactMap { key in AddressRange(key).map { ($0.clean, [key]) } }
+        self.keys = Dictionary(ranges, uniquingKeysWith: +)
+        prefixLengths = Set(self.keys.keys.map(\.prefixLength)).sorted(by: >)
+    }
+
+    /// The keys whose ranges contain an address, the smallest range first.
+    func around(_ address: IPAddress) -> [String] {
+        prefixLengths.compactMap { AddressRange(around: address, prefixLength: $0) }.flatMap { keys[$0] ?? [] }
+    }
+}
+
 /// Which exceptions of a dictionary can decide about a URL: without all others every decision about it is the same.
 package struct ExceptionKeys: Sendable {
     private let keys: Set<String>
-    private let ranges: [AddressRange: [String]]
-    private let prefixLengths: Set<Int>
+    private let ranges: RangeKeys
 
     package init(_ dictionary: ATSDictionary) {
         keys = Set(dictionary.exceptions.keys)
-        let written = keys.filter { $0.utf8.contains(0x2F) }
-        ranges = Dictionary(
-            written.compactMap { key in AddressRange(key).map { ($0.clean, [key]) } }, uniquingKeysWith: +)
-        prefixLengths = Set(ranges.keys.map(\.prefixLength))
+        ranges = RangeKeys(keys)
     }
 
     /// The keys that ``ExceptionLookup`` may read for a URL.
     package func about(_ url: LoadURL) -> [String] {
         if let address = url.literalAddress {
-            let around = prefixLengths.compactMap { AddressRange(around: address, prefixLength: $0) }
-            return around.flatMap { ranges[$0] ?? [] } + (keys.contains(url.host) ? [url.host] : [])
+            return ranges.around(address) + (keys.contains(url.host) ? [url.host] : [])
         }
         return url.host.selfAndParents.filter(keys.contains)
     }

@@ -144,15 +144,8 @@ public struct OSProfile: Sendable, Identifiable {
 
     /// Which hosts count as local.
     package var localRule: Cited<SystemFacts.LocalRule> {
-        widensLocalRule
-            ? Cited(.namesAndAddresses, facts.releaseLocalRule.citation, .inferred) : facts.releaseLocalRule
-    }
-
-    /// The same without its source, for judges.
-    var localHosts: SystemFacts.LocalRule { widensLocalRule ? .namesAndAddresses : facts.releaseLocalRule.value }
-
-    private var widensLocalRule: Bool {
         isLinked(before: .addressRule) && facts.releaseLocalRule.value == .namesAndDirectAddresses
+            ? Cited(.namesAndAddresses, facts.releaseLocalRule.citation, .inferred) : facts.releaseLocalRule
     }
 
     /// Whether exception keys may be addresses and CIDR ranges.
@@ -173,14 +166,8 @@ public struct OSProfile: Sendable, Identifiable {
     /// TLS 1.2 if both the system and the SDK are 26 or later. Code of the app can lower it again
     /// (`URLSessionConfiguration.tlsMinimumSupportedProtocolVersion`), a dictionary cannot.
     package var stackMinimum: Cited<TLSVersion> {
-        lowersStackMinimum ? Cited(.tls10, facts.releaseMinimum.citation, .inferred) : facts.releaseMinimum
-    }
-
-    /// The same without its source, for judges.
-    var stackVersion: TLSVersion { lowersStackMinimum ? .tls10 : facts.releaseMinimum.value }
-
-    private var lowersStackMinimum: Bool {
         isLinked(before: .stackMinimum) && facts.releaseMinimum.value > .tls10
+            ? Cited(.tls10, facts.releaseMinimum.citation, .inferred) : facts.releaseMinimum
     }
 
     /// The same system with an app that is linked on another SDK. A profile without an SDK stays as it is.

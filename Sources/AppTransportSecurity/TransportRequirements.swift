@@ -77,13 +77,13 @@ public struct TransportRequirements: Sendable {
     }
 
     /// The oldest version that may be negotiated: ATS's minimum, or that of the system's network stack, whichever is newer.
-    public var effectiveMinimum: TLSVersion { max(policyMinimum, profile.stackVersion) }
+    public var effectiveMinimum: TLSVersion { max(policyMinimum, profile.stackMinimum.value) }
 
     /// What the dictionary alone would let be negotiated.
     package var policyMinimum: TLSVersion { minimumTLS ?? .tls10 }
 
     /// Whether the dictionary would let older versions be negotiated than the network stack speaks for this app.
-    package var isLimitedByStack: Bool { policyMinimum < profile.stackVersion }
+    package var isLimitedByStack: Bool { policyMinimum < profile.stackMinimum.value }
 
     /// The highest version that the system's client offers.
     package var maximum: TLSVersion { profile.maximumVersion }
