@@ -18,16 +18,11 @@ extension ATSClient {
         bodyLimit: Int = 64 << 20
     ) async -> LoadReport {
         var body = ByteBuffer()
-        let report = await loaded(text, method, headerFields, timeout, bodyLimit) { _, part in
-            guard let part else { return }
-            if body.readableBytes == 0 { body = part } else { body.writeImmutableBuffer(part) }
+        var report = await loaded(text, method, headerFields, timeout, bodyLimit) { _, part in
+            if let part { body.add(part) }
         }
-        switch report {
-        case .success(var report):
-            if report.result == .loaded { report.body = Array(body.readableBytesView) }
-            return report
-        case .failure(let error): return LoadReport(ending: error, text)
-        }
+        if report.result == .loaded { report.body = Array(body.readableBytesView) }
+        return report
     }
 
     /// Loads a URL, hands its body over as it comes, and reports how that went.
@@ -40,14 +35,13 @@ extension ATSClient {
         _ text: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], timeout: Duration? = nil,
         receive: (ATSResponse, ByteBuffer?) throws -> Void
     ) async throws -> LoadReport {
-        try await loaded(text, method, headerFields, timeout, nil, receive: receive).get()
+        try await loaded(text, method, headerFields, timeout, nil, receive: receive)
     }
 
-    /// The failure is what `receive` threw.
-    private func loaded(
+    private func loaded<Fault: Error>(
         _ text: String, _ method: HTTPRequest.Method, _ headerFields: HTTPFields, _ timeout: Duration?,
-        _ bodyLimit: Int?, receive: (ATSResponse, ByteBuffer?) throws -> Void
-    ) async -> Result<LoadReport, any Error> {
+        _ bodyLimit: Int?, receive: (ATSResponse, ByteBuffer?) throws(Fault) -> Void
+    ) async throws(Fault) -> LoadReport {
         let response: ATSResponse
         do {
             let url = try LoadURL(text)
@@ -56,29 +50,21 @@ extension ATSClient {
             request.headerFields = headerFields
             response = try await execute(request, timeout: timeout, bodyLimit: bodyLimit)
         } catch {
-            return .success(LoadReport(ending: error, text))
+            return LoadReport(ending: error, text)
         }
         var length = 0
         var parts = response.body.makeAsyncIterator()
-        do {
-            try receive(response, nil)
-        } catch {
-            return .failure(error)
-        }
+        try receive(response, nil)
         while true {
             let next: ByteBuffer?
             do {
                 next = try await parts.next()
             } catch {
-                return .success(LoadReport(ending: error, text, after: response))
+                return LoadReport(ending: error, text, after: response)
             }
-            guard let part = next else { return .success(await ended(response, length: length, text)) }
+            guard let part = next else { return await ended(response, length: length, text) }
             length += part.readableBytes
-            do {
-                try receive(response, part)
-            } catch {
-                return .failure(error)
-            }
+            try receive(response, part)
         }
     }
 }

@@ -165,15 +165,8 @@ public final class ATSClient: Sendable {
         _ key: PoolKey, _ policy: ATSPolicy, _ connector: Connector, _ configuration: Configuration,
         _ deadline: NIODeadline?
     ) async throws -> HTTPConnection {
-        func connection(_ made: Connector.Established, _ report: ATSLoadError?) -> HTTPConnection {
-            HTTPConnection(
-                channel: made.channel, wire: made.wire, key: key, judgement: made.judgement, wouldRefuse: report,
-                peerKind: made.peerKind, keepAlive: TimeAmount(configuration.keepAlive),
-                fieldLimit: configuration.headerCountLimit)
-        }
         guard key.isSecure else {
-            let attempt = Connector.Attempt(key: key, tls: nil, deadline: deadline)
-            return connection(try await connector.establish(attempt), nil)
+            return try await connector.establish(Connector.Attempt(key: key, tls: nil, deadline: deadline))
         }
         let host = key.host.contains(":") ? "[\(key.host)]" : key.host
         let url = try LoadURL("https://\(host):\(key.port)/")
@@ -186,18 +179,16 @@ public final class ATSClient: Sendable {
             configuration: configuration, onlyReports: false)
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
-            let made: Connector.Established
             do {
-                made = try await connector.establish(
+                return try await connector.establish(
                     Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
             } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
                 judge.shown = await connector.observation(key, requirements, until: deadline)
                     .flatMap(ShownTimestamps.init)
                 guard judge.shown != nil else { throw refused }
-                made = try await connector.establish(
+                return try await connector.establish(
                     Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
             }
-            return connection(made, nil)
         } catch {
             let wide = TLSOffer(everythingWith: protocols)
             let refusal = await connector.explained(error, key, url: url, decision: decision, until: deadline)
@@ -205,8 +196,8 @@ public final class ATSClient: Sendable {
             judge = HandshakeJudge(
                 host: key.host, port: key.port, requirements: requirements, chains: connector.chains,
                 configuration: configuration, onlyReports: true, shown: judge.shown)
-            let attempt = Connector.Attempt(key: key, tls: (wide, judge), deadline: deadline)
-            return connection(try await connector.establish(attempt), refusal)
+            return try await connector.establish(
+                Connector.Attempt(key: key, tls: (wide, judge), deadline: deadline, wouldRefuse: refusal))
         }
     }
 }

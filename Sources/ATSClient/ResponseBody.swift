@@ -56,13 +56,16 @@ public struct ResponseBody: AsyncSequence, Sendable {
         var whole = ByteBuffer()
         for try await part in self {
             guard whole.readableBytes + part.readableBytes <= limit else { throw BodyTooLarge(limit: limit) }
-            if whole.readableBytes == 0 {
-                whole = part
-            } else {
-                whole.writeImmutableBuffer(part)
-            }
+            whole.add(part)
         }
         return whole
+    }
+}
+
+extension ByteBuffer {
+    /// Adds a part; the first one is not copied.
+    mutating func add(_ part: ByteBuffer) {
+        if readableBytes == 0 { self = part } else { writeImmutableBuffer(part) }
     }
 }
 

@@ -153,7 +153,7 @@ package struct TargetDiagnosis: Sendable {
         let edits = own.flatMap { ExceptionLadder.edits(of: $0.0, for: place, on: appProfile) }.map { ($0, appProfile) }
         return HelloOffer.distinct(
             rows + own
-                + ExceptionLadder.dictionaries(host: ExceptionLadder.key(for: place.host, on: profile)).map {
+                + ExceptionLadder.candidates(key: ExceptionLadder.key(for: place.host, on: profile)).map {
                     ($0, profile)
                 } + edits, place)
     }

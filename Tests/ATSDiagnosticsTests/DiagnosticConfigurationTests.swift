@@ -44,7 +44,7 @@ import Testing
         }
         let own = HelloOffer.distinct(rows, target.url)
         let search = HelloOffer.distinct(
-            ExceptionLadder.dictionaries(host: "h.example").map { ($0, profile) }, target.url)
+            ExceptionLadder.candidates(key: "h.example").map { ($0, profile) }, target.url)
         #expect(search.allSatisfy(own.contains))
     }
 

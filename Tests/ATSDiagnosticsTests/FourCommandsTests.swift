@@ -153,7 +153,7 @@ import Vocabulary
     private static func known(_ url: LoadURL, _ profile: OSProfile, _ server: ModelServer) throws -> Known {
         let target = try CheckTarget(url.text)
         let dictionaries =
-            [ATSDictionary(), .allowingEverything] + ExceptionLadder.dictionaries(host: url.host)
+            [ATSDictionary(), .allowingEverything] + ExceptionLadder.candidates(key: url.host)
         var evidence = HostEvidence(address: "192.0.2.1")
         for offer in HelloOffer.distinct(dictionaries.map { ($0, profile) }, url) {
             evidence.outcomes[offer] = server.answer(offer)

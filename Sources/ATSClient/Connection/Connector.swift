@@ -32,20 +32,14 @@ struct Connector: Sendable {
         let tls: (offer: TLSOffer, judge: HandshakeJudge)?
         /// When the whole load must be over.
         let deadline: NIODeadline?
-    }
-
-    /// What came of it.
-    struct Established: Sendable {
-        let channel: any Channel
-        let wire: HTTPConnection.Wire
-        let judgement: HandshakeJudge.Judgement?
-        let peerKind: AddressKind
+        /// Monitor mode: why the connection would have been refused.
+        var wouldRefuse: ATSLoadError?
     }
 
     /// Connects to the host of the key, with the addresses one after another, 250 ms apart (RFC 8305 in short).
     ///
     /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``, ``RefusedHandshake``, `CancellationError`.
-    func establish(_ attempt: Attempt) async throws -> Established {
+    func establish(_ attempt: Attempt) async throws -> HTTPConnection {
         let addresses = try await usableAddresses(of: attempt.key, timeout: timeLimit(until: attempt.deadline))
         guard let first = addresses.first else { throw ConnectFailure(.nameNotFound("no address")) }
         let opening = addresses.count == 1 ? try await open(first, attempt) : try await race(addresses, attempt)
@@ -83,7 +77,7 @@ struct Connector: Sendable {
 
     private struct Opening: Sendable {
         let channel: any Channel
-        let handshake: EventLoopFuture<Established>
+        let handshake: EventLoopFuture<HTTPConnection>
     }
 
     private func race(_ addresses: [SocketAddress], _ attempt: Attempt) async throws -> Opening {
@@ -121,7 +115,7 @@ struct Connector: Sendable {
     /// Opens TCP to one address; the handshake goes on behind.
     private func open(_ address: SocketAddress, _ attempt: Attempt) async throws -> Opening {
         let loop = configuration.eventLoopGroup.any()
-        let promise = loop.makePromise(of: Established.self)
+        let promise = loop.makePromise(of: HTTPConnection.self)
         let connectTimeout = timeLimit(until: attempt.deadline)
         let kind = configuration.kind(address)
         let bootstrap = ClientBootstrap(group: loop)
@@ -138,7 +132,7 @@ struct Connector: Sendable {
                 channel.eventLoop.execute {
                     promise.completeWith(
                         Result {
-                            Established(channel: channel, wire: try http1(channel), judgement: nil, peerKind: kind)
+                            HTTPConnection(channel, try http1(channel), attempt, nil, kind, configuration)
                         }
                     )
                 }
@@ -153,7 +147,7 @@ struct Connector: Sendable {
     /// Puts the handlers of the handshake in place. On the event loop.
     private func prepare(
         _ channel: any Channel, _ attempt: Attempt, _ timeLimit: TimeAmount, _ kind: AddressKind,
-        _ promise: EventLoopPromise<Established>
+        _ promise: EventLoopPromise<HTTPConnection>
     ) throws {
         guard let (offer, judge) = attempt.tls else { return }
         let state = HandshakeState()
@@ -168,7 +162,7 @@ struct Connector: Sendable {
         )
         let end = HandshakeEndHandler(state, timeLimit: timeLimit, promise: promise) { negotiated, channel in
             let wire = negotiated == "h2" ? try http2(channel) : try http1(channel)
-            return Established(channel: channel, wire: wire, judgement: state.judgement, peerKind: kind)
+            return HTTPConnection(channel, wire, attempt, state.judgement, kind, configuration)
         }
         try channel.pipeline.syncOperations.addHandlers([FlightWatchHandler(state), tls, end])
     }

@@ -207,10 +207,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         if let limit = exchange.request.bodyLimit, received > limit { return fail(.bodyTooLarge(limit: limit)) }
         if let body {
             if !body.push(part) { holdsRead = true }
-        } else if early.readableBytes == 0 {
-            early = part
         } else {
-            early.writeImmutableBuffer(part)
+            early.add(part)
         }
     }
 

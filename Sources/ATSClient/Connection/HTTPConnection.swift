@@ -29,17 +29,17 @@ final class HTTPConnection: Sendable {
     private let fieldLimit: Int
 
     init(
-        channel: any Channel, wire: Wire, key: PoolKey, judgement: HandshakeJudge.Judgement?,
-        wouldRefuse: ATSLoadError?, peerKind: AddressKind, keepAlive: TimeAmount, fieldLimit: Int
+        _ channel: any Channel, _ wire: Wire, _ attempt: Connector.Attempt, _ judgement: HandshakeJudge.Judgement?,
+        _ peerKind: AddressKind, _ configuration: ATSClient.Configuration
     ) {
         self.channel = channel
         self.wire = wire
-        self.key = key
+        key = attempt.key
         self.judgement = judgement
-        self.wouldRefuse = wouldRefuse
+        wouldRefuse = attempt.wouldRefuse
         self.peerKind = peerKind
-        self.keepAlive = keepAlive
-        self.fieldLimit = fieldLimit
+        keepAlive = TimeAmount(configuration.keepAlive)
+        fieldLimit = configuration.headerCountLimit
     }
 
     var isHTTP2: Bool { if case .http2 = wire { true } else { false } }

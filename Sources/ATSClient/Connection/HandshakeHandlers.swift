@@ -35,16 +35,16 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
     typealias InboundOut = Any
 
     /// What comes after the handshake, made on the event loop.
-    typealias Build = (_ negotiatedProtocol: String?, any Channel) throws -> Connector.Established
+    typealias Build = (_ negotiatedProtocol: String?, any Channel) throws -> HTTPConnection
 
     private let state: HandshakeState
     private let build: Build
-    private var promise: EventLoopPromise<Connector.Established>?
+    private var promise: EventLoopPromise<HTTPConnection>?
     private var timeout: Scheduled<Void>?
     private let timeLimit: TimeAmount
 
     init(
-        _ state: HandshakeState, timeLimit: TimeAmount, promise: EventLoopPromise<Connector.Established>,
+        _ state: HandshakeState, timeLimit: TimeAmount, promise: EventLoopPromise<HTTPConnection>,
         build: @escaping Build
     ) {
         self.state = state
@@ -87,7 +87,7 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
         context.fireChannelInactive()
     }
 
-    private func end(_ result: Result<Connector.Established, any Error>) {
+    private func end(_ result: Result<HTTPConnection, any Error>) {
         timeout?.cancel()
         timeout = nil
         promise?.completeWith(result)
