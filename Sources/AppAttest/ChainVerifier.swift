@@ -56,7 +56,7 @@ struct ChainVerifier: Sendable {
         else {
             throw .untrusted("the intermediate does not chain to a trusted root")
         }
-        remembered.keep(authority, for: hash) { $0.notAfter < instant }
+        remembered.keep(authority, for: hash)
         return authority
     }
 

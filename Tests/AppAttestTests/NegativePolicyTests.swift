@@ -42,7 +42,7 @@ import Vocabulary
         let key = try #require(verdict.accepted, "\(verdict)")
         #expect(key.environment == stage.environment)
         #expect(key.receiptVerdict?.code == nil)
-        #expect(verifier.chain.remembered.use.asked == 1)
+        #expect(verifier.chain.remembered.asked == 1)
 
         // What belongs to no environment is refused with the same codes as by a verifier for one.
         for (fault, code) in [

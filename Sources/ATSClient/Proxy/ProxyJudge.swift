@@ -228,6 +228,6 @@ final class ProbeCache: Sendable {
     }
 
     func remember(_ verdict: ProxyJudge.Verdict, _ key: Key, at now: NIODeadline) {
-        kept.keep((verdict, now + lifetime), for: key) { $0.until <= now }
+        kept.keep((verdict, now + lifetime), for: key)
     }
 }
