@@ -21,9 +21,7 @@ import Vocabulary
 /// Every hop of a redirect is decided on its own. Connections are shared between the requests of one client, which has one policy. Run it as a
 /// `Service`, or call ``shutDown(grace:)`` in the end.
 public final class ATSClient: Sendable {
-    /// What every load is judged by.
     package let policy: ATSPolicy
-    /// How the client was set up.
     package let configuration: Configuration
     let connector: Connector
     let pool: ConnectionPool
@@ -91,7 +89,6 @@ public final class ATSClient: Sendable {
     /// Takes no more loads, lets those that run end within the grace, and closes every connection.
     public func shutDown(grace: Duration = .seconds(10)) async { await pool.shutDown(grace: grace) }
 
-    /// Connections that are open now.
     package var openConnections: Int { pool.openCount }
 
     // MARK: One hop

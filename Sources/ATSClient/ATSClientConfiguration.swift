@@ -26,7 +26,6 @@ extension ATSClient {
         public var redirectLimit: Int? = 20
         /// All header fields of an answer together.
         package var headerLimit = 64 * 1024
-        /// The most header fields of a response.
         package var headerCountLimit = 128
         /// The body of an answer; nil for no limit.
         public var bodyLimit: Int?
@@ -72,11 +71,8 @@ extension ATSClient {
 
 /// What the app's own code is asked about: a server that has shown its certificates, before any byte of a request is sent.
 package struct ServerChallenge: Sendable {
-    /// The host that is being connected to.
     package let host: String
-    /// Its port.
     package let port: Int
-    /// What the handshake showed.
     package let facts: ConnectionFacts
     /// The failed requirements of the evaluation; empty if it passed.
     package let causes: [Cause]

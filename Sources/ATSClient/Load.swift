@@ -129,7 +129,6 @@ struct Load {
                 setsCookie: setsCookie))
     }
 
-    /// A redirect that may be followed.
     struct Redirect {
         let hop: Hop
         let url: String

@@ -10,7 +10,6 @@ package import Vocabulary
 /// The file is JSON: `releases`, each with `id`, `after` (the release that it is like), `source` and `read` (the citation of what it says), and
 /// what differs: `minimumVersion`, `supportsTLS13Minimum`, `readsHardening`, `readsPins`, `readsTransparencyKey`, `requiresTransparency`.
 package struct AddedReleases: Sendable {
-    /// The profiles, in the order of the file.
     package let profiles: [OSProfile]
 
     /// The most releases of a file.
@@ -20,7 +19,6 @@ package struct AddedReleases: Sendable {
         "readsTransparencyKey", "requiresTransparency",
     ]
 
-    /// No releases.
     package init() { profiles = [] }
 
     /// Reads a file's bytes.

@@ -25,7 +25,6 @@ package struct CauseTable: Sendable {
 
     /// A cause and what to do about it, whatever the situation.
     package struct Row: Sendable {
-        /// Where the load ends.
         package let stage: Stage
         /// What the code means, who acts, and what they do.
         package let explanation: CodeExplanation
@@ -43,7 +42,6 @@ package struct CauseTable: Sendable {
         }
     }
 
-    /// The rows in the order of the documents.
     package let rows: [Row]
     private let byCode: [Code: Row]
 
@@ -53,7 +51,6 @@ package struct CauseTable: Sendable {
         byCode = Dictionary(rows.map { ($0.explanation.code, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The row of a code; nil if it is no cause.
     package subscript(code: Code) -> Row? { byCode[code] }
 
     /// The table in use. Tests put one with more causes in its place.

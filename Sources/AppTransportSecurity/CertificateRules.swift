@@ -8,7 +8,6 @@ package import TLSModel
 package struct CertificateRules: Sendable {
     /// A ceiling on the validity of the leaf.
     package struct Ceiling: Sendable {
-        /// The anchors for which it holds.
         package let anchors: Set<AnchorKind>
         /// Leaves whose notBefore is at or after this instant.
         package let issuedFrom: Date
@@ -20,7 +19,6 @@ package struct CertificateRules: Sendable {
 
     /// When a leaf must have the serverAuth purpose.
     package struct PurposeRule: Sendable {
-        /// The anchors for which it holds.
         package let anchors: Set<AnchorKind>
         /// Leaves whose notBefore is at or after this instant.
         package let issuedFrom: Date

@@ -8,9 +8,7 @@ package import Vocabulary
 package struct FailedHandshakeVerdict: Sendable {
     /// False if nothing of TLS was learned: the result is then undetermined, not a failure.
     package let isDetermined: Bool
-    /// Why, first cause first.
     package let causes: [Cause]
-    /// What the app would see.
     package let error: URLLoadError
 }
 

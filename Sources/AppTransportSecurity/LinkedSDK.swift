@@ -38,7 +38,6 @@ extension LinkedSDK {
     package enum Platform: Sendable {
         case iOS, tvOS, watchOS, visionOS, macOS
 
-        /// For people.
         package var label: String {
             switch self {
             case .iOS: "iOS"

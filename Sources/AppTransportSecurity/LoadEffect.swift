@@ -6,23 +6,14 @@ import Vocabulary
 
 /// What a dictionary does to one load on one system. Two that are equal end every load alike, whatever the server.
 package struct LoadEffect: Sendable, Equatable {
-    /// What is known before any connection.
     package let verdict: URLDecision.Verdict
-    /// The oldest version that may be negotiated.
     package let minimum: TLSVersion
-    /// Which suites are offered.
     package let suites: TransportRequirements.SuitePolicy
-    /// Which rules certificates are judged by.
     package let trust: TransportRequirements.ServerTrust
-    /// Whether app code may accept a certificate that trust evaluation refused.
     package let delegateMayAccept: Bool
-    /// Whether the sizes of keys are judged.
     package let judgesKeySize: Bool
-    /// Whether the connection is hardened.
     package let isHardened: Bool
-    /// Whether an entry asks for signed certificate timestamps.
     package let requiresTransparency: Bool
-    /// The pins of the host.
     package let pins: PinSet?
     /// Which kind of rule decided; not part of the comparison.
     package let source: DecidingRule.Source

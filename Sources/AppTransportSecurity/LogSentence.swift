@@ -5,11 +5,9 @@ package import Vocabulary
 
 /// A sentence that App Transport Security or the TLS library writes, and what it means.
 package struct LogSentence: Sendable, Equatable {
-    /// The words that identify it.
     package let words: StaticString
     /// Our causes; more than one where the sentence leaves it open.
     package let codes: [Code]
-    /// Where the sentence is documented.
     package let source: String
     /// Whether only loads that FCP_v2.1 hardens write it: a plain check would not see the failure.
     package var isHardened = false
@@ -18,7 +16,6 @@ package struct LogSentence: Sendable, Equatable {
 
     package static func == (left: LogSentence, right: LogSentence) -> Bool { left.text == right.text }
 
-    /// The words as text.
     package var text: String { "\(words)" }
 
     private static let boringssl = "libboringssl of 26.4, its strings"

@@ -20,14 +20,10 @@ package enum Basis: String, Sendable, CaseIterable {
 
 /// A value with the source that it was read from.
 package struct Cited<Value: Sendable>: Sendable {
-    /// What holds.
     package let value: Value
-    /// Where that is written.
     package let citation: Citation
-    /// How the source knows it.
     package let basis: Basis
 
-    /// A value with its source.
     package init(_ value: Value, _ citation: Citation, _ basis: Basis = .appleText) {
         self.value = value
         self.citation = citation
@@ -142,7 +138,6 @@ public struct OSProfile: Sendable, Identifiable {
     /// The TLS 1.3 suites; empty on systems without TLS 1.3.
     package var tls13Suites: [CipherSuite] { facts.hello.value.tls13Suites }
 
-    /// Which hosts count as local.
     package var localRule: Cited<SystemFacts.LocalRule> {
         isLinked(before: .addressRule) && facts.releaseLocalRule.value == .namesAndDirectAddresses
             ? Cited(.namesAndAddresses, facts.releaseLocalRule.citation, .inferred) : facts.releaseLocalRule
@@ -197,7 +192,6 @@ public struct OSProfile: Sendable, Identifiable {
             + "effect. It works since macOS 11.0.1 and iOS 14."
     }
 
-    /// The newest version that the system speaks.
     package var maximumVersion: TLSVersion { facts.supportsTLS13.value ? .tls13 : .tls12 }
 
     /// Groups for the key exchange, in the order of the client's preference.

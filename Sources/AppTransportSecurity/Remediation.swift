@@ -43,23 +43,18 @@ package struct Remediation: Sendable {
     package enum Situation: String, Sendable, CaseIterable {
         /// The server speaks newer versions than the system.
         case serverTooNew = "server-too-new"
-        /// The key of an intermediate is weak.
         case weakIntermediate = "weak-intermediate"
-        /// The key of the root is weak.
         case weakRoot = "weak-root"
         /// The key of an installed root is weak, and sources contradict each other about whether that counts.
         case disputedRoot = "disputed-root"
         /// An intermediate or root was signed with a weak hash.
         case weaklySignedIssuer = "weakly-signed-issuer"
-        /// Too many intermediates.
         case pathLength = "path-length"
-        /// An issuer that is no authority.
         case notAnAuthority = "not-an-authority"
         /// A certificate that breaks the profile by itself.
         case oddCertificate = "odd-certificate"
         /// An intermediate that may not issue for servers.
         case issuerPurpose = "issuer-purpose"
-        /// A signature of the chain does not verify.
         case badSignature = "bad-signature"
         /// A signature of the chain is of a kind that cannot be checked.
         case uncheckedSignature = "unchecked-signature"

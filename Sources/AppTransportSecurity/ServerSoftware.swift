@@ -5,7 +5,6 @@
 package enum ServerSoftware: String, Sendable, CaseIterable {
     case nginx, apache, haproxy, iis
 
-    /// For people.
     package var title: String {
         switch self {
         case .nginx: "nginx"
@@ -18,22 +17,17 @@ package enum ServerSoftware: String, Sendable, CaseIterable {
 
 /// A setting of a server that a cause is about, in the words of each program.
 package enum ServerSetting: Sendable {
-    /// The versions of TLS.
     case versions
-    /// The cipher suites of TLS 1.2.
     case suites
-    /// The groups of the key exchange.
     case groups
     /// The extended master secret. No setting gives it to an old library: TLS 1.3 does not need it, and OpenSSL has both since 1.1.1.
     case extendedMasterSecret
     /// The algorithms that the server signs the handshake with.
     case signatureAlgorithms
-    /// The certificate with its chain.
     case certificate
     /// Whether a client certificate is demanded.
     case clientCertificate
 
-    /// The line to change.
     package func line(in software: ServerSoftware) -> String {
         let line = lines
         return switch software {

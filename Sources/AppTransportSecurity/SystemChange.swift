@@ -42,11 +42,9 @@ package struct SystemChange: Sendable {
 }
 
 extension SystemChange {
-    /// App Transport Security exists.
     package static let transportSecurity = SystemChange { _ in true }
     /// All global keys are obeyed, not NSAllowsArbitraryLoads alone.
     package static let globalKeys = SystemChange { !$0.obeysOnlyArbitraryLoads.value }
-    /// Pins are read.
     package static let pins = SystemChange { $0.readsPins.value }
     /// Addresses and ranges are read as keys of exceptions.
     package static let addressKeys = SystemChange { $0.releaseReadsAddressKeys.value }
@@ -54,9 +52,7 @@ extension SystemChange {
     package static let stackMinimum = SystemChange { $0.releaseMinimum.value >= .tls12 }
     /// The keys for NIAP packages are read.
     package static let hardening = SystemChange { $0.readsHardening.value }
-    /// The system speaks TLS 1.3.
     package static let tls13 = SystemChange { $0.supportsTLS13.value }
-    /// Loads succeed with a minimum of TLS 1.3.
     package static let tls13Minimum = SystemChange { $0.supportsTLS13Minimum.value }
     /// The evaluator is the one that Apple publishes, which registers exceptions of the system.
     package static let builtInExceptions = SystemChange { !$0.builtInExceptions.value.isEmpty }

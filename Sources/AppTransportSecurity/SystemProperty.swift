@@ -31,7 +31,6 @@ package enum SystemProperty: String, Sendable, CaseIterable {
     case transparency
     case builtInExceptions
 
-    /// For people.
     package var title: String {
         switch self {
         case .stackMinimum: "Oldest TLS version of the network stack, for apps linked on the release's own SDK"

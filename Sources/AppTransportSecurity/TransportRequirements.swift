@@ -6,7 +6,6 @@ import Vocabulary
 
 /// What one connection to one host must meet: the output of the policy and the input of ``evaluate(_:_:host:at:logs:)``.
 public struct TransportRequirements: Sendable {
-    /// Which suites are offered.
     package enum SuitePolicy: String, Sendable {
         /// The forward-secret suites of ATS.
         case ats
@@ -26,7 +25,6 @@ public struct TransportRequirements: Sendable {
 
     /// The minimum that ATS sets; nil if it sets none.
     package let minimumTLS: TLSVersion?
-    /// Which suites are offered.
     package let suitePolicy: SuitePolicy
     /// Which rules certificates are judged by.
     public let serverTrust: ServerTrust
@@ -40,9 +38,7 @@ public struct TransportRequirements: Sendable {
     public let isHardened: Bool
     /// Whether signed certificate timestamps are required of this host by an entry of the dictionary.
     package private(set) var entryRequiresTransparency: Bool
-    /// Whether the host is an address.
     package let isToAddress: Bool
-    /// The system whose client loads.
     package let profile: OSProfile
 
     package init(
@@ -85,7 +81,6 @@ public struct TransportRequirements: Sendable {
     /// Whether the dictionary would let older versions be negotiated than the network stack speaks for this app.
     package var isLimitedByStack: Bool { policyMinimum < profile.stackMinimum.value }
 
-    /// The highest version that the system's client offers.
     package var maximum: TLSVersion { profile.maximumVersion }
 
     /// What a hello offers in the order of the system's client, TLS 1.3 suites first; suites that no allowed version can use are left out.
@@ -94,13 +89,10 @@ public struct TransportRequirements: Sendable {
         return profile.facts.suites(suitePolicy, isHardened: isHardened)
     }
 
-    /// What the system's client offers as supported_groups.
     package var groups: [NamedGroup] { profile.groups }
 
-    /// The groups of which the hello has a key share.
     package var keyShareGroups: [NamedGroup] { profile.facts.hello.value.keyShareGroups }
 
-    /// How the system's client writes its hello.
     package var helloLayout: HelloLayout {
         var layout = profile.facts.hello.value.layout
         layout.sendsAddresses = isToAddress && profile.facts.sendsAddressNames.value
@@ -113,7 +105,6 @@ public struct TransportRequirements: Sendable {
             ? profile.signatureSchemes.filter { $0 != .rsaPKCS1SHA1 && $0 != .ecdsaSHA1 } : profile.signatureSchemes
     }
 
-    /// The rules that certificates are judged by.
     package var certificateRules: Cited<CertificateRules> {
         serverTrust == .ats ? profile.facts.transportSecurityRules : profile.facts.plainRules
     }

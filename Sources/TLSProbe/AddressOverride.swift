@@ -11,7 +11,6 @@ public import Vocabulary
 public struct AddressOverride: Sendable, Hashable {
     /// Lower case, without brackets; `*` stands for every host.
     package let host: String
-    /// The port for which it holds.
     package let port: Int
     /// IPv4 or IPv6 literals without brackets, in the order in which they are tried.
     package let addresses: [String]

@@ -35,7 +35,6 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
     /// The kind of the key that a cause about keys found; nil for other causes and other kinds.
     package let keyKind: KeyKind?
 
-    /// A cause with its sentence.
     package init(_ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure) {
         self.init(code, message, citation: citation, kind: kind, situation: nil)
     }

@@ -11,7 +11,6 @@ package struct CodeExplanation: Sendable {
         case server
         /// The administrator of the network or the firewall between app and server.
         case network
-        /// The app's developer.
         case developer
         /// The app by itself, while it runs.
         case app
@@ -21,7 +20,6 @@ package struct CodeExplanation: Sendable {
         case `operator`
         /// The provider of the file or the option that was read.
         case author
-        /// Nothing has to be done.
         case nobody
 
         /// The actor in words, for a sentence.
@@ -39,7 +37,6 @@ package struct CodeExplanation: Sendable {
         }
     }
 
-    /// The code that is explained.
     package let code: Code
     /// What was found, without a full stop.
     package let meaning: String

@@ -14,7 +14,6 @@ extension String {
         return stop == utf8.startIndex ? "/" : String(decoding: utf8[..<stop], as: UTF8.self)
     }
 
-    /// The last name of a path.
     package var lastName: String {
         guard let slash = utf8.lastIndex(of: 0x2F) else { return self }
         return String(decoding: utf8[utf8.index(after: slash)...], as: UTF8.self)

@@ -33,7 +33,6 @@ package enum SystemThread {
         DispatchQueue.global().async(execute: body)
     }
 
-    /// Holds the calling thread.
     package static func sleep(_ duration: Duration) {
         let (seconds, attoseconds) = max(duration, .zero).components
         let time = timespec(tv_sec: Int(clamping: seconds), tv_nsec: Int(attoseconds / 1_000_000_000))

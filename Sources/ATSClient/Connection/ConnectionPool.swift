@@ -22,7 +22,6 @@ struct PoolKey: Hashable, Sendable {
 final class ConnectionPool: Sendable {
     typealias Open = @Sendable (PoolKey, NIODeadline?) async throws -> HTTPConnection
 
-    /// A connection that was lent.
     struct Lease: Sendable {
         let connection: HTTPConnection
         /// Whether it had served a request before: its server may have closed it meanwhile.

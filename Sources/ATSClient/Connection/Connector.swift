@@ -25,7 +25,6 @@ struct Connector: Sendable {
         resolver = material.resolver
     }
 
-    /// What one attempt asks for.
     struct Attempt: Sendable {
         let key: PoolKey
         /// Nil for plain HTTP.

@@ -39,7 +39,6 @@ struct ExchangeFailure: Error, Sendable {
         case alert(UInt8)
         /// The source of the request body failed.
         case requestBody(String)
-        /// The client is shutting down.
         case shutDown
     }
 

@@ -9,7 +9,6 @@ import TLSModel
 
 /// A connection that complied and speaks HTTP.
 final class HTTPConnection: Sendable {
-    /// How requests go over it.
     enum Wire: Sendable {
         case http1(NIOLoopBound<ExchangeHandler>)
         case http2(NIOHTTP2Handler.StreamMultiplexer, NIOLoopBound<HTTP2ControlHandler>)

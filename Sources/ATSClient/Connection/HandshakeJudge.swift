@@ -19,7 +19,6 @@ struct HandshakeJudge: Sendable {
     /// What the server showed to a hello that asks for timestamps, where that was sent.
     var shown: ShownTimestamps?
 
-    /// What is decided about one server.
     struct Judgement: Sendable {
         var facts: ConnectionFacts
         var verdict: TransportVerdict

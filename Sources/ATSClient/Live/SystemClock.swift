@@ -5,6 +5,5 @@ import FoundationEssentials
 
 /// The clock of the machine: the only place where this target reads the time of day.
 enum SystemClock {
-    /// The time of this machine.
     static let now: @Sendable () -> Date = { Date() }
 }

@@ -67,7 +67,6 @@ public final class ATSProxy: Service {
         public let description: String
     }
 
-    /// How the proxy was set up.
     package let configuration: Configuration
     let judge: ProxyJudge
     let client: ATSClient

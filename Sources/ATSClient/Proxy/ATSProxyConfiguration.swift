@@ -30,7 +30,6 @@ extension ATSProxy {
         public var connectionsPerAddress: Int
         /// Bytes of all header fields of one request together.
         package var headerLimit = 32 * 1024
-        /// The most header fields of a request.
         package var headerCountLimit = 128
         /// How long the verdict about one host, port and address is remembered.
         package var probeLifetime: Duration = .seconds(60)
@@ -56,7 +55,6 @@ extension ATSProxy {
         public var addressOverrides: [AddressOverride] = []
         /// For Certificate Transparency; nil leaves that rule a note.
         public var transparencyLogs: CTLogList?
-        /// Where connections live.
         package var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
 
         /// Takes its limits on connections from the descriptors that this process may open.

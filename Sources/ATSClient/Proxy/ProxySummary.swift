@@ -8,17 +8,13 @@ package import Vocabulary
 
 /// What passed through a proxy, and the smallest dictionary that would have let all of it through.
 package struct ProxySummary: Sendable {
-    /// One host and port.
     package struct Host: Sendable {
         /// Name or address, without brackets.
         package let host: String
-        /// Its port.
         package let port: Int
         /// Whether it was asked by CONNECT and not in cleartext.
         package let isSecure: Bool
-        /// All requests to it.
         package internal(set) var requests = 0
-        /// Requests that the policy refused.
         package internal(set) var refused = 0
         /// Requests that failed for other reasons than the policy.
         package internal(set) var failed = 0
@@ -30,7 +26,6 @@ package struct ProxySummary: Sendable {
         package internal(set) var console: [ConsoleLine] = []
     }
 
-    /// Every host that was asked for.
     package let hosts: [Host]
     /// The smallest dictionary; empty if the defaults let everything through.
     package let dictionary: ATSDictionary
@@ -67,7 +62,6 @@ package struct ProxySummary: Sendable {
     }
 }
 
-/// What one place needs.
 enum Need: Equatable {
     case exception(ExceptionEntry)
     /// The key for the whole app, where no exception reaches: before iOS 17 the entries of NSExceptionDomains are names, not addresses.

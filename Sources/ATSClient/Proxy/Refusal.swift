@@ -80,20 +80,17 @@ struct ProxiedRequest: Sendable {
         proxy.note(event, host: url.host, port: url.effectivePort, isSecure: url.isSecure)
     }
 
-    /// The policy refuses it.
     func refused(_ causes: [Cause], _ error: URLLoadError?, _ remedies: [Remedy]) -> Refusal {
         note(.refused, causes, error)
         return Refusal(
             target: target, causes: causes, error: error, console: console(error, causes), remedies: remedies)
     }
 
-    /// The proxy leads nobody there.
     func forbidden(_ reason: String) -> Refusal {
         note(.failed, [Cause(.proxyForbiddenAddress, reason)], nil)
         return Refusal(target: target, forbidden: reason)
     }
 
-    /// The server cannot be reached.
     func unreachable(_ causes: [Cause], _ error: URLLoadError?) -> Refusal {
         note(.failed, causes, error)
         return Refusal(target: target, unreachable: causes, error: error)

@@ -224,7 +224,6 @@ final class TunnelPair {
     }
 }
 
-/// One end of a tunnel.
 private final class TunnelHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer

@@ -11,9 +11,7 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
     package enum KeyExchange: Sendable {
         /// By the key_share extension of TLS 1.3; the suite does not say.
         case tls13
-        /// ECDHE, signed with ECDSA.
         case ecdheECDSA
-        /// ECDHE, signed with RSA.
         case ecdheRSA
         /// The secret is encrypted to the server's RSA key: no forward secrecy.
         case rsa

@@ -8,35 +8,25 @@ package struct HelloLayout: Sendable, Hashable {
     /// What stands at one place among the extensions. An item that has nothing to say, for example because TLS 1.3 is not offered, is left
     /// out.
     package enum Item: Sendable, Hashable, CaseIterable {
-        /// server_name, 0.
         case serverName
         /// status_request, 5: a stapled OCSP response is welcome.
         case statusRequest
-        /// supported_groups, 10.
         case supportedGroups
-        /// ec_point_formats, 11.
         case pointFormats
-        /// signature_algorithms, 13.
         case signatureAlgorithms
-        /// application_layer_protocol_negotiation, 16.
         case applicationProtocols
-        /// signed_certificate_timestamp, 18.
         case timestamps
         /// padding, 21: fills hellos of 256 to 511 bytes up to 512, for servers that hang on those (RFC 7685).
         case padding
-        /// extended_master_secret, 23.
         case extendedMasterSecret
         /// compress_certificate, 27, with zlib (RFC 8879).
         case certificateCompression
         /// supported_versions, 43; behind it the cookie of a HelloRetryRequest.
         case supportedVersions
-        /// psk_key_exchange_modes, 45.
         case pskModes
-        /// key_share, 51.
         case keyShare
         /// next_protocol_negotiation, 0x3374, which ALPN came after.
         case nextProtocol
-        /// renegotiation_info, 0xFF01.
         case renegotiation
         /// A number that means nothing, without content (RFC 8701).
         case emptyGREASE

@@ -9,9 +9,7 @@ public struct NamedGroup: RawRepresentable, Hashable, Sendable, CustomStringConv
 
     /// P-256, 0x0017.
     public static let secp256r1 = NamedGroup(rawValue: 23)
-    /// P-384, 0x0018.
     package static let secp384r1 = NamedGroup(rawValue: 24)
-    /// P-521, 0x0019.
     package static let secp521r1 = NamedGroup(rawValue: 25)
     /// Curve25519, 0x001D.
     public static let x25519 = NamedGroup(rawValue: 29)

@@ -9,11 +9,9 @@ package import struct Foundation.Date
 package struct SignedTimestamp: Sendable, Hashable {
     /// Where a timestamp was delivered (RFC 6962 section 3.3).
     package enum Source: String, Sendable {
-        /// In the certificate.
         case certificate
         /// In the signed_certificate_timestamp extension of the handshake.
         case tlsExtension
-        /// In the stapled OCSP response.
         case stapledResponse
     }
 
@@ -27,10 +25,8 @@ package struct SignedTimestamp: Sendable, Hashable {
     package let extensions: [UInt8]
     /// HashAlgorithm and SignatureAlgorithm (RFC 5246 section 7.4.1.4.1): 4 and 3 are SHA-256 and ECDSA, 4 and 1 SHA-256 and RSA.
     package let algorithm: [UInt8]
-    /// The signature itself.
     package let signature: [UInt8]
 
-    /// When the log saw the certificate.
     package var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
     package init(

@@ -81,7 +81,6 @@ public struct ChainFacts: Sendable, Equatable {
 /// One rule of RFC 5280 section 6.1 that a path breaks: not an authority, a path too long, names outside the constraints, an
 /// unknown critical extension.
 package struct PathViolation: Sendable, Equatable {
-    /// What the rule is about.
     package enum Rule: String, Sendable {
         /// A certificate by itself: its version, its extensions.
         case certificate
@@ -89,13 +88,10 @@ package struct PathViolation: Sendable, Equatable {
         case authority
         /// More intermediates than pathLenConstraint allows.
         case pathLength
-        /// Name constraints.
         case names
     }
 
-    /// For people.
     package let sentence: String
-    /// The kind of the rule.
     package let rule: Rule
 
     package init(_ sentence: String, _ rule: Rule = .certificate) {
@@ -106,9 +102,7 @@ package struct PathViolation: Sendable, Equatable {
 
 /// An intermediate certificate that the server left out and that was fetched.
 package struct FetchedCertificate: Sendable, Equatable {
-    /// The caIssuers address that it came from.
     package let address: String
-    /// What came from there.
     package let certificate: CertificateFacts
 
     package init(address: String, certificate: CertificateFacts) {

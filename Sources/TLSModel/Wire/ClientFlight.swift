@@ -9,7 +9,6 @@ package struct ClientFlight: Sendable {
     package enum ServerName: Sendable, Equatable {
         /// The bytes of the name as they appear there.
         case named([UInt8])
-        /// No name.
         case none
     }
 

@@ -23,7 +23,6 @@ package struct ServerFlight: Sendable {
 
     package init() {}
 
-    /// Whether the ServerHello has come.
     package var hasHello: Bool { seen != nil }
 
     /// Whether a HelloRetryRequest came and no ServerHello yet, so that the client has to speak first.

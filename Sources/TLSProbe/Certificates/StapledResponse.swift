@@ -9,7 +9,6 @@ package import Vocabulary
 package struct StapledResponse: Sendable {
     /// What the response says of one certificate.
     package struct Single: Sendable {
-        /// The certStatus.
         package enum Status: Sendable, Equatable {
             /// Not revoked.
             case good
@@ -25,7 +24,6 @@ package struct StapledResponse: Sendable {
         let issuerKeyHash: [UInt8]
         /// The content bytes of the INTEGER, upper-case hexadecimal.
         let serialNumber: String
-        /// Whether it is revoked.
         package let status: Status
         let thisUpdate: Date
         let nextUpdate: Date?

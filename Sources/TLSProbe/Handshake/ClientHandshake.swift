@@ -26,7 +26,6 @@ package struct ClientHandshake: Sendable {
 
     /// How the handshake ended; nil while it goes on.
     package private(set) var outcome: HandshakeOutcome?
-    /// Bytes that have arrived.
     package var received: Int { records.received }
 
     let offer: HelloOffer
@@ -44,7 +43,6 @@ package struct ClientHandshake: Sendable {
     var messages = MessageReader()
     private var quietRecords = 0
 
-    /// A handshake that will send this offer.
     package init(offer: HelloOffer, secrets: HandshakeSecrets) {
         self.offer = offer
         self.secrets = secrets
@@ -207,6 +205,5 @@ package struct ClientHandshake: Sendable {
 
     /// The most bytes of a cookie that is echoed. Servers put a hash of the first hello there, well under 1 KiB (RFC 8446 section 4.2.2).
     static let maximumCookie = 4096
-    /// All bytes of one server flight.
     package static let maximumFlight = WireLimits.flight
 }

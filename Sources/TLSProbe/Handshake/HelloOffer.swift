@@ -13,7 +13,6 @@ public struct HelloOffer: Sendable, Hashable {
     package var applicationProtocols: [String]
     package var serverName: String?
     package var keyShareGroups: [NamedGroup]
-    /// How the hello is written.
     package var layout = HelloLayout.plain
     /// Whether a server that asks for a share of a group that no key is made of here has answered: the handshake then ends with version,
     /// suite and group, and without certificates.
@@ -90,7 +89,6 @@ public struct HelloOffer: Sendable, Hashable {
         [TLSVersion.tls13, .tls12, .tls11, .tls10].filter { minimumVersion <= $0 && $0 <= maximumVersion }
     }
 
-    /// The suites that go into the hello.
     var sentSuites: [CipherSuite] {
         suites.filter { suite in
             suite.keyExchange == .tls13 ? maximumVersion >= .tls13 : minimumVersion < .tls13

@@ -26,11 +26,9 @@ package struct AdaptivePlan: Sendable {
 
     /// The questions, the one to begin with first.
     package let questions: [HelloQuestion]
-    /// The highest version that every hello offers.
     package let maximumVersion: TLSVersion
     /// Whether all questions are asked: on demand, or after a contradiction.
     package private(set) var isExhaustive: Bool
-    /// Whether two answers contradicted each other.
     package private(set) var foundContradiction = false
     private var asked: [Int: HandshakeOutcome] = [:]
     private var order: [Int] = []
@@ -42,7 +40,6 @@ package struct AdaptivePlan: Sendable {
         isExhaustive = exhaustive
     }
 
-    /// Hellos whose outcome was recorded.
     package var hellosSent: Int { order.count }
 
     /// The question to ask next; nil when all are answered.

@@ -7,7 +7,6 @@ package import TLSModel
 package struct HelloQuestion: Sendable, Hashable {
     /// The least version that the hello would take.
     package let minimumVersion: TLSVersion
-    /// The suites that the hello offers.
     package let suites: Set<CipherSuite>
 
     package init(minimumVersion: TLSVersion, suites: [CipherSuite]) {

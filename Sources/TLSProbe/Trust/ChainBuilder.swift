@@ -26,11 +26,9 @@ public struct ChainBuilder: Sendable {
         package init() {}
     }
 
-    /// The anchors.
     package let anchors: TrustAnchors
     /// Fetches missing intermediates; nil fetches none.
     package let fetcher: (any IntermediateFetcher)?
-    /// The bounds of one chain.
     package var limits = Limits()
 
     /// Builds chains to these anchors; without a fetcher it stays off the network.

@@ -56,7 +56,6 @@ package struct VerificationKey: Sendable {
         return .unusable("The key on the curve \(curve) cannot be used")
     }
 
-    /// Checks a signature over a message.
     package func check(
         _ signature: some Collection<UInt8>, over message: some Collection<UInt8>, family: SignatureAlgorithm.Family,
         hash: SignatureFacts.Hash
@@ -125,7 +124,6 @@ struct SignedFrame: Sendable {
 }
 
 extension CertificateFacts {
-    /// Whether `issuer` signed this certificate.
     package func signatureVerdict(under issuer: PublicKeyFacts) -> SignatureVerdict {
         SignedFrame(self).verdict(under: issuer)
     }

@@ -11,7 +11,6 @@ import Vocabulary
 ///
 /// Logs sign with ECDSA on P-256 or with RSA of at least 2048 bits, over SHA-256 (section 2.1.4); everything else is left unchecked.
 package struct TimestampVerifier: TimestampVerifying {
-    /// Has no parts.
     package init() {}
 
     /// Whether the log made this timestamp for this certificate.

@@ -11,11 +11,9 @@ public import Vocabulary
 public struct TrustAnchors: Sendable {
     /// One root as it appears in its store.
     package struct Anchor: Sendable, Equatable {
-        /// The certificate.
         package let der: [UInt8]
         /// Whether it came with the system or was installed.
         package let kind: AnchorKind
-        /// The file that it was read from.
         package let store: String
     }
 

@@ -60,7 +60,6 @@ package final class BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
         }
     }
 
-    /// How many values are kept now.
     package var count: Int { state.withLock { $0.kept.count } }
 
     /// How often it was asked for a value.
