@@ -5,6 +5,7 @@ public import AppTransportSecurity
 public import HTTPTypes
 import NIOCore
 import NIOHTTP1
+public import ServiceLifecycle
 import Synchronization
 import TLSModel
 public import TLSProbe
@@ -34,14 +35,9 @@ public final class ATSClient: Sendable {
         policy: ATSPolicy, trust: TrustAnchors, fetcher: (any IntermediateFetcher)? = nil,
         configuration: Configuration = Configuration()
     ) {
-        self.init(policy: policy, chains: ChainBuilder(anchors: trust, fetcher: fetcher), configuration: configuration)
-    }
-
-    package convenience init(
-        policy: ATSPolicy, chains: ChainBuilder, configuration: Configuration = Configuration()
-    ) {
         let material = ConnectionMaterial(
-            chains: RememberingChains(chains), resolver: NameResolver(overrides: configuration.addressOverrides))
+            chains: RememberingChains(ChainBuilder(anchors: trust, fetcher: fetcher)),
+            resolver: NameResolver(overrides: configuration.addressOverrides))
         self.init(policy: policy, material: material, configuration: configuration)
     }
 
@@ -223,28 +219,26 @@ extension Connector {
     func explained(
         _ error: any Error, _ key: PoolKey, url: LoadURL, decision: URLDecision, until deadline: NIODeadline?
     ) async -> ATSLoadError {
+        let now = configuration.now()
         guard let failure = error as? ConnectFailure, failure.wasConnected, !failure.askedForClientCertificate,
             let addresses = try? await usableAddresses(of: key, timeout: timeLimit(until: deadline))
         else {
             return LoadFaults.translate(
-                error, url: url, decision: decision, at: configuration.now(), logs: configuration.transparencyLogs)
+                error, url: url, decision: decision, at: now, logs: configuration.transparencyLogs)
         }
         let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
         let left = Duration.nanoseconds(timeLimit(until: deadline).nanoseconds)
         if let judged = await judged(failure, key, decision, prober, addresses, left) {
             return LoadFaults.translate(
-                judged, url: url, decision: decision, at: configuration.now(), logs: configuration.transparencyLogs)
+                judged, url: url, decision: decision, at: now, logs: configuration.transparencyLogs)
         }
         var widest: HandshakeObservation?
-        switch failure.outcome {
-        case .alert, .protocolError:
+        if failure.outcome.isRefusal {
             widest = await WidestHello.ask(
                 prober, addresses, serverName: key.host,
                 beyond: .init(maximum: decision.requirements.maximum, groups: decision.requirements.groups),
                 timeout: .nanoseconds(timeLimit(until: deadline).nanoseconds))
-        case .connection, .negotiated: break
         }
-        let now = configuration.now()
         var chain: ChainFacts?
         if let widest, let address = addresses.first {
             chain = await TargetDeadline.within(left) {
@@ -286,4 +280,12 @@ extension Connector {
 extension ExchangeFailure.Reason {
     /// The connection went away; nothing was said about the request.
     fileprivate var isLostConnection: Bool { self == .closedBeforeAnswer || self == .reset }
+}
+
+extension ATSClient: Service {
+    /// Waits for the graceful shutdown or a cancellation, then lets running loads end and closes every connection.
+    public func run() async throws {
+        try? await gracefulShutdown()
+        await shutDown()
+    }
 }

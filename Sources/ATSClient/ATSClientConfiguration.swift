@@ -7,7 +7,7 @@ public import NIOCore
 import NIOPosix
 package import TLSModel
 public import TLSProbe
-package import Vocabulary
+public import Vocabulary
 
 extension ATSClient {
     /// What a client does apart from its policy. Every default is safe; times are durations, sizes are bytes.
@@ -76,4 +76,13 @@ package struct ServerChallenge: Sendable {
     package let facts: ConnectionFacts
     /// The failed requirements of the evaluation; empty if it passed.
     package let causes: [Cause]
+}
+
+extension CTLogList {
+    /// Reads a log list as browsers publish it; the signatures of timestamps are checked with its keys.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.ct-log-list` if there are no operators with logs in it.
+    public init(json bytes: [UInt8]) throws(MalformedInput) {
+        try self.init(json: bytes, verifier: TimestampVerifier())
+    }
 }

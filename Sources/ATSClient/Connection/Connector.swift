@@ -8,7 +8,7 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 import TLSModel
-import TLSProbe
+package import TLSProbe
 import Vocabulary
 
 /// Opens connections: name, TCP, TLS with the judge inside the handshake, and HTTP/1.1 or HTTP/2 on top.
@@ -153,7 +153,7 @@ struct Connector: Sendable {
         let bound = NIOLoopBound(state, eventLoop: channel.eventLoop)
         let isName = IPAddress(attempt.key.host) == nil
         let tls = try NIOSSLClientHandler(
-            context: try contexts.context(for: offer),
+            context: try offer.context(from: contexts),
             serverHostname: isName ? Connector.serverName(attempt.key.host) : nil,
             customVerificationCallback: { certificates, promise in
                 Connector.verify(certificates, bound, judge, peer: kind, timeLimit, promise)
@@ -235,4 +235,34 @@ struct Connector: Sendable {
     /// Bytes that a server may send ahead on one stream, and on all of a connection.
     private static let streamWindow = 512 * 1024
     private static let connectionWindow = 4 * 1024 * 1024
+}
+
+/// What clients may share that differ in policy, pinned address and timeouts alone: TLS contexts, names, and the chains that were judged.
+package struct ConnectionMaterial: Sendable {
+    let contexts = TLSOffer.Contexts(capacity: 64)
+    /// What is known about chains; whoever saw one before the client does may have it remembered here.
+    package let chains: RememberingChains
+
+    /// Where names are looked up, with the overrides of all who share it: a client's own configuration adds none.
+    let resolver: NameResolver
+
+    package init(chains: RememberingChains, resolver: NameResolver) {
+        self.chains = chains
+        self.resolver = resolver
+    }
+}
+
+extension NameResolver {
+    /// Every address of the host, for callers that throw.
+    ///
+    /// - Throws: ``ConnectFailure`` if there is none, `CancellationError` where the task was cancelled meanwhile.
+    func addresses(of host: String, port: Int, timeout: Duration) async throws -> [SocketAddress] {
+        switch await resolve(host: host, port: port, timeout: timeout) {
+        case .addresses(let found): return found
+        case .failed(let failure):
+            try Task.checkCancellation()
+            if case .nameNotFound = failure { throw ConnectFailure(.nameNotFound(host)) }
+            throw ConnectFailure(failure)
+        }
+    }
 }

@@ -79,14 +79,12 @@ struct TLSOffer: Hashable, Sendable {
     }
 
     /// Contexts are expensive to make, and a client makes few different ones.
-    final class Contexts: Sendable {
-        private let made = BoundedCache<TLSOffer, NIOSSLContext>(capacity: 64)
+    typealias Contexts = BoundedCache<TLSOffer, NIOSSLContext>
 
-        func context(for offer: TLSOffer) throws -> NIOSSLContext {
-            if let context = made[offer] { return context }
-            let context = try NIOSSLContext(configuration: offer.configuration)
-            made.keep(context, for: offer)
-            return context
-        }
+    func context(from contexts: Contexts) throws -> NIOSSLContext {
+        if let known = contexts[self] { return known }
+        let context = try NIOSSLContext(configuration: configuration)
+        contexts.keep(context, for: self)
+        return context
     }
 }

@@ -39,7 +39,7 @@ package struct BoundedTasks: Sendable {
         batch: ([(index: Int, value: Result)]) async throws -> Void
     ) async throws {
         // Everything that was done while `batch` worked comes to it at once the next time.
-        let done = Mutex<[(index: Int, value: Result)]>([])
+        let done = Done<Result>()
         try await withThrowingTaskGroup(of: Void.self) { group in
             var (begun, ended) = (0, 0)
             var results: [(index: Int, value: Result)] = []
@@ -49,7 +49,7 @@ package struct BoundedTasks: Sendable {
                     begun += 1
                     group.addTask {
                         let result = try await work(index, items[index])
-                        if !Task.isCancelled { done.withLock { $0.append((index, result)) } }
+                        if !Task.isCancelled { done.results.withLock { $0.append((index, result)) } }
                     }
                 }
                 if !results.isEmpty { try await batch(results) }
@@ -57,11 +57,15 @@ package struct BoundedTasks: Sendable {
                 // The error of the work, if it threw one. Thrown here, it cancels the others.
                 _ = try await group.next()
                 ended += 1
-                results = done.withLock { done in
+                results = done.results.withLock { done in
                     defer { done.removeFirst(min(max(1, most), done.count)) }
                     return Array(done.prefix(max(1, most)))
                 }
             }
         }
     }
+}
+
+private final class Done<Value: Sendable>: Sendable {
+    let results = Mutex<[(index: Int, value: Value)]>([])
 }
