@@ -37,8 +37,8 @@ struct OfferTests {
             // Nothing that the policy allows is left out but what the library lacks.
             let missing = Set(requirements.suites).subtracting(offer.suites).subtracting(VettedSuites.tls13)
             #expect(missing.isSubset(of: Self.unavailable), "\(profile.id) \(json): \(missing)")
-            if offer.isPossible { _ = try TLSOffer.Contexts().context(for: offer) }
+            if offer.isPossible { _ = try offer.context(from: TLSOffer.Contexts(capacity: 1)) }
         }
-        _ = try TLSOffer.Contexts().context(for: TLSOffer(everythingWith: ["h2"]))
+        _ = try TLSOffer(everythingWith: ["h2"]).context(from: TLSOffer.Contexts(capacity: 1))
     }
 }
