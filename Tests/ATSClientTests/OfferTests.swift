@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import TLSModel
 import Testing
+import Vocabulary
 
 @testable import ATSClient
 

@@ -180,7 +180,7 @@ public final class ATSProxy: Service {
         // The fields say how an answer is framed; the library would end answers to HEAD with an empty chunk.
         framing.automaticallySetFramingHeaders = false
         let encoder = HTTPResponseEncoder(configuration: framing)
-        let front = ProxyFrontHandler(self, decoder: decoder, encoder: encoder)
+        let front = ProxyFrontHandler(self, channel, decoder: decoder, encoder: encoder)
         try channel.pipeline.syncOperations.addHandlers([encoder, FirstByteHandler(front), decoder, front])
         try configuration.identity?().secure(channel.pipeline.syncOperations)
     }
