@@ -27,9 +27,7 @@ struct TrustEvaluation {
     /// Every failed requirement in a fixed order: path, revocation, dates, name, key size, hash, validity, purpose.
     func causes() -> [Cause] {
         guard let leaf = judged.first else {
-            return [
-                Cause(.trustUnknownRoot, "The server presented no readable certificate.", citation: citation)
-            ]
+            return [trust(.trustUnknownRoot, "The server presented no readable certificate.")]
         }
         return pathCauses(leaf) + revocationCauses(leaf) + dateCauses() + nameCauses(leaf) + keyCauses() + hashCauses()
             + validityCauses(leaf)
@@ -184,39 +182,37 @@ struct TrustEvaluation {
     private func cause(of violation: PathViolation) -> Cause {
         let sentence = violation.sentence + "."
         return switch violation.rule {
-        case .names: Cause(.trustNameConstraints, sentence, citation: citation)
+        case .names: trust(.trustNameConstraints, sentence)
         case .pathLength: trust(.trustWrongKeyUsage, sentence, .pathLength)
         case .authority: trust(.trustWrongKeyUsage, sentence, .notAnAuthority)
         case .certificate: trust(.trustWrongKeyUsage, sentence, .oddCertificate)
         }
     }
 
-    private func trust(_ code: Code, _ message: String, _ situation: Remediation.Situation?) -> Cause {
+    private func trust(_ code: Code, _ message: String, _ situation: Remediation.Situation? = nil) -> Cause {
         Cause(code, message, citation: citation, situation: situation?.rawValue)
     }
 
     private func unanchored(_ path: [CertificateFacts], _ leaf: CertificateFacts) -> [Cause] {
         if leaf.isSelfIssued {
             return [
-                Cause(
-                    .trustSelfSigned, "The certificate \(leaf.subject) is self-signed and not installed as a root.",
-                    citation: citation)
+                trust(.trustSelfSigned, "The certificate \(leaf.subject) is self-signed and not installed as a root.")
             ]
         }
         let top = path.last ?? leaf
-        let unknown = Cause(
+        let unknown = trust(
             .trustUnknownRoot,
             top.isSelfIssued
                 ? "The chain ends in \(top.subject), a root that is in none of the given trust stores."
-                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores.",
-            citation: citation)
+                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores."
+        )
         guard path.count == 1 else { return [unknown] }
-        let missing = Cause(
+        let missing = trust(
             .trustMissingIntermediate,
             (facts.chain.presented.count > 1
                 ? "None of the certificates that the server sends with its leaf issued it, and no known root did: "
                 : "The server sends only its leaf, and no known root issued it: ")
-                + "the certificate of \(leaf.issuer) is missing.", citation: citation)
+                + "the certificate of \(leaf.issuer) is missing.")
         // Servers leave out intermediates far more often than authorities issue leaves by an unknown root itself.
         return [missing, unknown]
     }
@@ -228,10 +224,10 @@ struct TrustEvaluation {
         guard case .revoked(let since, let reason) = facts.staple else { return [] }
         let why = reason.flatMap { TrustEvaluation.revocationReasons[$0] }.map { " (\($0))" } ?? ""
         return [
-            Cause(
+            trust(
                 .trustRevoked,
-                "\(leaf.subject) was revoked on \(day(since))\(why), according to the OCSP response that the server staples.",
-                citation: citation)
+                "\(leaf.subject) was revoked on \(day(since))\(why), according to the OCSP response that the server staples."
+            )
         ]
     }
 
@@ -266,17 +262,14 @@ struct TrustEvaluation {
         case .matches: return []
         case .onlyCommonName:
             return [
-                Cause(
+                trust(
                     .trustNoSubjectAlternativeName,
-                    "The certificate names \(host) only as its common name; a subject alternative name is required.",
-                    citation: citation)
+                    "The certificate names \(host) only as its common name; a subject alternative name is required.")
             ]
         case .noNames:
             return [
-                Cause(
-                    .trustNoSubjectAlternativeName, "The certificate has no subject alternative name.",
-                    citation: citation),
-                Cause(.trustWrongHost, "The certificate does not name \(host).", citation: citation),
+                trust(.trustNoSubjectAlternativeName, "The certificate has no subject alternative name."),
+                trust(.trustWrongHost, "The certificate does not name \(host)."),
             ]
         case .otherNames(let names):
             let shown =
@@ -285,11 +278,11 @@ struct TrustEvaluation {
             // Clients look for addresses among the addresses alone (RFC 6125 section 1.7.2).
             let isMisplaced = IPAddress(host) != nil && names.contains { $0.hasSameBytes(as: host) }
             return [
-                Cause(
+                trust(
                     .trustWrongHost,
                     isMisplaced
                         ? "The certificate names \(host) as a DNS name; an address is looked for among the IP addresses of the subject alternative name."
-                        : "The certificate is for \(shown), not for \(host).", citation: citation)
+                        : "The certificate is for \(shown), not for \(host).")
             ]
         }
     }
@@ -366,10 +359,10 @@ struct TrustEvaluation {
             .min { $0.days < $1.days }
         guard let broken else { return [] }
         return [
-            Cause(
+            trust(
                 .trustValidityTooLong,
-                "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; the maximum is \(broken.days).",
-                citation: citation)
+                "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; the maximum is \(broken.days)."
+            )
         ]
     }
 
@@ -380,18 +373,12 @@ struct TrustEvaluation {
         }
         let purposes = leaf.extendedKeyUsages
         if needsPurpose, purposes == nil {
-            return [
-                Cause(
-                    .trustWrongKeyUsage, "The certificate has no extended key usage; serverAuth is required.",
-                    citation: citation)
-            ]
+            return [trust(.trustWrongKeyUsage, "The certificate has no extended key usage; serverAuth is required.")]
         }
         var causes: [Cause] = []
         if purposes != nil, !leaf.isForServers {
             causes.append(
-                Cause(
-                    .trustWrongKeyUsage, "The certificate's extended key usage does not include serverAuth.",
-                    citation: citation))
+                trust(.trustWrongKeyUsage, "The certificate's extended key usage does not include serverAuth."))
         }
         guard rules.limitsAuthorities.contains(anchor.kind) else { return causes }
         for authority in judged.dropFirst() where authority.extendedKeyUsages != nil && !authority.isForServers {
