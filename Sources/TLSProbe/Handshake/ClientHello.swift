@@ -86,10 +86,8 @@ struct ClientHello {
         case .supportedVersions where isModern: writeVersions(&writer)
         case .emptyGREASE: write(grease(.firstExtension), &writer) { _ in }
         case .byteGREASE: write(grease(.lastExtension), &writer) { $0.write8(0) }
-        case .supportedGroups, .pointFormats, .signatureAlgorithms, .applicationProtocols, .extendedMasterSecret,
-            .renegotiation,
-            .nextProtocol, .certificateCompression, .keyShare, .pskModes, .supportedVersions:
-            return
+        // It has nothing to say in this hello.
+        default: return
         }
     }
 

@@ -4,24 +4,10 @@
 import Crypto
 import TLSModel
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
-
 extension HandshakeSecrets {
     /// Secrets from the system's source of randomness.
     package static func fresh() -> HandshakeSecrets {
-        var bytes = [UInt8](repeating: 0, count: 64)
-        // One call for all of it: the generator of the standard library asks the system for each eight bytes.
-        // Safe: the system fills as many bytes as there are.
-        if unsafe bytes.withUnsafeMutableBytes({ unsafe getentropy($0.baseAddress, $0.count) }) != 0 {
-            var generator = SystemRandomNumberGenerator()
-            for index in bytes.indices { bytes[index] = generator.next() }
-        }
+        let bytes = SymmetricKey(size: SymmetricKeySize(bitCount: 512)).copied
         return HandshakeSecrets(
             random: Array(bytes.prefix(32)), sessionIdentifier: Array(bytes.suffix(32)), keyShare: KeyShare.init(fresh:)
         )
