@@ -120,7 +120,8 @@ public final class ATSClient: Sendable {
         while true {
             attempts += 1
             do {
-                let lease = try await leased(key, deadline: deadline)
+                try Task.checkCancellation()
+                let lease = try await pool.lease(key, deadline: deadline)
                 let connection = lease.connection
                 do {
                     let pool = pool
@@ -146,11 +147,6 @@ public final class ATSClient: Sendable {
         }
     }
 
-    private func leased(_ key: PoolKey, deadline: NIODeadline?) async throws -> ConnectionPool.Lease {
-        try Task.checkCancellation()
-        return try await pool.lease(key, deadline: deadline)
-    }
-
     // MARK: Connections
 
     /// Opens a connection that complies, or in monitor mode one that would have been refused, with the reason.
@@ -161,15 +157,12 @@ public final class ATSClient: Sendable {
         guard key.isSecure else {
             return try await connector.establish(Connector.Attempt(key: key, tls: nil, deadline: deadline))
         }
-        let host = key.host.contains(":") ? "[\(key.host)]" : key.host
-        let url = try LoadURL("https://\(host):\(key.port)/")
+        let url = try LoadURL("https://\(HostPort.text(host: key.host, port: key.port))/")
         let decision = policy.decide(url)
         let requirements = decision.requirements
         let protocols = configuration.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
         let offer = TLSOffer(requirements, protocols: protocols)
-        var judge = HandshakeJudge(
-            host: key.host, port: key.port, requirements: requirements, chains: connector.chains,
-            configuration: configuration, onlyReports: false)
+        var judge = HandshakeJudge(key, requirements, connector)
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
             do {
@@ -183,14 +176,13 @@ public final class ATSClient: Sendable {
                     Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
             }
         } catch {
-            let wide = TLSOffer(everythingWith: protocols)
             let refusal = await connector.explained(error, key, url: url, decision: decision, until: deadline)
             guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
-            judge = HandshakeJudge(
-                host: key.host, port: key.port, requirements: requirements, chains: connector.chains,
-                configuration: configuration, onlyReports: true, shown: judge.shown)
+            judge.onlyReports = true
             return try await connector.establish(
-                Connector.Attempt(key: key, tls: (wide, judge), deadline: deadline, wouldRefuse: refusal))
+                Connector.Attempt(
+                    key: key, tls: (TLSOffer(everythingWith: protocols), judge), deadline: deadline,
+                    wouldRefuse: refusal))
         }
     }
 }
@@ -266,9 +258,7 @@ extension Connector {
         guard case .negotiated(let seen) = await hello.send(timeout: timeout).outcome,
             let missing = ATSClient.missing(seen)
         else { return nil }
-        let judge = HandshakeJudge(
-            host: key.host, port: key.port, requirements: decision.requirements, chains: chains,
-            configuration: configuration, onlyReports: false)
+        let judge = HandshakeJudge(key, decision.requirements, self)
         let judgement = await TargetDeadline.within(timeout) {
             await judge.judge(seen, peer: configuration.kind(address))
         }

@@ -43,8 +43,6 @@ extension ATSClient {
         /// The app's own code that may accept a certificate which trust evaluation refused. It is asked only where the dictionary permits
         /// insecure loads for the host.
         package var acceptsUntrusted: (@Sendable (ServerChallenge) async -> Bool)?
-        /// The app's own code that may refuse more than the policy does: a sentence refuses, nil goes on. It is asked for every connection.
-        package var refuses: (@Sendable (ServerChallenge) async -> String?)?
         /// The clock that certificates are judged by.
         package var now: @Sendable () -> Date = SystemClock.now
         /// Where connections live.

@@ -88,9 +88,6 @@ enum LoadFaults {
         _ judgement: HandshakeJudge.Judgement, url: LoadURL, _ decision: URLDecision, _ instant: Date,
         _ logs: CTLogList?
     ) -> ATSLoadError {
-        if let reason = judgement.refusedByDelegate {
-            return refusal(url.text, -999, .trustRefusedByDelegate, reason)
-        }
         let causes = (dispute(decision).map { [$0] } ?? []) + judgement.verdict.causes
         return ATSLoadError(
             causes.first?.isDisputed == true ? .noAnswer : .refused,

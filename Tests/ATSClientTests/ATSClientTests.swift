@@ -108,15 +108,6 @@ struct ATSClientTests {
         #expect(await without.load(try servers.server("self-signed").url).result == .refused)
     }
 
-    @Test("The app's delegate may refuse a server that complies, before anything of the request is sent")
-    func delegateRefuses() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let client = try Fixture.client(servers) { $0.refuses = { challenge in "not \(challenge.host)" } }
-        let report = await client.load(try servers.server("modern").url)
-        #expect(report.result == .refused)
-        #expect(report.because.first?.message == "not api.example.com")
-    }
-
     @Test(
         "Monitor mode loads, and reports what would have been refused", arguments: ["expired", "tls11-only", "modern"])
     func monitor(kind: String) async throws {

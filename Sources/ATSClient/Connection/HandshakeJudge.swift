@@ -9,23 +9,29 @@ import Vocabulary
 
 /// Who decides inside the handshake whether it goes on: one for each connection.
 struct HandshakeJudge: Sendable {
-    let host: String
-    let port: Int
-    let requirements: TransportRequirements
-    let chains: RememberingChains
-    let configuration: ATSClient.Configuration
+    private let host: String
+    private let port: Int
+    private let requirements: TransportRequirements
+    private let chains: RememberingChains
+    private let configuration: ATSClient.Configuration
     /// Monitor mode, second attempt: everything passes, and what would not have is reported.
-    let onlyReports: Bool
+    var onlyReports = false
     /// What the server showed to a hello that asks for timestamps, where that was sent.
     var shown: ShownTimestamps?
+
+    init(_ key: PoolKey, _ requirements: TransportRequirements, _ connector: Connector) {
+        host = key.host
+        port = key.port
+        self.requirements = requirements
+        chains = connector.chains
+        configuration = connector.configuration
+    }
 
     struct Judgement: Sendable {
         var facts: ConnectionFacts
         var verdict: TransportVerdict
         /// Accepted by the app's own code in spite of the verdict.
         var acceptedByDelegate = false
-        /// The sentence with which the app's own code refused.
-        var refusedByDelegate: String?
         var passes: Bool
 
         /// Whether timestamps beside the certificate could make a difference.
@@ -44,10 +50,6 @@ struct HandshakeJudge: Sendable {
         {
             judgement.acceptedByDelegate = true
             judgement.passes = true
-        }
-        if judgement.passes, let reason = await configuration.refuses?(challenge) {
-            judgement.refusedByDelegate = reason
-            judgement.passes = false
         }
         return judgement
     }

@@ -69,10 +69,8 @@ enum Need: Equatable {
 
     /// The first entry of ``ExceptionLadder`` under which the place complies; nil if none does.
     static func smallest(for place: ProxySummary.Host, _ judge: ProxyJudge) async -> Need? {
-        let host = place.host.contains(":") ? "[\(place.host)]" : place.host
-        guard let url = try? LoadURL("\(place.isSecure ? "https" : "http")://\(host):\(place.port)/") else {
-            return nil
-        }
+        let address = HostPort.text(host: place.host, port: place.port)
+        guard let url = try? LoadURL("\(place.isSecure ? "https" : "http")://\(address)/") else { return nil }
         let profile = judge.policy.profile
         let needs = ExceptionLadder.entries.map(Need.exception) + [.arbitraryLoads]
         let addresses = place.isSecure ? await judge.addresses(of: place.host, port: place.port) : []
