@@ -3,7 +3,7 @@
 
 import Formats
 package import TLSModel
-package import Vocabulary
+import Vocabulary
 
 /// The outer frame of a certificate (RFC 5280 section 4.1): what was signed, how, and the signature.
 package struct SignedCertificate: Sendable {
@@ -13,17 +13,6 @@ package struct SignedCertificate: Sendable {
     let encodedAlgorithm: ArraySlice<UInt8>
     package let signature: ArraySlice<UInt8>
 
-    package init(decoding der: [UInt8]) throws(MalformedInput) {
-        let (frame, _) = try SignedCertificate.open(der)
-        self = frame
-    }
-
-    /// The same of a certificate that was read before, whose members need not all be looked at again.
-    init(of certificate: CertificateFacts) throws(MalformedInput) {
-        let (frame, _) = try SignedCertificate.open(certificate)
-        self = frame
-    }
-
     /// The frame, and the node of the signed part.
     static func open(_ der: [UInt8]) throws(MalformedInput) -> (SignedCertificate, ASN1Element) {
         guard der.count <= SignedCertificate.maximumSize else {
@@ -32,7 +21,7 @@ package struct SignedCertificate: Sendable {
         return try open(try DERReader.parse(der[...], "certificate"))
     }
 
-    /// The same of a certificate that was read before.
+    /// The same of a certificate that was read before, whose members need not all be looked at again.
     static func open(_ certificate: CertificateFacts) throws(MalformedInput) -> (SignedCertificate, ASN1Element) {
         try open(try DERReader.frame(certificate.der[...], "certificate"))
     }
@@ -47,16 +36,6 @@ package struct SignedCertificate: Sendable {
             signedBytes: signed.encodedBytes, algorithm: try SignatureAlgorithm(algorithm),
             encodedAlgorithm: algorithm.encodedBytes, signature: signature)
         return (value, signed)
-    }
-
-    private init(
-        signedBytes: ArraySlice<UInt8>, algorithm: SignatureAlgorithm, encodedAlgorithm: ArraySlice<UInt8>,
-        signature: ArraySlice<UInt8>
-    ) {
-        self.signedBytes = signedBytes
-        self.algorithm = algorithm
-        self.encodedAlgorithm = encodedAlgorithm
-        self.signature = signature
     }
 
     /// Real certificates stay under 10 KiB; a megabyte of names still parses nowhere else either.

@@ -2,29 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-package import FoundationEssentials
+import FoundationEssentials
+import TLSModel
 package import Vocabulary
 
 /// A successful basic OCSP response (RFC 6960 section 4.2.1), as a server staples it. Nothing of it is believed yet.
 package struct StapledResponse: Sendable {
     /// What the response says of one certificate.
     package struct Single: Sendable {
-        package enum Status: Sendable, Equatable {
-            /// Not revoked.
-            case good
-            /// Since when, and the CRLReason where one is given.
-            case revoked(Date, reason: Int?)
-            /// The responder does not know the certificate.
-            case unknown
-        }
-
         /// Dotted object identifier of the hash under the two that follow.
         let hashAlgorithm: String
         let issuerNameHash: [UInt8]
         let issuerKeyHash: [UInt8]
         /// The content bytes of the INTEGER, upper-case hexadecimal.
         let serialNumber: String
-        package let status: Status
+        /// The certStatus; never `unusable`.
+        let status: StapleStatus
         let thisUpdate: Date
         let nextUpdate: Date?
         /// SignedCertificateTimestampList (RFC 6962 section 3.3), in its TLS encoding.
@@ -137,7 +130,7 @@ extension StapledResponse.Single {
         issuerKeyHash = Array(try identity.required("issuerKeyHash", .octetString).primitive("issuerKeyHash"))
         serialNumber = try identity.required("serialNumber", .integer).primitive("serialNumber").hexadecimal(
             uppercase: true)
-        status = try Status(try reader.required("certStatus"))
+        status = try StapleStatus(try reader.required("certStatus"))
         thisUpdate = try (try reader.required("thisUpdate", .generalizedTime)).moment("thisUpdate")
         nextUpdate = try reader.optional(context: 0).map { node throws(MalformedInput) in
             try (try node.explicit("nextUpdate")).moment("nextUpdate")
@@ -162,8 +155,8 @@ extension StapledResponse.Single {
     }
 }
 
-extension StapledResponse.Single.Status {
-    init(_ node: ASN1Element) throws(MalformedInput) {
+extension StapleStatus {
+    fileprivate init(_ node: ASN1Element) throws(MalformedInput) {
         guard node.tag.isContextSpecific else { throw .certificate("certStatus has another type") }
         switch node.number {
         case 0: self = .good

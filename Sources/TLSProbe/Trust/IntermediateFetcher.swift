@@ -23,7 +23,7 @@ package enum CertificateBundle {
             return PEMBlocks.decode(body).prefix(limit).flatMap { certificates(in: $0, limit: 1) }
                 + PEMBlocks.decode(body, labels: ["PKCS7", "CMS"]).prefix(1).flatMap { bundle($0, limit) }
         }
-        if (try? SignedCertificate(decoding: body)) != nil { return [body] }
+        if (try? SignedCertificate.open(body)) != nil { return [body] }
         return bundle(body, limit)
     }
 

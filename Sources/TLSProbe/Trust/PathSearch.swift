@@ -144,7 +144,8 @@ struct PathSearch {
         if let known = signatures[question] { return known }
         guard signatures.count < limits.signatureChecks else { return nil }
         let verdict =
-            tip === leaf ? tip.frame.verdict(under: key) : anchors.signature(of: tip.certificate, under: key)
+            tip === leaf
+            ? tip.certificate.signatureVerdict(under: key) : anchors.signature(of: tip.certificate, under: key)
         signatures[question] = verdict
         return verdict
     }
@@ -259,7 +260,6 @@ final class PathNode {
     let subject: EncodedKey
     let issuer: EncodedKey
     let soundness: Soundness
-    private(set) lazy var frame = SignedFrame(certificate)
     private(set) lazy var constraints = NameConstraints(of: certificate)
     private(set) lazy var names = ConstrainedNames(of: certificate)
 

@@ -105,26 +105,18 @@ package struct VerificationKey: Sendable {
     }
 }
 
-/// What was signed in a certificate and by what signature, read once for any number of checks.
-struct SignedFrame: Sendable {
-    private let frame: SignedCertificate?
-
-    init(_ certificate: CertificateFacts) { frame = try? SignedCertificate(of: certificate) }
-
+extension SignedCertificate {
     /// Whether the holder of `key` signed the certificate.
     func verdict(under key: PublicKeyFacts) -> SignatureVerdict {
-        guard let frame else { return .unverifiable("The certificate is unreadable") }
-        let algorithm = frame.algorithm
         if algorithm.family == .other {
             return .unverifiable("The signature algorithm \(algorithm.objectIdentifier) cannot be checked here")
         }
-        return VerificationKey(key)
-            .check(frame.signature, over: frame.signedBytes, family: algorithm.family, hash: algorithm.hash)
+        return VerificationKey(key).check(signature, over: signedBytes, family: algorithm.family, hash: algorithm.hash)
     }
 }
 
 extension CertificateFacts {
     package func signatureVerdict(under issuer: PublicKeyFacts) -> SignatureVerdict {
-        SignedFrame(self).verdict(under: issuer)
+        (try? SignedCertificate.open(self).0)?.verdict(under: issuer) ?? .unverifiable("The certificate is unreadable")
     }
 }

@@ -29,11 +29,7 @@ enum StapleCheck {
         // Step 5: it is current. Without nextUpdate newer information is available at any time (section 2.4).
         guard single.thisUpdate <= instant + skew else { return .unusable("it is from the future") }
         if let next = single.nextUpdate, next < instant { return .unusable("it is out of date") }
-        switch single.status {
-        case .good: return .good
-        case .revoked(let since, let reason): return .revoked(since, reason: reason)
-        case .unknown: return .unknown
-        }
+        return single.status
     }
 
     /// Whether the CertID is that of the leaf: the names and keys of two authorities may differ in either alone.
