@@ -29,31 +29,6 @@ package struct ErrorNumber: Sendable {
     /// What the other side and the network bring about, and what the number says by itself; what the client refuses itself is in ``RefusalNumbers``.
     package let others: [Code]
 
-    private init(url number: Int, _ name: String, _ sentence: String, _ meaning: String = "", _ others: [Code] = []) {
-        self.init(.url, number: number, name: "NSURLError" + name, sentence: sentence, meaning: meaning, others: others)
-    }
-
-    private init(cfNetwork number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
-        self.init(.cfNetwork, number: number, name: "kCF" + name, sentence: sentence, meaning: "", others: others)
-    }
-
-    private init(security number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
-        self.init(.security, number: number, name: "errSec" + name, sentence: sentence, meaning: "", others: others)
-    }
-
-    private init(stream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {
-        self.init(.stream, number: number, name: "errSSL" + name, sentence: sentence, meaning: "", others: others)
-    }
-
-    private init(_ domain: Domain, number: Int, name: String, sentence: String, meaning: String, others: [Code]) {
-        self.domain = domain
-        self.number = number
-        self.name = name
-        self.sentence = sentence
-        self.meaning = meaning
-        self.others = others
-    }
-
     /// The causes that this number can have, each once, those of the client's own judgement first.
     package var codes: [Code] {
         let own: [Code] =
@@ -321,4 +296,28 @@ package struct ErrorNumber: Sendable {
             security: -25318, "CreateChainFailed", "no chain to a root could be built",
             [.trustMissingIntermediate, .trustUnknownRoot]),
     ]
+}
+
+extension ErrorNumber {
+    fileprivate init(url number: Int, _ name: String, _ sentence: String, _ meaning: String = "", _ others: [Code] = [])
+    {
+        self.init(
+            domain: .url, number: number, name: "NSURLError" + name, sentence: sentence, meaning: meaning,
+            others: others)
+    }
+
+    fileprivate init(cfNetwork number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
+        self.init(
+            domain: .cfNetwork, number: number, name: "kCF" + name, sentence: sentence, meaning: "", others: others)
+    }
+
+    fileprivate init(security number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
+        self.init(
+            domain: .security, number: number, name: "errSec" + name, sentence: sentence, meaning: "", others: others)
+    }
+
+    fileprivate init(stream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {
+        self.init(
+            domain: .stream, number: number, name: "errSSL" + name, sentence: sentence, meaning: "", others: others)
+    }
 }

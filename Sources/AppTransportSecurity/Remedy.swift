@@ -18,17 +18,6 @@ public struct Remedy: Sendable, Equatable, CustomStringConvertible {
     /// Whether the key lifts what the policy says before any connection, and the server is judged then.
     let isConditional: Bool
 
-    package init(
-        keyPath: String, value: String, requiresJustification: Bool, needsDelegate: Bool = false,
-        isConditional: Bool = false
-    ) {
-        self.keyPath = keyPath
-        self.value = value
-        self.requiresJustification = requiresJustification
-        self.needsDelegate = needsDelegate
-        self.isConditional = isConditional
-    }
-
     public var description: String { Remedy.sentence([self]) }
 }
 
