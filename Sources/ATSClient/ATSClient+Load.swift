@@ -76,7 +76,7 @@ extension ATSClient {
             url.isSecure, await requestsCertificate(url, response.connection?.handshake)
         else { return LoadReport(response, length: length) }
         let error = ATSLoadError(
-            .refused, error: .clientCertificateRequired(host: url.host), causes: [.refusedWithoutCertificate],
+            outcome: .refused, error: .clientCertificateRequired(host: url.host), causes: [.refusedWithoutCertificate],
             url: response.url)
         return LoadReport(ending: error, text, after: response)
     }

@@ -95,7 +95,10 @@ public final class ATSClient: Sendable {
             url = try LoadURL(load.url)
         } catch {
             guard let last = load.hops.last else { throw load.failed(LoadFaults.badURL(error, url: load.url)) }
-            throw load.failed(LoadFaults.redirect(.malformed(error.reason), from: last.url, to: load.url))
+            throw load.failed(
+                LoadFaults.redirect(from: last.url, to: load.url, -1000) {
+                    "The redirect leads to '\($0)', which is not a URL: \(error.reason)."
+                })
         }
         let decision = policy.decide(url)
         if let error = decision.error, decision.verdict == .blocked {

@@ -24,22 +24,11 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     /// Every reason, first cause first; never empty.
     public let causes: [Cause]
     /// Which Info.plist keys would change the outcome, all of them together; empty if none would.
-    public let remedies: [Remedy]
+    public internal(set) var remedies: [Remedy] = []
     /// The URL that was being loaded when it ended: the target of the last redirect.
     public let url: String
     /// The redirects that led there.
-    public internal(set) var hops: [Hop]
-
-    package init(
-        _ outcome: Outcome, error: URLLoadError, causes: [Cause], remedies: [Remedy] = [], url: String, hops: [Hop] = []
-    ) {
-        self.outcome = outcome
-        self.error = error
-        self.causes = causes
-        self.remedies = remedies
-        self.url = url
-        self.hops = hops
-    }
+    public internal(set) var hops: [Hop] = []
 
     /// The first cause, for example `ats.cleartext.blocked`.
     public var code: Code { causes.first?.code ?? .httpNoAnswer }

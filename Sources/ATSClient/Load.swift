@@ -97,17 +97,20 @@ struct Load {
         else { return nil }
         var ended = self
         ended.hops.append(Hop(url: url, status: status, location: location))
+        func blocked(_ number: Int, _ sentence: (String) -> String) -> Result<Redirect, ATSLoadError> {
+            .failure(ended.failed(LoadFaults.redirect(from: url, to: location, number, sentence)))
+        }
         guard location.utf8.count <= Load.locationLimit, let base = URL(string: url),
             let target = URL(string: location, relativeTo: base)?.absoluteURL,
             let scheme = target.scheme?.lowercased()
-        else { return .failure(ended.failed(LoadFaults.redirect(.unusable, from: url, to: location))) }
+        else { return blocked(-1011) { "The Location '\($0)' is not a URL." } }
         guard scheme == "http" || scheme == "https", target.host() != nil else {
-            return .failure(ended.failed(LoadFaults.redirect(.scheme, from: url, to: location)))
+            return blocked(-1002) { "The redirect leads to '\($0)', which is neither http nor https." }
         }
         let rewrites =
             status == 303 && request.method != .head || (status == 301 || status == 302) && request.method == .post
         if !rewrites, !body.isReplayable {
-            return .failure(ended.failed(LoadFaults.redirect(.body, from: url, to: location)))
+            return blocked(-1021) { _ in "The redirect requires sending the body again, but it was streamed." }
         }
         var text = target.absoluteString
         if let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) { text = String(text[..<fragment]) }
@@ -116,11 +119,12 @@ struct Load {
         let setsCookie = answer.wire.head.headers.contains(name: "set-cookie")
         let afterCookie = wasGivenCookie || setsCookie
         if seen.contains(UTF8Key(next)) || next.hasSameBytes(as: visit) {
-            return .failure(ended.failed(LoadFaults.redirect(.loop(afterCookie: afterCookie), from: url, to: text)))
+            let sentence = "The redirects loop back to \(text.terminalSafe(limit: 200))"
+            return .failure(ended.failed(LoadFaults.endless(url, sentence, afterCookie: afterCookie)))
         }
         if hops.count >= limit {
-            return .failure(
-                ended.failed(LoadFaults.redirect(.limit(limit, afterCookie: afterCookie), from: url, to: text)))
+            let sentence = "There are more than \(limit) redirects"
+            return .failure(ended.failed(LoadFaults.endless(url, sentence, afterCookie: afterCookie)))
         }
         return .success(
             Redirect(

@@ -19,10 +19,11 @@ enum LoadFaults {
             causes.insert(Cause(.httpRedirectBlocked, sentence), at: 0)
         }
         if let dispute = dispute(decision) {
-            return ATSLoadError(.noAnswer, error: error, causes: [dispute] + causes, url: decision.url.text)
+            return ATSLoadError(outcome: .noAnswer, error: error, causes: [dispute] + causes, url: decision.url.text)
         }
         return ATSLoadError(
-            .refused, error: error, causes: causes, remedies: Remedy.forBlocked(decision), url: decision.url.text)
+            outcome: .refused, error: error, causes: causes, remedies: Remedy.forBlocked(decision),
+            url: decision.url.text)
     }
 
     /// Why nobody knows how the load ends, where sources contradict each other about keys of the dictionary.
@@ -46,7 +47,7 @@ enum LoadFaults {
     /// The policy's versions and the suites that this TLS library has leave nothing.
     static func nothingToOffer(url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .refused,
+            outcome: .refused,
             error: .secureConnectionFailed(-9801),
             causes: [
                 Cause(.tlsNoCommonSuite, "The policy allows no version and suite that this client can offer.")
@@ -90,7 +91,7 @@ enum LoadFaults {
     ) -> ATSLoadError {
         let causes = (dispute(decision).map { [$0] } ?? []) + judgement.verdict.causes
         return ATSLoadError(
-            causes.first?.isDisputed == true ? .noAnswer : .refused,
+            outcome: causes.first?.isDisputed == true ? .noAnswer : .refused,
             error: judgement.verdict.error ?? .secureConnectionFailed(-9802), causes: causes,
             remedies: Remedy.forRefused(decision, judgement.facts, at: instant, logs: logs), url: url.text)
     }
@@ -104,7 +105,7 @@ enum LoadFaults {
         let verdict = evaluate(
             requirements, failed: failure.outcome, host: url.host, widest: widest, leaf: widest?.leaf, smaller: smaller)
         return ATSLoadError(
-            verdict.isDetermined ? .refused : .noAnswer, error: verdict.error, causes: verdict.causes,
+            outcome: verdict.isDetermined ? .refused : .noAnswer, error: verdict.error, causes: verdict.causes,
             remedies: verdict.isDetermined && verdict.causes.first?.code != .tlsClientCertificateRequired
                 ? facts.map { Remedy.forRefused(decision, $0, at: instant, logs: logs) } ?? [] : [],
             url: url.text)
@@ -114,7 +115,7 @@ enum LoadFaults {
     static func notLoadable(_ missing: String, _ decision: URLDecision) -> ATSLoadError {
         let url = decision.url
         return ATSLoadError(
-            .noAnswer, error: URLLoadError(code: -1, message: "unknown error"),
+            outcome: .noAnswer, error: URLLoadError(code: -1, message: "unknown error"),
             causes: [
                 Cause(
                     .noteLoadNotMade,
@@ -125,7 +126,7 @@ enum LoadFaults {
 
     static func clientCertificate(_ url: LoadURL) -> ATSLoadError {
         ATSLoadError(
-            .refused, error: .clientCertificateRequired(host: url.host),
+            outcome: .refused, error: .clientCertificateRequired(host: url.host),
             causes: [Cause(.tlsClientCertificateRequired, "The server demands a client certificate.")], url: url.text)
     }
 
@@ -163,39 +164,19 @@ enum LoadFaults {
 
     // MARK: Redirects
 
-    enum RedirectFault: Equatable {
-        case unusable
-        case scheme
-        /// No URL, for this reason.
-        case malformed(String)
-        case body
-        case loop(afterCookie: Bool)
-        case limit(Int, afterCookie: Bool)
-    }
-
-    static func redirect(_ fault: RedirectFault, from url: String, to target: String) -> ATSLoadError {
-        let shown = target.terminalSafe(limit: 200)
-        switch fault {
-        case .unusable:
-            return refusal(
-                url, -1011, .httpRedirectBlocked, "The Location '\(shown)' is not a URL.")
-        case .scheme:
-            return refusal(
-                url, -1002, .httpRedirectBlocked, "The redirect leads to '\(shown)', which is neither http nor https.")
-        case .malformed(let reason):
-            return refusal(
-                url, -1000, .httpRedirectBlocked, "The redirect leads to '\(shown)', which is not a URL: \(reason).")
-        case .body:
-            return refusal(
-                url, -1021, .httpRedirectBlocked, "The redirect requires sending the body again, but it was streamed.")
-        case .loop(let afterCookie): return endless(url, "The redirects loop back to \(shown)", afterCookie)
-        case .limit(let limit, let afterCookie):
-            return endless(url, "There are more than \(limit) redirects", afterCookie)
-        }
+    /// A redirect that cannot be followed.
+    ///
+    /// - Parameters:
+    ///   - number: that of the NSURLError.
+    ///   - sentence: made with the target as it may be shown.
+    static func redirect(
+        from url: String, to target: String, _ number: Int, _ sentence: (_ target: String) -> String
+    ) -> ATSLoadError {
+        refusal(url, number, .httpRedirectBlocked, sentence(target.terminalSafe(limit: 200)))
     }
 
     /// Redirects without an end. A load keeps no cookies, and URLSession does: if one was set on the way, nobody knows how the redirects end with it.
-    private static func endless(_ url: String, _ sentence: String, _ afterCookie: Bool) -> ATSLoadError {
+    static func endless(_ url: String, _ sentence: String, afterCookie: Bool) -> ATSLoadError {
         guard afterCookie else { return refusal(url, -1007, .httpRedirectLoop, sentence + ".") }
         return noAnswer(
             url, -1007, .httpRedirectNeedsCookie,
@@ -204,12 +185,12 @@ enum LoadFaults {
 
     /// - Parameter number: that of the NSURLError.
     private static func refusal(_ url: String, _ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
-        ATSLoadError(.refused, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
+        ATSLoadError(outcome: .refused, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
     }
 
     /// The same where nothing refused the load.
     static func noAnswer(_ url: String, _ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
-        ATSLoadError(.noAnswer, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
+        ATSLoadError(outcome: .noAnswer, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
     }
 }
 
