@@ -35,13 +35,8 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
     /// The kind of the key that a cause about keys found; nil for other causes and other kinds.
     package let keyKind: KeyKind?
 
-    package init(_ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure) {
-        self.init(code, message, citation: citation, kind: kind, situation: nil)
-    }
-
-    /// The same with the situation that the fix depends on.
     package init(
-        _ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure, situation: String?,
+        _ code: Code, _ message: String, citation: Citation? = nil, kind: Kind = .failure, situation: String? = nil,
         keyKind: KeyKind? = nil
     ) {
         self.situation = situation

@@ -14,6 +14,8 @@ package struct InputFault: Error, Equatable, CustomStringConvertible {
 
     /// There is nothing at the path.
     package static let missing = InputFault("there is no such file")
+
+    fileprivate static let notKept = InputFault("cannot be kept in a temporary file; save it and name the file")
 }
 
 /// An open file, or a stream that the caller of the program opened: the one way in which the program opens what it reads.
@@ -103,21 +105,19 @@ package final class InputFile {
     ///
     /// - Parameter limit: the most bytes that it may have.
     package static func keepStandardInput(limit: Int) throws(InputFault) {
-        let kept = try standardInput().spooled(after: [], limit: limit)
-        guard dup2(kept.descriptor, STDIN_FILENO) >= 0 else {
-            throw InputFault("cannot be kept in a temporary file; save it and name the file")
-        }
-        rewindStandardInput()
+        try standardInput().spooled(after: [], limit: limit).becomesStandardInput()
     }
 
     /// Puts words in the place of standard input.
     package static func keepStandardInput(words: [UInt8]) throws(InputFault) {
-        let copy = SystemFile.temporary()
-        guard copy >= 0, SystemFile.write(words, to: copy) == 0, dup2(copy, STDIN_FILENO) >= 0 else {
-            throw InputFault("cannot be kept in a temporary file; save it and name the file")
-        }
-        _ = Glibc.close(copy)
-        rewindStandardInput()
+        let file = InputFile(descriptor: SystemFile.temporary(), size: 0, isStream: true)
+        guard file.descriptor >= 0, SystemFile.write(words, to: file.descriptor) == 0 else { throw .notKept }
+        try file.becomesStandardInput()
+    }
+
+    private func becomesStandardInput() throws(InputFault) {
+        guard dup2(descriptor, STDIN_FILENO) >= 0 else { throw .notKept }
+        InputFile.rewindStandardInput()
     }
 
     /// Lets standard input be read once more, if it is a file.
@@ -199,9 +199,8 @@ package final class InputFile {
     ///
     /// - Parameter limit: the most bytes that the stream may have.
     package func spooled(after head: [UInt8], limit: Int) throws(InputFault) -> InputFile {
-        let fault = InputFault("cannot be kept in a temporary file; save it and name the file")
         let copy = SystemFile.temporary()
-        guard copy >= 0 else { throw fault }
+        guard copy >= 0 else { throw .notKept }
         let file = InputFile(descriptor: copy, size: 0, isStream: true)
         var total = 0
         var part = head
@@ -210,7 +209,7 @@ package final class InputFile {
                 throw InputFault("is larger than \(limit) bytes, the limit for this input")
             }
             total += part.count
-            guard SystemFile.write(part, to: copy) == 0 else { throw fault }
+            guard SystemFile.write(part, to: copy) == 0 else { throw .notKept }
             part = try next(1 << 18)
         } while !part.isEmpty
         file.size = total
