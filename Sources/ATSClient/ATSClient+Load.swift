@@ -97,11 +97,8 @@ extension LoadReport {
         status = response.status.code
         url = response.url
         hops = response.hops
-        error = nil
         because = response.notes
-        remedies = []
         headerFields = response.head.headerFields
-        body = []
         bodyLength = length
         connection = response.connection
         wouldRefuse = response.wouldRefuse
@@ -126,9 +123,6 @@ extension LoadReport {
         because = error.causes
         remedies = error.remedies
         headerFields = response?.head.headerFields ?? [:]
-        body = []
-        bodyLength = 0
         connection = response?.connection
-        wouldRefuse = []
     }
 }

@@ -27,19 +27,19 @@ public struct LoadReport: Sendable {
     /// The requests in order, redirects first.
     public let hops: [Hop]
     /// The NSURLError that an app would get; nil if the load completed.
-    public let error: URLLoadError?
+    public internal(set) var error: URLLoadError?
     /// Why it ended as it did, first cause first; after a load, notes such as a certificate that the delegate accepted.
     public let because: [Cause]
     /// The Info.plist keys that would change the outcome.
-    public let remedies: [Remedy]
+    public internal(set) var remedies: [Remedy] = []
     /// The header fields of the answer.
     public let headerFields: HTTPFields
     /// The body, up to the configured limit.
-    public internal(set) var body: [UInt8]
+    public internal(set) var body: [UInt8] = []
     /// Bytes of the body, kept or handed over.
-    public let bodyLength: Int
+    public internal(set) var bodyLength = 0
     /// What was seen of the last server's TLS; nil for plain HTTP and where no handshake came that far.
     public let connection: ConnectionFacts?
     /// In monitor mode: what would have been refused.
-    public let wouldRefuse: [ATSLoadError]
+    public internal(set) var wouldRefuse: [ATSLoadError] = []
 }

@@ -21,10 +21,8 @@ struct PolicyHello: Sendable {
     /// Sends it.
     ///
     /// - Parameter timeout: at most what the current target has left.
-    /// - Returns: the outcome, and whether the hello was written at all.
-    func send(timeout: Duration) async -> (outcome: HandshakeOutcome, wasConnected: Bool) {
-        let end = await prober.attempt(offer, addresses: addresses, connectTimeout: timeout, timeout: timeout)
-        return (end.outcome, end.wasConnected)
+    func send(timeout: Duration) async -> ProbeEnd {
+        await prober.attempt(offer, addresses: addresses, connectTimeout: timeout, timeout: timeout)
     }
 
     /// How a smaller hello ended, where the size of this one may be the reason that it brought no handshake.

@@ -16,27 +16,6 @@ struct TLSOffer: Hashable, Sendable {
     let signatureSchemes: [SignatureScheme]
     let protocols: [String]
 
-    init(_ requirements: TransportRequirements, protocols: [String]) {
-        let usable = requirements.suites.filter { !VettedSuites.offerable([$0]).isEmpty }
-        // Without a suite for TLS 1.2 that can be offered, only TLS 1.3 is left to ask for.
-        minimum = usable.isEmpty ? max(.tls13, requirements.effectiveMinimum) : requirements.effectiveMinimum
-        maximum = requirements.maximum
-        suites = usable
-        groups = requirements.groups
-        signatureSchemes = requirements.signatureSchemes
-        self.protocols = protocols
-    }
-
-    /// Everything that can be offered: what monitor mode tries after a refusal.
-    init(everythingWith protocols: [String]) {
-        minimum = .tls10
-        maximum = .tls13
-        suites = VettedSuites.upToTLS12
-        groups = []
-        signatureSchemes = TLSOffer.knownSchemes
-        self.protocols = protocols
-    }
-
     /// Whether any version is left between minimum and maximum.
     var isPossible: Bool { minimum <= maximum }
 
@@ -86,5 +65,23 @@ struct TLSOffer: Hashable, Sendable {
         let context = try NIOSSLContext(configuration: configuration)
         contexts.keep(context, for: self)
         return context
+    }
+}
+
+extension TLSOffer {
+    init(_ requirements: TransportRequirements, protocols: [String]) {
+        let usable = requirements.suites.filter { !VettedSuites.offerable([$0]).isEmpty }
+        // Without a suite for TLS 1.2 that can be offered, only TLS 1.3 is left to ask for.
+        let minimum = requirements.effectiveMinimum
+        self.init(
+            minimum: usable.isEmpty ? max(.tls13, minimum) : minimum, maximum: requirements.maximum, suites: usable,
+            groups: requirements.groups, signatureSchemes: requirements.signatureSchemes, protocols: protocols)
+    }
+
+    /// Everything that can be offered: what monitor mode tries after a refusal.
+    init(everythingWith protocols: [String]) {
+        self.init(
+            minimum: .tls10, maximum: .tls13, suites: VettedSuites.upToTLS12, groups: [],
+            signatureSchemes: TLSOffer.knownSchemes, protocols: protocols)
     }
 }

@@ -116,12 +116,13 @@ struct ProxyJudge: Sendable {
     ) async -> (verdict: Verdict, silence: HandshakeOutcome?) {
         let (requirements, host) = (decision.requirements, decision.url.host)
         let timeout = configuration.connectTimeout
-        let (outcome, wasConnected) = await hello.send(timeout: timeout)
+        let end = await hello.send(timeout: timeout)
+        let outcome = end.outcome
         switch outcome {
         case .negotiated(let handshake): return (await judge(handshake, decision, address), nil)
         case .connection:
             let failed = evaluate(requirements, failed: outcome, host: host)
-            return (.unknown(failed.causes, failed.error), wasConnected && outcome.isSilence ? outcome : nil)
+            return (.unknown(failed.causes, failed.error), end.wasConnected && outcome.isSilence ? outcome : nil)
         case .alert, .protocolError:
             let widest = await WidestHello.ask(
                 prober, [address], serverName: host,

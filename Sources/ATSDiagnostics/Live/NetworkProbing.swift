@@ -56,15 +56,15 @@ struct NetworkProbing: ServerProbing {
         func send(_ offer: HelloOffer) async -> HandshakeOutcome? {
             let timeout = TargetDeadline.remaining(atMost: connectTimeout)
             guard timeout > .zero, !Task.isCancelled else { return nil }
-            let (outcome, used, wasConnected) = await spans.around("hello", endpoint, describe: \.outcome.attributes) {
+            let end = await spans.around("hello", endpoint, describe: \.outcome.attributes) {
                 await prober.attempt(
                     offer.named(endpoint.host), addresses: server.candidates, connectTimeout: timeout,
                     timeout: timeout)
             }
             hellos += 1
-            server.settle(on: used, after: outcome)
-            known.remember(outcome, of: offer, wasConnected: wasConnected)
-            return outcome
+            server.settle(on: end.address, after: end.outcome)
+            known.remember(end.outcome, of: offer, wasConnected: end.wasConnected)
+            return end.outcome
         }
         func ask(_ offer: HelloOffer) async -> HandshakeOutcome? {
             if let outcome = known.outcome(of: offer) { return outcome }

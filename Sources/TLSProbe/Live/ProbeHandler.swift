@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-import TLSModel
+package import NIOCore
+package import TLSModel
 
 /// Drives one ``ClientHandshake`` over a channel and keeps its promise exactly once.
 final class ProbeHandler: ChannelInboundHandler {
@@ -80,9 +80,12 @@ final class ProbeHandler: ChannelInboundHandler {
     }
 }
 
-/// How one probe of one address ended.
-struct ProbeEnd: Sendable {
-    let outcome: HandshakeOutcome
-    /// Whether the connection came about and the hello was written, whatever came after it.
-    let wasConnected: Bool
+/// How a probe ended.
+package struct ProbeEnd: Sendable {
+    package let outcome: HandshakeOutcome
+    /// The address that the outcome is from; nil if none was tried.
+    package internal(set) var address: SocketAddress?
+    /// Whether the connection came about and the hello was written, whatever came after it: silence after a hello is another thing than no
+    /// connection.
+    package let wasConnected: Bool
 }

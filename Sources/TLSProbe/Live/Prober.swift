@@ -28,23 +28,19 @@ public struct Prober: Sendable {
     /// - Parameters:
     ///   - connectTimeout: for each address.
     ///   - timeout: for each address. All of them together never take longer than the target of the current task has left.
-    /// - Returns: the outcome, the address that it is from, and whether the hello was written at all: silence after a hello is another
-    ///   thing than no connection.
     package func attempt(
         _ offer: HelloOffer, addresses: [SocketAddress], connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)
-    ) async -> (outcome: HandshakeOutcome, address: SocketAddress?, wasConnected: Bool) {
-        var last: (HandshakeOutcome, SocketAddress?, Bool) = (
-            .connection(.nameNotFound("the name has no address")), nil, false
-        )
+    ) async -> ProbeEnd {
+        var last = ProbeEnd(outcome: .connection(.nameNotFound("the name has no address")), wasConnected: false)
         for address in addresses {
             let left = TargetDeadline.remaining(atMost: timeout)
             guard left > .zero else {
-                return last.1 == nil ? (.connection(.timeout), nil, false) : last
+                return last.address == nil ? ProbeEnd(outcome: .connection(.timeout), wasConnected: false) : last
             }
-            let end = await attempt(offer, address, connectTimeout: min(connectTimeout, left), timeout: left)
-            last = (end.outcome, address, end.wasConnected)
-            switch end.outcome {
+            last = await attempt(offer, address, connectTimeout: min(connectTimeout, left), timeout: left)
+            last.address = address
+            switch last.outcome {
             case .connection(.refused), .connection(.timeout), .connection(.unreachable): continue
             default: return last
             }
