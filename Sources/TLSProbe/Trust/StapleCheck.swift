@@ -6,34 +6,10 @@ public import FoundationEssentials
 public import TLSModel
 import Vocabulary
 
-/// Judges whether a stapled OCSP response may be believed, and what it then says of the leaf (RFC 6960 section 3.2).
-enum StapleCheck {
-    /// - Parameter chain: only where it leads to an anchor is there an issuer whose word counts.
-    static func status(of chain: ChainFacts, in der: [UInt8], at instant: Date) -> StapleStatus {
-        guard case .anchored(let path, let anchor) = chain.path, let leaf = path.first else {
-            return .unusable("the certificate has no trusted issuer that could have authorized its responder")
-        }
-        let response: StapledResponse
-        do {
-            response = try StapledResponse(decoding: der)
-        } catch {
-            return .unusable(error.reason)
-        }
-        let issuer = path.count > 1 ? path[1] : anchor.certificate
-        // Step 1: it is about this certificate.
-        guard let single = response.singles.first(where: { names($0, leaf, issuer) }) else {
-            return .unusable("it is for another certificate")
-        }
-        // Steps 2 to 4: the signature holds, and whoever made it may.
-        if let reason = signerFault(response, issuer, instant) { return .unusable(reason) }
-        // Step 5: it is current. Without nextUpdate newer information is available at any time (section 2.4).
-        guard single.thisUpdate <= instant + skew else { return .unusable("it is from the future") }
-        if let next = single.nextUpdate, next < instant { return .unusable("it is out of date") }
-        return single.status
-    }
-
+/// Whether a stapled OCSP response may be believed (RFC 6960 section 3.2).
+private enum StapleCheck {
     /// Whether the CertID is that of the leaf: the names and keys of two authorities may differ in either alone.
-    private static func names(
+    static func names(
         _ single: StapledResponse.Single, _ leaf: CertificateFacts, _ issuer: CertificateFacts
     ) -> Bool {
         guard single.serialNumber == leaf.serialNumber, let key = keyBytes(issuer.publicKey) else { return false }
@@ -42,8 +18,7 @@ enum StapleCheck {
     }
 
     /// Why the signer may not speak for the issuer; nil if it may and the signature holds.
-    private static func signerFault(_ response: StapledResponse, _ issuer: CertificateFacts, _ instant: Date) -> String?
-    {
+    static func signerFault(_ response: StapledResponse, _ issuer: CertificateFacts, _ instant: Date) -> String? {
         if isResponder(issuer, response.responder) { return signatureFault(response, issuer.publicKey) }
         // Section 4.2.2.2: a responder that the issuer itself has appointed, by a certificate for OCSPSigning.
         let appointed = response.certificates.lazy.compactMap { try? CertificateFacts(decoding: $0) }
@@ -103,7 +78,7 @@ enum StapleCheck {
     }
 
     /// How far the clocks of responder and client may be apart, seconds.
-    private static let skew: TimeInterval = 300
+    static let skew: TimeInterval = 300
 }
 
 extension ChainFacts {
@@ -111,7 +86,27 @@ extension ChainFacts {
     ///
     /// - Parameter instant: when the response must be current.
     package func status(in response: [UInt8], at instant: Date) -> StapleStatus {
-        StapleCheck.status(of: self, in: response, at: instant)
+        // Only where the chain leads to an anchor is there an issuer whose word counts.
+        guard case .anchored(let path, let anchor) = path, let leaf = path.first else {
+            return .unusable("the certificate has no trusted issuer that could have authorized its responder")
+        }
+        let staple: StapledResponse
+        do {
+            staple = try StapledResponse(decoding: response)
+        } catch {
+            return .unusable(error.reason)
+        }
+        let issuer = path.count > 1 ? path[1] : anchor.certificate
+        // Step 1: it is about this certificate.
+        guard let single = staple.singles.first(where: { StapleCheck.names($0, leaf, issuer) }) else {
+            return .unusable("it is for another certificate")
+        }
+        // Steps 2 to 4: the signature holds, and whoever made it may.
+        if let reason = StapleCheck.signerFault(staple, issuer, instant) { return .unusable(reason) }
+        // Step 5: it is current. Without nextUpdate newer information is available at any time (section 2.4).
+        guard single.thisUpdate <= instant + StapleCheck.skew else { return .unusable("it is from the future") }
+        if let next = single.nextUpdate, next < instant { return .unusable("it is out of date") }
+        return single.status
     }
 }
 
@@ -120,7 +115,7 @@ extension ConnectionFacts {
     ///
     /// - Parameter instant: when the response must be current.
     public init(handshake: HandshakeObservation, chain: ChainFacts, at instant: Date) {
-        let staple = handshake.stapledResponse.map { StapleCheck.status(of: chain, in: $0, at: instant) }
+        let staple = handshake.stapledResponse.map { chain.status(in: $0, at: instant) }
         self.init(handshake: handshake, chain: chain, staple: staple)
     }
 }
