@@ -14,10 +14,13 @@ package struct AddedReleases: Sendable {
 
     /// The most releases of a file.
     private static let limit = 64
-    private static let members: Set<UTF8Key> = [
-        "id", "after", "source", "read", "minimumVersion", "supportsTLS13Minimum", "readsHardening", "readsPins",
-        "readsTransparencyKey", "requiresTransparency",
+    private static let flags: [(name: String, fact: any WritableKeyPath<SystemFacts.Table, Cited<Bool>> & Sendable)] = [
+        ("supportsTLS13Minimum", \.supportsTLS13Minimum), ("readsHardening", \.readsHardening),
+        ("readsPins", \.readsPins), ("readsTransparencyKey", \.readsTransparencyKey),
+        ("requiresTransparency", \.requiresTransparency),
     ]
+    private static let members = Set(
+        (["id", "after", "source", "read", "minimumVersion"] + flags.map(\.name)).map { UTF8Key($0) })
 
     package init() { profiles = [] }
 
@@ -52,11 +55,6 @@ package struct AddedReleases: Sendable {
             read.utf8.count == 10, read.utf8.allSatisfy({ 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") })
         else { throw wrong("'source' and 'read' (a date) must say where this was read") }
         let citation = Citation(source: source.terminalSafe(limit: 200), read: read)
-        func flag(_ name: String) throws(MalformedInput) -> Cited<Bool>? {
-            guard let value = entry.member(name) else { return nil }
-            guard case .bool(let flag) = value else { throw wrong("'\(name)' is not true or false") }
-            return Cited(flag, citation, .measured)
-        }
         var facts = profile.facts.table
         if let value = entry.member("minimumVersion") {
             guard let version = value.text.flatMap(TLSVersionName.init(rawValue:))?.version else {
@@ -64,11 +62,11 @@ package struct AddedReleases: Sendable {
             }
             facts.releaseMinimum = Cited(version, citation, .measured)
         }
-        facts.supportsTLS13Minimum = try flag("supportsTLS13Minimum") ?? facts.supportsTLS13Minimum
-        facts.readsHardening = try flag("readsHardening") ?? facts.readsHardening
-        facts.readsPins = try flag("readsPins") ?? facts.readsPins
-        facts.readsTransparencyKey = try flag("readsTransparencyKey") ?? facts.readsTransparencyKey
-        facts.requiresTransparency = try flag("requiresTransparency") ?? facts.requiresTransparency
+        for (name, fact) in flags {
+            guard let value = entry.member(name) else { continue }
+            guard case .bool(let flag) = value else { throw wrong("'\(name)' is not true or false") }
+            facts[keyPath: fact] = Cited(flag, citation, .measured)
+        }
         return OSProfile(
             id: id, name: "\(name) \(number.text)", sdk: LinkedSDK(family: family, number), facts: SystemFacts(facts))
     }
