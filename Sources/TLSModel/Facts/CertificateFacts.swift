@@ -42,7 +42,7 @@ public struct CertificateFacts: Sendable, Equatable {
     /// `http` addresses of the issuer's certificate (authority information access).
     package var issuerAddresses: [String]
     /// OCSP addresses of authorityInfoAccess.
-    package var responderAddresses: [String]
+    package var responderAddresses: [String] = []
     /// The subjectKeyIdentifier extension; nil if absent.
     package var subjectKeyIdentifier: [UInt8]?
     /// keyIdentifier of the authorityKeyIdentifier extension; nil if absent.
@@ -50,11 +50,11 @@ public struct CertificateFacts: Sendable, Equatable {
     /// The serialized SignedCertificateTimestampList of the certificate, TLS encoding; nil if absent.
     package var embeddedTimestamps: [UInt8]?
     /// Critical extensions that RFC 5280 path validation as done here does not process, dotted.
-    package var unknownCriticalExtensions: [String]
+    package var unknownCriticalExtensions: [String] = []
     /// Known extensions whose content could not be read, or that occur twice, dotted. Their facts above count as absent.
-    package var malformedExtensions: [String]
+    package var malformedExtensions: [String] = []
     /// Whether the certificate limits the names below it.
-    package var hasNameConstraints: Bool
+    package var hasNameConstraints = false
     /// Whether it has extensions at all, which only version 3 allows.
     package let hasExtensions: Bool
     /// What else breaks the profile of RFC 5280 in the certificate by itself, as sentences without their subject and end.
@@ -64,10 +64,8 @@ public struct CertificateFacts: Sendable, Equatable {
         der: [UInt8], version: Int = 3, subject: String, issuer: String, subjectDER: [UInt8], issuerDER: [UInt8],
         serialNumber: String, notBefore: Date, notAfter: Date, publicKey: PublicKeyFacts, signature: SignatureFacts,
         commonNames: [String] = [], alternativeNames: AlternativeNames? = nil, extendedKeyUsages: [String]? = nil,
-        keyUsage: Set<Int>? = nil, isAuthority: Bool? = nil, pathLengthConstraint: Int? = nil,
-        issuerAddresses: [String] = [], responderAddresses: [String] = [], subjectKeyIdentifier: [UInt8]? = nil,
-        authorityKeyIdentifier: [UInt8]? = nil, embeddedTimestamps: [UInt8]? = nil,
-        unknownCriticalExtensions: [String] = [], malformedExtensions: [String] = [], hasNameConstraints: Bool = false,
+        isAuthority: Bool? = nil,
+        issuerAddresses: [String] = [], embeddedTimestamps: [UInt8]? = nil,
         hasExtensions: Bool = true, faults: [String] = []
     ) {
         self.der = der
@@ -84,17 +82,9 @@ public struct CertificateFacts: Sendable, Equatable {
         self.commonNames = commonNames
         self.alternativeNames = alternativeNames
         self.extendedKeyUsages = extendedKeyUsages
-        self.keyUsage = keyUsage
         self.isAuthority = isAuthority
-        self.pathLengthConstraint = pathLengthConstraint
         self.issuerAddresses = issuerAddresses
-        self.responderAddresses = responderAddresses
-        self.subjectKeyIdentifier = subjectKeyIdentifier
-        self.authorityKeyIdentifier = authorityKeyIdentifier
         self.embeddedTimestamps = embeddedTimestamps
-        self.unknownCriticalExtensions = unknownCriticalExtensions
-        self.malformedExtensions = malformedExtensions
-        self.hasNameConstraints = hasNameConstraints
         self.hasExtensions = hasExtensions
         self.faults = faults
     }
