@@ -25,11 +25,6 @@ package enum ExceptionLadder {
             }
     }()
 
-    /// A dictionary with one entry, or the empty one if the entry changes nothing.
-    package static func dictionary(host: String, _ entry: ExceptionEntry) -> ATSDictionary {
-        dictionary([host: entry])
-    }
-
     /// The key by which a dictionary names a host: its own name, but the whole range for an address of carrier NAT and of VPNs, since those
     /// change.
     package static func key(for host: String, on profile: OSProfile) -> String {

@@ -178,7 +178,7 @@ import Vocabulary
             for target in result.impossible {
                 let judge = search.judges.first { $0.target.url.text == target.target }?.judge
                 for entry in ExceptionLadder.entries {
-                    let dictionary = ExceptionLadder.dictionary(host: judge?.target.host ?? "", entry)
+                    let dictionary = ExceptionLadder.dictionary([judge?.target.host ?? "": entry])
                     #expect(judge?.judge(dictionary: dictionary).result != .pass)
                 }
             }

@@ -34,7 +34,7 @@ import Vocabulary
 
     /// Each system gets what a check for it alone says, causes included.
     @Test(arguments: [nil, 18, 26]) func everySystemGetsItsOwnVerdict(_ appSDK: Int?) async throws {
-        let app = ExceptionLadder.dictionary(host: ModelServer.host, ExceptionEntry(minimumTLSVersion: .tls10))
+        let app = ExceptionLadder.dictionary([ModelServer.host: ExceptionEntry(minimumTLSVersion: .tls10)])
         for server in Self.servers {
             let report = try await Self.report(server, app: app, appSDK: appSDK)
             #expect(report.systems.map(\.profile.id) == Self.systems)
@@ -51,7 +51,7 @@ import Vocabulary
 
     @Test func changesAreDifferencesOfTheDecisiveVerdict() async throws {
         let old = ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA])
-        let app = ExceptionLadder.dictionary(host: ModelServer.host, ExceptionEntry(minimumTLSVersion: .tls11))
+        let app = ExceptionLadder.dictionary([ModelServer.host: ExceptionEntry(minimumTLSVersion: .tls11)])
         #expect(try await Self.report(old, app: app).changesBetweenSystems)
         #expect(try await !Self.report(old).changesBetweenSystems)
         #expect(try await !Self.report(ModelServer()).changesBetweenSystems)

@@ -70,7 +70,7 @@ import Vocabulary
     /// An app's own SDK moves the row of its dictionary and no other.
     @Test func theAppsSDKMovesItsOwnRow() async throws {
         let server = ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA])
-        let app = ExceptionLadder.dictionary(host: ModelServer.host, ExceptionEntry(minimumTLSVersion: .tls11))
+        let app = ExceptionLadder.dictionary([ModelServer.host: ExceptionEntry(minimumTLSVersion: .tls11)])
         let old = try await TargetDiagnosis.of(server, app: app, appSDK: 18)
         #expect(old.decisive?.result == .pass && old.decisive?.sdk?.number == 18)
         #expect(old.results.dropLast().allSatisfy { $0.result == .fail && $0.sdk?.number == 26 })
@@ -230,7 +230,7 @@ import Vocabulary
                 let diagnosis = TargetDiagnosis(profile: profile, probing: server, instant: ModelServer.instant)
                 let judge = await diagnosis.evidence(of: target)
                 let found = judge.smallestException()
-                let passing = ExceptionLadder.entries.map { ExceptionLadder.dictionary(host: ModelServer.host, $0) }
+                let passing = ExceptionLadder.entries.map { ExceptionLadder.dictionary([ModelServer.host: $0]) }
                     .filter { judge.judge(dictionary: $0).result == .pass }
                 guard let dictionary = found.dictionary else {
                     #expect(passing.isEmpty)

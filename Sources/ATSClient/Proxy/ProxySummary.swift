@@ -99,7 +99,7 @@ enum Need: Equatable {
 
     private func dictionary(_ host: String) -> ATSDictionary {
         switch self {
-        case .exception(let entry): ExceptionLadder.dictionary(host: host, entry)
+        case .exception(let entry): ExceptionLadder.dictionary([host: entry])
         case .arbitraryLoads: .allowingEverything
         }
     }

@@ -31,7 +31,7 @@ extension DiagnosticConfiguration {
         func exception(_ entry: ExceptionEntry, version: TLSVersionName? = nil) -> ATSDictionary {
             var entry = entry
             entry.minimumTLSVersion = version
-            return ExceptionLadder.dictionary(host: host, entry)
+            return ExceptionLadder.dictionary([host: entry])
         }
         func row(_ section: String, _ name: String, _ dictionary: ATSDictionary) -> DiagnosticConfiguration {
             DiagnosticConfiguration(

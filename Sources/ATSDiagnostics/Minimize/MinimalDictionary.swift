@@ -148,7 +148,7 @@ package struct DictionarySearch: Sendable {
         guard target.url.literalAddress == nil, let last = ExceptionLadder.entries.last else {
             return .allowingEverything
         }
-        return ExceptionLadder.dictionary(host: target.url.host, last)
+        return ExceptionLadder.dictionary([target.url.host: last])
     }
 
     private static func needs(
