@@ -82,9 +82,7 @@ public struct ATSDictionary: Sendable, Equatable {
         (ATSKey.localNetworking, \.localNetworking),
     ]
 
-    /// The keys whose values are booleans.
     package static let booleanKeys = flags.map(\.key)
-    /// Every key that is read.
     package static let keys = booleanKeys + [ATSKey.exceptionDomains, ATSKey.pinnedDomains, ATSKey.requiresNIAP]
     /// The keys whose presence cancels NSAllowsArbitraryLoads, in the order in which they are named.
     package static let overridingKeys = overriding.map(\.key)

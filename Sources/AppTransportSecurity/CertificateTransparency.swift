@@ -45,7 +45,6 @@ public struct CTLogList: Sendable {
     let made: Date?
     let verifier: any TimestampVerifying
 
-    /// How many logs the list holds.
     package var count: Int { logs.count }
 
     /// Reads a log list.

@@ -68,9 +68,7 @@ public struct ExceptionEntry: Sendable, Hashable {
         (ATSKey.certificateTransparency, \.requiresCertificateTransparency),
     ]
 
-    /// The keys whose values are booleans.
     package static let booleanKeys = flags.map(\.key)
-    /// Every key that is read.
     package static let keys = booleanKeys + [ATSKey.minimumTLSVersion, ATSKey.exceptionNIAP]
 
     /// What allows everything that either entry allows: the lower minimum, and each exception of both.

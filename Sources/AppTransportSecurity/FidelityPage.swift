@@ -46,7 +46,6 @@ package enum FidelityPage {
         return ["ios26", "macos26", "ios26.4", "macos26.4"].contains(system.id) ? .appleText : .inferred
     }
 
-    /// Everything about one system.
     package static func facts(_ system: OSProfile) -> [Fact] { SystemProperty.allCases.map { Fact(system, $0) } }
 
     /// `sealward.ats-systems/1`.
@@ -65,7 +64,6 @@ package enum FidelityPage {
         ]
     }
 
-    /// One system for a terminal.
     package static func text(_ system: OSProfile) -> String {
         var lines = [system.name + (system.sdk.map { ", linked on \($0)" } ?? "")]
         for fact in facts(system) {

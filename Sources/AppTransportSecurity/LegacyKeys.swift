@@ -18,7 +18,6 @@ package struct LegacyKeys: Sendable, Hashable {
     private static let insecureHTTPLoads = prefixes.map { $0 + "AllowsInsecureHTTPLoads" }
     private static let forwardSecrecy = prefixes.map { $0 + "RequiresForwardSecrecy" }
     private static let minimumTLSVersion = prefixes.map { $0 + "MinimumTLSVersion" }
-    /// Every name.
     package static let names = insecureHTTPLoads + forwardSecrecy + minimumTLSVersion
 
     /// Nil if no key is there with a value of its type.

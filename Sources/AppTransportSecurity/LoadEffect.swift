@@ -7,30 +7,21 @@ import Vocabulary
 /// What a dictionary does to one load on one system. Two that are equal end every load alike, whatever the server.
 package struct LoadEffect: Sendable, Equatable {
     package let verdict: URLDecision.Verdict
-    package let minimum: TLSVersion
-    package let suites: TransportRequirements.SuitePolicy
-    package let trust: TransportRequirements.ServerTrust
-    package let delegateMayAccept: Bool
-    package let judgesKeySize: Bool
-    package let isHardened: Bool
-    package let requiresTransparency: Bool
-    package let pins: PinSet?
     /// Which kind of rule decided; not part of the comparison.
     package let source: DecidingRule.Source
+    private let requirements: TransportRequirements
 
     init(_ decision: URLDecision) {
-        let requirements = decision.requirements
         verdict = decision.verdict
-        minimum = requirements.effectiveMinimum
-        suites = requirements.suitePolicy
-        trust = requirements.serverTrust
-        delegateMayAccept = requirements.delegateMayAccept
-        judgesKeySize = requirements.judgesKeySize
-        isHardened = requirements.isHardened
-        requiresTransparency = requirements.entryRequiresTransparency
-        pins = requirements.pins
         source = decision.rule.source
+        requirements = decision.requirements
     }
+
+    package var minimum: TLSVersion { requirements.effectiveMinimum }
+    package var suites: TransportRequirements.SuitePolicy { requirements.suitePolicy }
+    package var trust: TransportRequirements.ServerTrust { requirements.serverTrust }
+    package var isHardened: Bool { requirements.isHardened }
+    package var pins: PinSet? { requirements.pins }
 
     package static func == (left: LoadEffect, right: LoadEffect) -> Bool {
         left.permitsAsMuch(as: right) && right.permitsAsMuch(as: left)
@@ -44,10 +35,12 @@ package struct LoadEffect: Sendable, Equatable {
 
     /// Whether every load that the other permits is permitted too, whatever the server.
     package func permitsAsMuch(as other: LoadEffect) -> Bool {
-        (isPermitted || !other.isPermitted) && minimum <= other.minimum && suites.rank >= other.suites.rank
-            && (trust == .default || other.trust == .ats) && (delegateMayAccept || !other.delegateMayAccept)
-            && (!judgesKeySize || other.judgesKeySize) && (!isHardened || other.isHardened)
-            && (!requiresTransparency || other.requiresTransparency) && PinSet.accepts(pins, asMuchAs: other.pins)
+        let (own, others) = (requirements, other.requirements)
+        return (isPermitted || !other.isPermitted) && minimum <= other.minimum && suites.rank >= other.suites.rank
+            && (trust == .default || other.trust == .ats) && (own.delegateMayAccept || !others.delegateMayAccept)
+            && (!own.judgesKeySize || others.judgesKeySize) && (!isHardened || other.isHardened)
+            && (!own.entryRequiresTransparency || others.entryRequiresTransparency)
+            && PinSet.accepts(pins, asMuchAs: other.pins)
     }
 }
 
@@ -87,7 +80,6 @@ package struct LoadScope: Sendable {
         policies = systems.profiles.map { ATSPolicy(dictionary: dictionary, profile: $0) }
     }
 
-    /// What happens to a load, by era.
     package func effects(_ url: LoadURL, loader: Loader = .urlsession) -> [LoadEffect] {
         policies.map { LoadEffect($0.decide(url, loader: loader)) }
     }
@@ -100,7 +92,6 @@ package struct LoadScope: Sendable {
         }
     }
 
-    /// The same with another dictionary.
     package func changing(_ change: (inout ATSDictionary) -> Void) -> LoadScope {
         var changed = dictionary
         change(&changed)
@@ -115,7 +106,6 @@ package struct LoadScopes: Sendable {
     private let exceptions: ExceptionKeys
     private let pins: [UTF8Key: [PinnedDomain]]
 
-    /// The dictionary of an app on its systems.
     package init(_ dictionary: ATSDictionary, _ systems: AppSystems) {
         self.dictionary = dictionary
         self.systems = systems

@@ -263,7 +263,6 @@ extension LinkedSDK {
     /// The first SDK whose apps have addresses judged like names: iOS 17 release notes, 101967030.
     package static let addressRule = LinkedSDK(number: 17)
 
-    /// The SDK of a release.
     init?(family: String, _ release: ReleaseNumber) {
         self.init(family == "macos" ? .macOS : .iOS, major: release.major, minor: release.minor)
     }

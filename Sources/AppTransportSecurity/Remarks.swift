@@ -6,7 +6,6 @@ package import Vocabulary
 
 /// Something in a dictionary that has no effect, or another one than it seems.
 package struct Remark: Sendable, Equatable {
-    /// What a remark is about.
     package enum Subject: Sendable, Equatable {
         /// The dictionary itself or one of its global keys.
         case dictionary
@@ -29,7 +28,6 @@ struct Remarks {
 
     private(set) var all: [Remark] = []
     private var isFull = false
-    /// What is being read.
     var subject = Remark.Subject.dictionary
 
     mutating func add(_ code: Code, isAboutLegacyKey: Bool = false, _ message: @autoclosure () -> String) {

@@ -10,7 +10,6 @@ package struct SystemHello: Sendable, Hashable {
     package let layout: HelloLayout
     /// The suites of TLS 1.3 in their order; empty on systems without TLS 1.3.
     package let tls13Suites: [CipherSuite]
-    /// supported_groups.
     package let groups: [NamedGroup]
     /// The groups that the hello has a key share of; empty on systems without TLS 1.3.
     package let keyShareGroups: [NamedGroup]

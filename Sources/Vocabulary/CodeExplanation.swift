@@ -40,7 +40,6 @@ package struct CodeExplanation: Sendable {
     package let code: Code
     /// What was found, without a full stop.
     package let meaning: String
-    /// Who can do something about it.
     package let actor: Actor
     /// What they do, as an instruction without a full stop.
     package let action: String

@@ -12,7 +12,6 @@ package struct InputFault: Error, Equatable, CustomStringConvertible {
 
     package init(_ reason: String) { self.reason = reason }
 
-    /// There is nothing at the path.
     package static let missing = InputFault("there is no such file")
 
     fileprivate static let notKept = InputFault("cannot be kept in a temporary file; save it and name the file")
