@@ -3,7 +3,6 @@
 
 import AppTransportSecurity
 import PropertyLists
-import Synchronization
 import TLSModel
 import Vocabulary
 
@@ -25,6 +24,18 @@ struct EntryEffects: Sendable {
         }
     }
 
+    /// What an exception does to a host that is local without it.
+    enum LocalState: Sendable {
+        /// The host is not local, or the dictionary says that local hosts are none.
+        case notLocal
+        /// Some load is lost without the entry.
+        case needed
+        /// Every load that the entry permits is permitted without it.
+        case unneeded
+        /// The entry blocks plain HTTP that is permitted without it.
+        case blocks
+    }
+
     let key: String
     /// The key for people; of a range, also that narrower entries are in it.
     let name: String
@@ -38,6 +49,10 @@ struct EntryEffects: Sendable {
     let secure: [LoadEffect]
     /// In which eras the entry decides about hosts below; empty if there are none.
     let decidesBelow: [Bool]
+    /// Plain HTTP to the host without the entry.
+    let without: [LoadEffect]
+    private(set) var localState = LocalState.notLocal
+    private let scopes: LoadScopes
 
     /// Nil if no load is decided by an entry with this key.
     init?(_ host: HostKey, _ scopes: LoadScopes) {
@@ -50,19 +65,22 @@ struct EntryEffects: Sendable {
         let own = hosts.compactMap(Load.init).filter {
             hosts.count > 1 || host.isRange || $0.plain.host.hasSameBytes(as: host.text)
         }
-        guard let first = own.first else { return nil }
         let tried = own.map { load in (load, scopes.about([load.plain]).decides(host.text, load.plain)) }
-        let (load, decides) = tried.first { $0.1.contains(true) } ?? (first, tried[0].1)
+        guard let (load, decides) = tried.first(where: { $0.1.contains(true) }) else { return nil }
         let below = host.kind == .name ? ["zz.", "zz.zz."].compactMap { Load(host: $0 + host.text) } : []
         key = host.text
-        let isPierced = host.isRange && decides.contains(true) && tried.contains { $0.1 != decides }
+        let isPierced = host.isRange && tried.contains { $0.1 != decides }
         name = isPierced ? "\(host.text) (apart from narrower entries)" : host.text
         loads = [load] + below
         self.decides = decides
         let scope = scopes.about([load.plain])
         plain = scope.effects(load.plain)
         secure = scope.effects(load.secure)
+        without = scope.changing { $0.exceptions[host.text] = nil }.effects(load.plain)
         decidesBelow = below.last.map { scopes.about([$0.plain]).decides(host.text, $0.plain) } ?? []
+        self.scopes = scopes
+        guard host.isLocal, scopes.systems.someSupported(isLocal) else { return }
+        localState = scopes.systems.someSupported(blocksLocal) ? .blocks : losesNothing ? .unneeded : .needed
     }
 
     /// In which eras something holds of HTTPS to the host by this entry.
@@ -72,6 +90,36 @@ struct EntryEffects: Sendable {
 
     /// In which eras plain HTTP is allowed by this entry.
     var permitsPlain: [Bool] { zip(decides, plain).map { $0 && $1.isPermitted } }
+
+    /// In which eras the host is local without the entry.
+    var isLocal: [Bool] { without.map { $0.source == .local } }
+
+    /// In which eras the entry blocks plain HTTP that is permitted without it, because the host is local.
+    var blocksLocal: [Bool] {
+        zip(plain, without).map { !$0.isPermitted && $1.isPermitted && $1.source == .local }
+    }
+
+    /// Whether every load of the entry's hosts ends in the same way without it.
+    var changesNothing: Bool { compare { $0 == $1 } }
+
+    /// Whether every load of the entry's hosts that is permitted is permitted without it.
+    var losesNothing: Bool { compare { $1.permitsAsMuch(as: $0) } }
+
+    /// Whether something holds of each load with the entry and without it, on all systems that the app supports.
+    private func compare(_ holds: (LoadEffect, LoadEffect) -> Bool) -> Bool {
+        let scope = scopes.about(loads.map(\.plain))
+        let changed = scope.changing { $0.exceptions[key] = nil }
+        // The other loaders differ only where a switch for them is set.
+        let hasOthers =
+            scope.dictionary.arbitraryLoadsForMedia != nil || scope.dictionary.arbitraryLoadsInWebContent != nil
+        let loaders: [Loader] = hasOthers ? [.urlsession, .web, .media] : [.urlsession]
+        return loads.flatMap { [$0.plain, $0.secure] }.allSatisfy { url in
+            loaders.allSatisfy { loader in
+                scopes.systems.allSupported(
+                    zip(scope.effects(url, loader: loader), changed.effects(url, loader: loader)).map(holds))
+            }
+        }
+    }
 
     /// Addresses of a range: the first two, and the last.
     private static func samples(of range: AddressRange) -> [String] {
@@ -86,76 +134,7 @@ struct EntryEffects: Sendable {
     }
 }
 
-/// What was evaluated of the entries of one list, each once.
-final class EffectMemo: Sendable {
-    /// The most entries that are evaluated: twice as many as there can be findings.
-    static let limit = 20_000
-
-    private let found = Mutex<[ObjectIdentifier: EntryEffects?]>([:])
-    private let states = Mutex<[ObjectIdentifier: PlistFacts.LocalState]>([:])
-
-    func localState(of entry: DomainEntry, _ make: () -> PlistFacts.LocalState) -> PlistFacts.LocalState {
-        let id = ObjectIdentifier(entry)
-        if let known = states.withLock({ $0[id] }) { return known }
-        let made = make()
-        states.withLock { if $0.count < EffectMemo.limit { $0[id] = made } }
-        return made
-    }
-
-    func effects(of entry: DomainEntry, _ make: () -> EntryEffects?) -> EntryEffects? {
-        let id = ObjectIdentifier(entry)
-        if let known = found.withLock({ $0[id] }) { return known }
-        let made = found.withLock { $0.count } < EffectMemo.limit ? make() : nil
-        found.withLock { $0[id] = .some(made) }
-        return made
-    }
-}
-
 extension PlistFacts {
-    /// What an exception does; nil if no load is decided by it, or if that is known only after the build.
-    func effects(_ entry: DomainEntry) -> EntryEffects? {
-        memo.effects(of: entry) {
-            guard entry.members != nil, !entry.isPlaceholder, let effects = EntryEffects(entry.host, scopes),
-                effects.decides.contains(true)
-            else { return nil }
-            return effects
-        }
-    }
-
-    /// Plain HTTP to the host of an entry without it.
-    func without(_ effects: EntryEffects) -> [LoadEffect] {
-        guard let load = effects.loads.first else { return [] }
-        return scopes.about([load.plain]).changing { $0.exceptions[effects.key] = nil }.effects(load.plain)
-    }
-
-    /// Whether a change of the dictionary leaves every load of an entry's hosts as it is.
-    func changesNothing(_ effects: EntryEffects, _ change: (inout ATSDictionary) -> Void) -> Bool {
-        holds(effects, change) { $0 == $1 }
-    }
-
-    /// Whether every load of an entry's hosts that was permitted still is after a change of the dictionary.
-    func losesNothing(_ effects: EntryEffects, _ change: (inout ATSDictionary) -> Void) -> Bool {
-        holds(effects, change) { $1.permitsAsMuch(as: $0) }
-    }
-
-    private func holds(
-        _ effects: EntryEffects, _ change: (inout ATSDictionary) -> Void, _ holds: (LoadEffect, LoadEffect) -> Bool
-    ) -> Bool {
-        let scope = scopes.about(effects.loads.map(\.plain))
-        let changed = scope.changing(change)
-        // The other loaders differ only where a switch for them is set.
-        let hasOthers = [scope.dictionary, changed.dictionary].contains {
-            $0.arbitraryLoadsForMedia != nil || $0.arbitraryLoadsInWebContent != nil
-        }
-        let loaders: [Loader] = hasOthers ? [.urlsession, .web, .media] : [.urlsession]
-        return effects.loads.flatMap { [$0.plain, $0.secure] }.allSatisfy { url in
-            loaders.allSatisfy { loader in
-                systems.allSupported(
-                    zip(scope.effects(url, loader: loader), changed.effects(url, loader: loader)).map(holds))
-            }
-        }
-    }
-
     /// What happens to hosts without an entry.
     func general(
         _ host: String, _ loader: Loader = .urlsession, change: (inout ATSDictionary) -> Void = { _ in }

@@ -82,7 +82,7 @@ package struct JustificationDraft: Sendable {
                 return "none since \(SystemChange.globalKeys.names), where another key takes its place."
             }
             let kept = facts.exceptions.filter { entry in
-                facts.effects(entry).map { facts.systems.someSupported($0.plain.map { !$0.isPermitted }) } ?? false
+                entry.effects.map { facts.systems.someSupported($0.plain.map { !$0.isPermitted }) } ?? false
             }.map(\.key)
             let sibling = ATSDictionary.overridingKeys.first { facts.flag($0) != nil }
             return "ATS is off for every host"
@@ -95,7 +95,7 @@ package struct JustificationDraft: Sendable {
 
     private func effect(_ key: String, _ host: String, _ entry: DomainEntry, _ facts: PlistFacts) -> String {
         if entry.isPlaceholder { return "known only after the build, which makes the host of '\(host)'." }
-        guard let effects = facts.effects(entry) else {
+        guard let effects = entry.effects else {
             return "none: '\(host)' matches no host, so the key is never read."
         }
         let covered = host + (facts.systems.someSupported(effects.decidesBelow) ? " and its subdomains" : "")

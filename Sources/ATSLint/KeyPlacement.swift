@@ -115,11 +115,11 @@ extension PlistFacts {
         }
         hand(subject.document.root.members ?? [], [], .root, "at the top of the Info.plist")
         hand(members, Self.atsPath, .global, "directly in NSAppTransportSecurity")
-        for (container, entry) in misplaced {
-            hand([entry.member], Array(entry.path.dropLast()), .root, "among the hosts of \(container)")
+        for entry in misplaced {
+            hand([entry.member], Array(entry.path.dropLast()), .root, "among the hosts of \(entry.container)")
         }
         for entry in allEntries {
-            let place = "in the entry of a host of \(entry.isPin ? ATSKey.pinnedDomains : ATSKey.exceptionDomains)"
+            let place = "in the entry of a host of \(entry.container)"
             hand(entry.members ?? [], entry.path, entry.isPin ? .pin : .exception, place)
         }
     }

@@ -14,8 +14,8 @@ struct PlistFacts: Sendable {
     let members: [PlistMember]
     let exceptions: [DomainEntry]
     let pins: [DomainEntry]
-    /// Keys of ATS that stand where hosts must stand, with the container that they stand in.
-    let misplaced: [(container: String, entry: DomainEntry)]
+    /// Keys of ATS that stand where hosts must stand.
+    let misplaced: [DomainEntry]
     let exceptionsMember: PlistMember?
     let pinsMember: PlistMember?
 
@@ -23,7 +23,6 @@ struct PlistFacts: Sendable {
     let systems: AppSystems
     /// The dictionary, for the evaluator.
     let scopes: LoadScopes
-    let memo = EffectMemo()
     private let exceptionNames: Set<UTF8Key>
     private let pinNames: Set<UTF8Key>
 
@@ -38,19 +37,13 @@ struct PlistFacts: Sendable {
         members = ats?.node.members ?? []
         exceptionsMember = members.last { $0.key.hasSameBytes(as: ATSKey.exceptionDomains) }
         pinsMember = members.last { $0.key.hasSameBytes(as: ATSKey.pinnedDomains) }
-        let named = DomainEntry.entries(of: exceptionsMember, path: Self.atsPath + [ATSKey.exceptionDomains])
-        let pinned = DomainEntry.entries(of: pinsMember, path: Self.atsPath + [ATSKey.pinnedDomains], arePins: true)
-        // Nearly always no key stands there, and nothing is copied.
-        let oddNames = named.filter(\.isKey)
-        let oddPins = pinned.filter(\.isKey)
-        exceptions = oddNames.isEmpty ? named : named.filter { !$0.isKey }
-        pins = oddPins.isEmpty ? pinned : pinned.filter { !$0.isKey }
-        func names(_ entries: [DomainEntry]) -> Set<UTF8Key> {
-            entries.contains { $0.fault != nil } ? Set(entries.map { UTF8Key($0.key) }) : []
-        }
-        exceptionNames = names(exceptions)
-        pinNames = names(pins)
-        misplaced = oddNames.map { (ATSKey.exceptionDomains, $0) } + oddPins.map { (ATSKey.pinnedDomains, $0) }
+        let named = DomainEntry.entries(of: exceptionsMember, scopes)
+        let pinned = DomainEntry.entries(of: pinsMember, nil)
+        exceptions = named.filter { !$0.isKey }
+        pins = pinned.filter { !$0.isKey }
+        exceptionNames = Set(exceptions.map { UTF8Key($0.key) })
+        pinNames = Set(pins.map { UTF8Key($0.key) })
+        misplaced = (named + pinned).filter(\.isKey)
     }
 
     /// The path of a key of the ATS dictionary.
@@ -96,23 +89,38 @@ final class DomainEntry: Sendable {
     let isPlaceholder: Bool
     /// Whether the key is one of ATS and no host.
     let isKey: Bool
+    /// What an exception does; nil for pins, if no load is decided by it, or if that is known only after the build.
+    let effects: EntryEffects?
 
-    init(member: PlistMember, path: [String], isPin: Bool) {
+    /// The most entries of one list that are evaluated: twice as many as there can be findings.
+    private static let evaluated = 20_000
+
+    /// - Parameter scopes: the dictionary for the evaluator; nil for pins, and for an entry that is not evaluated.
+    private init(_ member: PlistMember, path: [String], isPin: Bool, _ scopes: LoadScopes?) {
+        let host = HostKey(member.key)
         self.member = member
         self.path = path
         self.isPin = isPin
+        self.host = host
         members = member.node.members
-        host = HostKey(member.key)
         isPlaceholder = PlaceholderText.isIn(member.key)
         isKey = KeyReading.isKey(member)
         fault = isKey ? nil : HostKeyFault(host, isPin: isPin)
+        effects = members == nil || isPlaceholder || isKey ? nil : scopes.flatMap { EntryEffects(host, $0) }
     }
 
     var key: String { member.key }
+    /// The key of the dictionary that it is in.
+    var container: String { isPin ? ATSKey.pinnedDomains : ATSKey.exceptionDomains }
 
-    static func entries(of member: PlistMember?, path: [String], arePins: Bool = false) -> [DomainEntry] {
-        guard let members = member?.node.members else { return [] }
-        return members.map { DomainEntry(member: $0, path: path + [$0.key], isPin: arePins) }
+    /// The entries of NSExceptionDomains, or, without scopes, of NSPinnedDomains.
+    static func entries(of container: PlistMember?, _ scopes: LoadScopes?) -> [DomainEntry] {
+        guard let container, let members = container.node.members else { return [] }
+        return members.enumerated().map { index, member in
+            DomainEntry(
+                member, path: PlistFacts.atsPath + [container.key, member.key], isPin: scopes == nil,
+                index < evaluated ? scopes : nil)
+        }
     }
 
     func sub(_ key: String) -> PlistMember? { members?.last { $0.key.hasSameBytes(as: key) } }

@@ -102,7 +102,7 @@ package struct LoadScope: Sendable {
 /// Takes the part out of a dictionary that can decide about a load, whatever the size of the rest.
 package struct LoadScopes: Sendable {
     private let dictionary: ATSDictionary
-    private let systems: AppSystems
+    package let systems: AppSystems
     private let exceptions: ExceptionKeys
     private let pins: [UTF8Key: [PinnedDomain]]
 

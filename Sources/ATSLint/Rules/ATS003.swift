@@ -67,7 +67,7 @@ extension RuleCatalog {
 extension PlistFacts {
     /// Whether a minimum would change anything for the host of an entry on a system that the app supports; nil if the entry decides nothing.
     fileprivate func minimum(_ version: TLSVersionName, of entry: DomainEntry) -> Bool? {
-        guard let effects = effects(entry), let load = effects.loads.first else { return nil }
+        guard let load = entry.effects?.loads.first else { return nil }
         let scope = scopes.about([load.secure])
         let changed = scope.changing { $0.exceptions[entry.key]?.minimumTLSVersion = version }
         return systems.someSupported(zip(scope.effects(load.secure), changed.effects(load.secure)).map { $0 != $1 })

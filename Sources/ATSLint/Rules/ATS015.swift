@@ -23,8 +23,8 @@ extension RuleCatalog {
             for entry in facts.exceptions where entry.allowsInsecureLoads {
                 guard let member = entry.sub(ATSKey.insecureHTTPLoads) else { continue }
                 // Where the key changes nothing, or all of the entry can go, another finding says so.
-                guard let effects = facts.effects(entry), facts.systems.someSupported(effects.permitsPlain),
-                    facts.localState(of: entry) != .unneeded
+                guard let effects = entry.effects, facts.systems.someSupported(effects.permitsPlain),
+                    effects.localState != .unneeded
                 else {
                     hits.ask(member, entry.path(member.key))
                     continue

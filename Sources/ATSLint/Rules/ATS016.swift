@@ -22,7 +22,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version < .tls12 else { continue }
-                let effects = facts.effects(entry)
+                let effects = entry.effects
                 let speaks = effects?.secure { $0.minimum <= version.version } ?? []
                 guard let effects, facts.systems.someSupported(speaks) else {
                     hits.ask(member, entry.path(member.key))

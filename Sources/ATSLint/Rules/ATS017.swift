@@ -23,8 +23,8 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.allowsInsecureLoads {
                 guard let member = entry.sub(ATSKey.insecureHTTPLoads), entry.sub(ATSKey.minimumTLSVersion) == nil,
-                    entry.sub(ATSKey.forwardSecrecy) == nil, let effects = facts.effects(entry),
-                    facts.systems.someSupported(effects.permitsPlain), facts.localState(of: entry) == .notLocal,
+                    entry.sub(ATSKey.forwardSecrecy) == nil, let effects = entry.effects,
+                    facts.systems.someSupported(effects.permitsPlain), effects.localState == .notLocal,
                     effects.secure(where: { $0.minimum >= .tls12 && $0.suites == .ats }) == effects.decides
                 else { continue }
                 hits.report(

@@ -22,7 +22,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.flag(ATSKey.forwardSecrecy) == false {
                 guard let member = entry.sub(ATSKey.forwardSecrecy),
-                    let effects = facts.effects(entry)
+                    let effects = entry.effects
                 else { continue }
                 let offers = effects.secure(where: \.offersRSAKeyExchange)
                 guard facts.systems.someSupported(offers)

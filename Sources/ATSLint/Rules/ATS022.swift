@@ -22,7 +22,7 @@ extension RuleCatalog {
         notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let effects = facts.effects(entry) else { continue }
+                guard let effects = entry.effects else { continue }
                 if entry.includesSubdomains, let member = entry.sub(ATSKey.includesSubdomains) {
                     if entry.host.isAddress {
                         hits.report(

@@ -23,28 +23,27 @@ extension RuleCatalog {
             root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.host.isLocal {
-                let state = facts.localState(of: entry)
-                guard state == .unneeded || state == .blocks, let effects = facts.effects(entry) else { continue }
+                guard let effects = entry.effects, [.unneeded, .blocks].contains(effects.localState) else { continue }
                 let removal = TextEdit.remove(entry.member)
-                if state == .unneeded {
+                if effects.localState == .unneeded {
                     hits.add(
                         Hit(
                             severity: .warning, keyPath: entry.path, offset: entry.member.keyRange.lowerBound,
                             message:
-                                "\(entry.key) is local and needs no exception\(facts.systems.words(facts.isLocal(effects)) ?? ""): plain HTTP to it is allowed without the entry.",
+                                "\(entry.key) is local and needs no exception\(facts.systems.words(effects.isLocal) ?? ""): plain HTTP to it is allowed without the entry.",
                             fix: "Remove the entry.", advice: [Advice([removal], .asManyLoads)], isWhole: true))
                     continue
                 }
                 // An entry that means to allow what it blocks.
                 let wish = (entry.members ?? []).filter(facts.meansPlainHTTP).map(\.key).min()
-                let isFree = facts.losesNothing(effects) { $0.exceptions[entry.key] = nil }
+                let isFree = effects.losesNothing
                 let hint = wish.map { " (its \($0) is not read)" } ?? ""
                 hits.add(
                     Hit(
                         severity: wish == nil ? .warning : .error, keyPath: entry.path,
                         offset: entry.member.keyRange.lowerBound,
                         message:
-                            "\(entry.key) is a local host. This entry blocks plain HTTP to it\(facts.systems.words(facts.blocked(effects)) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
+                            "\(entry.key) is a local host. This entry blocks plain HTTP to it\(facts.systems.words(effects.blocksLocal) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
                         fix: !isFree
                             ? "Set NSExceptionAllowsInsecureHTTPLoads = true: older systems need the entry."
                             : wish == nil
@@ -56,38 +55,6 @@ extension RuleCatalog {
 }
 
 extension PlistFacts {
-    /// What an exception does to a host that is local without it.
-    enum LocalState: Sendable {
-        /// The host is not local, or the dictionary says that local hosts are none.
-        case notLocal
-        /// Some load is lost without the entry.
-        case needed
-        /// Every load that the entry permits is permitted without it.
-        case unneeded
-        /// The entry blocks plain HTTP that is permitted without it.
-        case blocks
-    }
-
-    func localState(of entry: DomainEntry) -> LocalState {
-        memo.localState(of: entry) { evaluatedState(of: entry) }
-    }
-
-    private func evaluatedState(of entry: DomainEntry) -> LocalState {
-        guard entry.host.isLocal, let effects = effects(entry), systems.someSupported(isLocal(effects)) else {
-            return .notLocal
-        }
-        if systems.someSupported(blocked(effects)) { return .blocks }
-        return losesNothing(effects) { $0.exceptions[entry.key] = nil } ? .unneeded : .needed
-    }
-
-    /// In which eras the host of an entry is local without it.
-    fileprivate func isLocal(_ effects: EntryEffects) -> [Bool] { without(effects).map { $0.source == .local } }
-
-    /// In which eras an entry blocks plain HTTP that is permitted without it.
-    fileprivate func blocked(_ effects: EntryEffects) -> [Bool] {
-        zip(effects.plain, without(effects)).map { !$0.isPermitted && $1.isPermitted && $1.source == .local }
-    }
-
     /// Whether a key that is not read was meant to allow plain HTTP.
     func meansPlainHTTP(_ member: PlistMember) -> Bool {
         let meant = KeyReading(member.key, at: .exception)?.meant ?? member.key

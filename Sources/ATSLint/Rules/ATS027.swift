@@ -21,8 +21,8 @@ extension RuleCatalog {
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let effects = facts.effects(entry), let members = entry.members else { continue }
-                let restores = zip(effects.plain, facts.without(effects)).map {
+                guard let effects = entry.effects, let members = entry.members else { continue }
+                let restores = zip(effects.plain, effects.without).map {
                     !$0.isPermitted && $1.isPermitted && $1.source == .global
                 }
                 if facts.systems.someSupported(restores) {
@@ -31,7 +31,7 @@ extension RuleCatalog {
                         "NSAllowsArbitraryLoads turns ATS off, and this entry turns it back on for \(entry.key): plain HTTP to it is blocked\(facts.systems.words(restores) ?? "").",
                         fix: "Nothing to do if that is intended; otherwise remove the entry.",
                         advice: [Advice([.remove(entry.member)], .otherLoads)])
-                } else if members.isEmpty, facts.changesNothing(effects, { $0.exceptions[entry.key] = nil }) {
+                } else if members.isEmpty, effects.changesNothing {
                     hits.report(
                         entry.member, entry.path,
                         "The entry of \(entry.key) is empty and changes nothing: the host keeps the default rules without it too.",

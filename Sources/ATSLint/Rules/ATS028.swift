@@ -20,7 +20,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.host.kind == .name && entry.includesSubdomains {
                 guard entry.host.isTopLevel || SharedSuffixes.all.contains(entry.host.labels.joined(separator: ".")),
-                    let effects = facts.effects(entry), facts.systems.someSupported(effects.decidesBelow)
+                    let effects = entry.effects, facts.systems.someSupported(effects.decidesBelow)
                 else { continue }
                 hits.report(
                     entry.member, entry.path,

@@ -27,7 +27,7 @@ extension RuleCatalog {
             }
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version == .tls13,
-                    let effects = facts.effects(entry)
+                    let effects = entry.effects
                 else { continue }
                 let requires = effects.secure { $0.minimum == .tls13 }
                 guard facts.systems.someSupported(requires) else { continue }

@@ -24,7 +24,7 @@ extension RuleCatalog {
             guard let first = LinkedSDK.stackMinimum, facts.subject.sdk.map({ $0 < first }) ?? true else { return }
             for entry in facts.exceptions {
                 guard let (member, version) = entry.minimumVersion, version < .tls12,
-                    let effects = facts.effects(entry),
+                    let effects = entry.effects,
                     facts.systems.someSupported(effects.secure { $0.minimum <= version.version })
                 else { continue }
                 hits.report(

@@ -24,7 +24,7 @@ extension RuleCatalog {
             for entry in facts.exceptions
             where entry.allowsInsecureLoads && entry.flag(ATSKey.forwardSecrecy) == false {
                 guard let member = entry.sub(ATSKey.forwardSecrecy),
-                    let lifts = facts.effects(entry)?.secure(where: { $0.suites == .system && $0.offersRSAKeyExchange }
+                    let lifts = entry.effects?.secure(where: { $0.suites == .system && $0.offersRSAKeyExchange }
                     ),
                     facts.systems.someSupported(lifts)
                 else { continue }

@@ -29,14 +29,13 @@ extension RuleCatalog {
             guard !parents.isEmpty else { return }
             let byName = Dictionary(parents.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
             for entry in facts.exceptions where entry.host.kind == .name {
-                guard let effects = facts.effects(entry) else { continue }
+                guard let effects = entry.effects else { continue }
                 var name = Substring(entry.key)
                 while let dot = name.utf8.firstIndex(of: 0x2E) {
                     name = name[name.utf8.index(after: dot)...]
                     guard name.utf8.first != 0x2E, let parent = byName[UTF8Key(String(name))] else { continue }
                     let missing = parent.loosenings.subtracting(entry.loosenings)
-                    let change: (inout ATSDictionary) -> Void = { $0.exceptions[entry.key] = nil }
-                    if !missing.isEmpty, !facts.changesNothing(effects, change) {
+                    if !missing.isEmpty, !effects.changesNothing {
                         hits.report(
                             entry.member, entry.path,
                             "\(entry.key) does not inherit \(missing.sorted().joined(separator: ", ")) from \(parent.key): the nearest entry decides alone.",

@@ -29,7 +29,7 @@ extension RuleCatalog {
             root: "<key>DTSDKName</key>\n<string>iphoneos18.5</string>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
-                guard let (member, version) = entry.minimumVersion, version < .tls12, let effects = facts.effects(entry)
+                guard let (member, version) = entry.minimumVersion, version < .tls12, let effects = entry.effects
                 else { continue }
                 let limited = zip(facts.systems.profiles, effects.secure { $0.minimum > version.version }).map {
                     $1 && $0.stackMinimum.value > version.version
