@@ -44,15 +44,12 @@ package struct Advice: Sendable, Equatable {
     }
 }
 
-/// How many findings a run still lists. Whatever is linted, the report stays readable and in memory.
-struct FindingAllowance {
+/// How many findings a run lists. Whatever is linted, the report stays readable and in memory.
+enum FindingAllowance {
     /// The most findings of one list.
     static let findings = 10_000
     /// The most bytes of findings of one run, as reports write them: about 40,000 usual findings.
     static let bytes = 32 << 20
-
-    /// What is left for the run.
-    var bytes = FindingAllowance.bytes
 }
 
 /// Collects what the rules find, as far as it is allowed.
@@ -60,7 +57,8 @@ struct Hits {
     private(set) var all: [(rule: Int, hit: Hit)] = []
     /// How many were found and are not in ``all``.
     private(set) var omitted = 0
-    private(set) var allowance: FindingAllowance
+    /// How many bytes of findings the run may still list.
+    var allowance: Int
     /// Keys that App Review asks about.
     private(set) var questions: [(key: String, keyPath: [String], offset: Int)] = []
     var rule = 0
@@ -70,7 +68,7 @@ struct Hits {
     /// What each finding costs beside its own text: the path of the list.
     private let path: Int
 
-    init(_ allowance: FindingAllowance, of subject: LintSubject) {
+    init(_ allowance: Int, of subject: LintSubject) {
         self.allowance = allowance
         path = subject.path.utf8.count * 3
     }
@@ -88,12 +86,12 @@ struct Hits {
         }
         let cost = path + Hits.cost(hit)
         let isError = (hit.severity ?? RuleCatalog.all[rule].severity) == .error
-        guard all.count < FindingAllowance.findings, cost <= allowance.bytes else {
+        guard all.count < FindingAllowance.findings, cost <= allowance else {
             omitted += 1
-            if isError, cost <= allowance.bytes, let place = lesser.popLast() { all[place] = (rule, hit) }
+            if isError, cost <= allowance, let place = lesser.popLast() { all[place] = (rule, hit) }
             return
         }
-        allowance.bytes -= cost
+        allowance -= cost
         if !isError { lesser.append(all.count) }
         all.append((rule, hit))
     }

@@ -13,43 +13,27 @@ public enum Linter {
     /// are errors before the others, and 32 MiB of them in all; ``LintResult/omitted`` counts the rest.
     public static func lint(_ subjects: [LintSubject]) -> [LintResult] {
         let facts = subjects.map(PlistFacts.init)
-        var allowance = FindingAllowance()
+        var allowance = FindingAllowance.bytes
         var found = facts.map { facts in
             let hits = hits(facts, allowance)
             allowance = hits.allowance
-            return Found(hits)
+            return hits
         }
         for (subject, rule, hit) in bundleHits(facts) where found.indices.contains(subject) {
-            var hits = Hits(allowance, of: facts[subject].subject)
-            hits.rule = rule
-            hits.add(hit)
-            allowance = hits.allowance
-            found[subject].all += hits.all
-            found[subject].omitted += hits.omitted
+            found[subject].allowance = allowance
+            found[subject].rule = rule
+            found[subject].add(hit)
+            allowance = found[subject].allowance
         }
-        return zip(facts, found).map { result($0, $1) }
+        return zip(facts, found).map { result($0.subject, $1) }
     }
 
     /// What the rules say about one list.
     public static func lint(_ subject: LintSubject) -> LintResult {
-        let facts = PlistFacts(subject)
-        let hits = hits(facts, FindingAllowance())
-        return result(facts, Found(hits))
+        result(subject, hits(PlistFacts(subject), FindingAllowance.bytes))
     }
 
-    private struct Found {
-        var all: [(rule: Int, hit: Hit)]
-        var omitted: Int
-        let questions: [(key: String, keyPath: [String], offset: Int)]
-
-        init(_ hits: Hits) {
-            all = hits.all
-            omitted = hits.omitted
-            questions = hits.questions
-        }
-    }
-
-    private static func hits(_ facts: PlistFacts, _ allowance: FindingAllowance) -> Hits {
+    private static func hits(_ facts: PlistFacts, _ allowance: Int) -> Hits {
         var hits = Hits(allowance, of: facts.subject)
         // Nobody reads the dictionary of a framework: that is all there is to say about it.
         let isRead = facts.subject.role != .framework
@@ -68,21 +52,6 @@ public enum Linter {
         }
         .sorted { (RuleCatalog.all[$1.0].severity, $0.0) < (RuleCatalog.all[$0.0].severity, $1.0) }
 
-    /// What a finding takes from its rule.
-    struct RuleHead {
-        let id: String
-        let severity: Severity
-        let citation: Citation
-
-        init(_ rule: Rule) {
-            id = rule.id
-            severity = rule.severity
-            citation = rule.citation
-        }
-    }
-
-    private static let heads = RuleCatalog.all.map(RuleHead.init)
-
     private static func bundleHits(_ facts: [PlistFacts]) -> [(subject: Int, rule: Int, hit: Hit)] {
         let groups = Dictionary(grouping: facts.indices.filter { facts[$0].subject.app != nil }) {
             UTF8Key(facts[$0].subject.app ?? "")
@@ -98,11 +67,7 @@ public enum Linter {
         return result
     }
 
-    private static func result(_ facts: PlistFacts, _ found: Found) -> LintResult {
-        let subject = facts.subject
-        guard !found.all.isEmpty || !found.questions.isEmpty else {
-            return LintResult(subject: subject, findings: [], questions: [], omitted: found.omitted)
-        }
+    private static func result(_ subject: LintSubject, _ found: Hits) -> LintResult {
         let lines = LineIndex(subject.document.source)
         let sorted = found.all.enumerated().sorted {
             ($0.element.hit.offset, $0.element.rule, $0.offset) < ($1.element.hit.offset, $1.element.rule, $1.offset)
@@ -124,7 +89,7 @@ public enum Linter {
         let wholes = Set(sorted.filter(\.hit.isWhole).map { UTF8Key($0.hit.keyPath.joined(separator: "\u{0}")) })
         for found in sorted {
             if !wholes.isEmpty, found.hit.keyPath.count == 4,
-                severity(found) < .error || heads[found.rule].id == RuleCatalog.ats018.id,
+                severity(found) < .error || RuleCatalog.all[found.rule].id == RuleCatalog.ats018.id,
                 wholes.contains(UTF8Key(found.hit.keyPath.dropLast().joined(separator: "\u{0}")))
             {
                 continue
@@ -142,7 +107,8 @@ public enum Linter {
     }
 
     private static func severity(_ found: (rule: Int, hit: Hit)) -> Severity {
-        min(found.hit.severity ?? heads[found.rule].severity, heads[found.rule].severity)
+        let own = RuleCatalog.all[found.rule].severity
+        return min(found.hit.severity ?? own, own)
     }
 
     /// One finding of all that was found about one key: the gravest first, and its fix.
@@ -152,7 +118,7 @@ public enum Linter {
         }?.offset
         var all = found
         if let gravest { all.insert(all.remove(at: gravest), at: 0) }
-        let first = finding(heads[all[0].rule], all[0].hit, lines)
+        let first = finding(RuleCatalog.all[all[0].rule], all[0].hit, lines)
         if all.count == 1 { return first }
         var messages: [String] = []
         for found in all where !messages.contains(found.hit.message) { messages.append(found.hit.message) }
@@ -161,11 +127,11 @@ public enum Linter {
             finding: Finding(
                 rule: own.rule, severity: own.severity, location: own.location, keyPath: own.keyPath,
                 message: messages.joined(separator: " "), fix: own.fix, citation: own.citation),
-            reviewTrigger: all.lazy.compactMap(\.hit.trigger).first, rules: all.map { heads[$0.rule].id },
+            reviewTrigger: all.lazy.compactMap(\.hit.trigger).first, rules: all.map { RuleCatalog.all[$0.rule].id },
             edits: all.flatMap(\.hit.edits), advice: all[0].hit.advice)
     }
 
-    static func finding(_ rule: RuleHead, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
+    static func finding(_ rule: Rule, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
         LintFinding(
             finding: Finding(
                 rule: rule.id, severity: min(hit.severity ?? rule.severity, rule.severity),

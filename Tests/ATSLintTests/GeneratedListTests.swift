@@ -70,12 +70,11 @@ import Vocabulary
         let isFound = try (0..<60).contains { _ in
             let lists = try EvaluatedList("\(GeneratedList(&random))")
             let facts = PlistFacts(lists.subject)
-            var hits = Hits(FindingAllowance(), of: lists.subject)
+            var hits = Hits(FindingAllowance.bytes, of: lists.subject)
             fault.check(facts, &hits)
             return !lists.contradictions(
                 in: hits.all.map {
-                    Linter.finding(
-                        Linter.RuleHead(RuleCatalog.ats015), $0.hit, LineIndex(lists.subject.document.source))
+                    Linter.finding(RuleCatalog.ats015, $0.hit, LineIndex(lists.subject.document.source))
                 }
             ).isEmpty
         }
