@@ -153,7 +153,7 @@ package struct BracedReader {
         let start = position
         if end != nil { position += 1 }
         var members: [PlistMember] = []
-        var seen = Set<UTF8Key>()
+        var places: [UTF8Key: Int] = [:]
         while true {
             try skipSpace()
             guard let byte else {
@@ -183,8 +183,11 @@ package struct BracedReader {
             path.append(key)
             let node = try optionalValue(depth: depth + 1)
             if let node {
-                if !seen.insert(UTF8Key(key)).inserted, oddities.count < PlistLimits.oddities {
-                    oddities.append(.init(.duplicateKey, keyPath: path, offset: keyStart))
+                let earlier = places.updateValue(members.count, forKey: UTF8Key(key))
+                if let earlier, oddities.count < PlistLimits.oddities {
+                    oddities.append(
+                        .init(
+                            kind: .duplicateKey, keyPath: path, offset: keyStart, earlier: members[earlier].range))
                 }
                 members.append(PlistMember(key, keyRange: keyRange, node))
             }

@@ -33,12 +33,8 @@ public struct PlistDocument: Sendable {
         package let keyPath: [String]
         /// The offset in ``PlistDocument/source``, in bytes.
         package let offset: Int
-
-        package init(_ kind: Kind, keyPath: [String], offset: Int) {
-            self.kind = kind
-            self.keyPath = keyPath
-            self.offset = offset
-        }
+        /// Of a duplicate the member before it, which is not read.
+        package private(set) var earlier: Range<Int>?
     }
 
     /// The outermost value.

@@ -95,7 +95,7 @@ struct XMLPlistReader {
                 tokens.skipSpace()
                 continue
             }
-            oddities.append(.init(.trailingContent, keyPath: [], offset: start))
+            oddities.append(.init(kind: .trailingContent, keyPath: [], offset: start))
             return
         }
     }
@@ -176,22 +176,16 @@ struct XMLPlistReader {
 
     private mutating func noteDuplicates(_ members: [PlistMember]) {
         guard members.count > 1 else { return }
-        if members.count <= 12 {
-            // Few keys are compared faster than hashed.
-            var hasDuplicate = false
-            for index in 1..<members.count
-            where members[..<index].contains(where: { $0.key.hasSameBytes(as: members[index].key) }) {
-                hasDuplicate = true
-            }
-            if !hasDuplicate { return }
-        }
-        var seen = Set<UTF8Key>(minimumCapacity: members.count)
-        var path: [String]?
-        for member in members where !seen.insert(UTF8Key(member.key)).inserted {
+        var places: [UTF8Key: Int] = [:]
+        places.reserveCapacity(members.count)
+        for (place, member) in members.enumerated() {
+            guard let earlier = places.updateValue(place, forKey: UTF8Key(member.key)) else { continue }
             guard oddities.count < PlistLimits.oddities else { return }
-            let here = path ?? frames.map { $0.isDictionary ? $0.key?.text ?? "" : "[\($0.elements.count)]" }
-            path = here
-            oddities.append(.init(.duplicateKey, keyPath: here + [member.key], offset: member.keyRange.lowerBound))
+            let path = frames.map { $0.isDictionary ? $0.key?.text ?? "" : "[\($0.elements.count)]" } + [member.key]
+            oddities.append(
+                .init(
+                    kind: .duplicateKey, keyPath: path, offset: member.keyRange.lowerBound,
+                    earlier: members[earlier].range))
         }
     }
 }
