@@ -14,27 +14,16 @@ public enum PlistReader {
         try read(bytes, values: PlistLimits.values)
     }
 
-    /// - Parameters:
-    ///   - values: the most values that it may have.
-    ///   - isPrinted: whether the text may be the print of a program, as that of `defaults read`, and not the file of an app.
-    package static func read(
-        _ bytes: [UInt8], values: Int = PlistLimits.values, isPrinted: Bool
-    ) throws(MalformedInput) -> PlistDocument {
-        try read(bytes, values: values, mayBePrinted: isPrinted)
-    }
-
-    /// - Parameter values: the most values that it may have.
-    package static func read(_ bytes: [UInt8], values: Int) throws(MalformedInput) -> PlistDocument {
-        try read(bytes, values: values, mayBePrinted: false)
-    }
-
     /// Reads a property list in XML that begins inside of another file.
     package static func read(_ bytes: [UInt8], from position: Int) throws(MalformedInput) -> PlistDocument {
         try XMLPlistReader.read(bytes, from: position, isVerbatim: false)
     }
 
-    private static func read(
-        _ bytes: [UInt8], values: Int, mayBePrinted: Bool
+    /// - Parameters:
+    ///   - values: the most values that it may have.
+    ///   - isPrinted: whether the text may be the print of a program, as that of `defaults read`, and not the file of an app.
+    package static func read(
+        _ bytes: [UInt8], values: Int = PlistLimits.values, isPrinted: Bool = false
     ) throws(MalformedInput) -> PlistDocument {
         guard bytes.count <= PlistLimits.bytes else {
             throw .plist("", "is larger than \(PlistLimits.bytes >> 20) MiB, which no Info.plist is")
@@ -43,7 +32,7 @@ public enum PlistReader {
         let transcoded = try PlistEncoding.transcoded(bytes)
         let mark = transcoded == nil ? Array(bytes.prefix(TextFileEncoding.markCount(bytes))) : []
         let text = transcoded ?? (mark.isEmpty ? bytes : Array(bytes.dropFirst(mark.count)))
-        if let (root, oddities) = try BracedReader.whole(text, isPrinted: mayBePrinted) {
+        if let (root, oddities) = try BracedReader.whole(text, isPrinted: isPrinted) {
             return PlistDocument(root: root, format: .text, source: text, oddities: oddities)
         }
         return try XMLPlistReader.read(text, isVerbatim: transcoded == nil, mark: mark, values: values)
@@ -58,11 +47,17 @@ enum PlistEncoding {
             ([0xFF, 0xFE, 0, 0], 4, .utf32LittleEndian), ([0, 0, 0xFE, 0xFF], 4, .utf32BigEndian),
             ([0x3C, 0, 0, 0], 0, .utf32LittleEndian), ([0, 0, 0, 0x3C], 0, .utf32BigEndian),
             ([0x3C, 0], 0, .utf16LittleEndian), ([0, 0x3C], 0, .utf16BigEndian),
+            ([0xFF, 0xFE], 2, .utf16LittleEndian), ([0xFE, 0xFF], 2, .utf16BigEndian),
         ]
         if let found = wide.first(where: { bytes.starts(with: $0.start) }) {
-            return try text(bytes.dropFirst(found.mark), found.encoding, "UTF-\(found.start.count == 4 ? 32 : 16)")
+            guard found.mark != 2 || bytes.count.isMultiple(of: 2) else {
+                throw .plist("offset \(bytes.count)", "ends in the middle of a UTF-16 character; save it as UTF-8")
+            }
+            guard let text = String(bytes: bytes.dropFirst(found.mark), encoding: found.encoding) else {
+                throw .plist("", "is not valid UTF-\(found.start.count == 4 ? 32 : 16); save it as UTF-8")
+            }
+            return Array(text.utf8)
         }
-        if let text = try UTF16Text.transcoded(bytes) { return text }
         guard bytes.starts(with: "<?xml".utf8) else { return nil }
         let head = String(decoding: bytes.prefix(200).prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self).lowercased()
         guard let range = head.firstRange(of: "encoding=") else { return nil }
@@ -101,43 +96,5 @@ enum PlistEncoding {
             }
         }
         .flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    private static func text(
-        _ bytes: ArraySlice<UInt8>, _ encoding: String.Encoding, _ name: String
-    ) throws(MalformedInput) -> [UInt8] {
-        guard let text = String(bytes: bytes, encoding: encoding) else {
-            throw .plist("", "is not valid \(name); save it as UTF-8")
-        }
-        return Array(text.utf8)
-    }
-}
-
-/// Text in UTF-16 with a byte order mark, which Foundation accepts for property lists.
-enum UTF16Text {
-    /// The text as UTF-8, or nil if the bytes have no such mark.
-    static func transcoded(_ bytes: [UInt8]) throws(MalformedInput) -> [UInt8]? {
-        let bigEndian: Bool
-        if bytes.starts(with: [0xFE, 0xFF]) {
-            bigEndian = true
-        } else if bytes.starts(with: [0xFF, 0xFE]) {
-            bigEndian = false
-        } else {
-            return nil
-        }
-        guard bytes.count.isMultiple(of: 2) else {
-            throw .plist("offset \(bytes.count)", "ends in the middle of a UTF-16 character; save it as UTF-8")
-        }
-        var text: [UInt8] = []
-        text.reserveCapacity(bytes.count / 2)
-        let units = stride(from: 2, to: bytes.count, by: 2).lazy.map { index -> UInt16 in
-            // Safe: a byte fits.
-            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
-            return bigEndian ? first << 8 | second : second << 8 | first
-        }
-        let damaged = transcode(
-            units.makeIterator(), from: UTF16.self, to: UTF8.self, stoppingOnError: true, into: { text.append($0) })
-        if damaged { throw .plist("", "is not valid UTF-16; save it as UTF-8") }
-        return text
     }
 }

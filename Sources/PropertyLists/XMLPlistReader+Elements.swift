@@ -3,34 +3,13 @@
 
 import Vocabulary
 
-/// The elements that a property list may have.
+/// The elements that a property list may have, the frequent ones first.
 enum ElementName: String, CaseIterable {
-    case plist, dict, array, key, string, integer, real, date, data
-    case `true`, `false`
+    case key, string, dict, `true`, `false`, array, integer, real, date, data, plist
 
     init?(_ bytes: ArraySlice<UInt8>) {
-        // A switch over the length and the first letter is enough to choose one candidate.
-        guard let first = bytes.first else { return nil }
-        let candidate: ElementName
-        switch (bytes.count, first) {
-        case (5, UInt8(ascii: "p")): candidate = .plist
-        case (4, UInt8(ascii: "d")):
-            candidate = bytes[bytes.startIndex + 1] == UInt8(ascii: "i") ? .dict : .dateOrData(bytes)
-        case (5, UInt8(ascii: "a")): candidate = .array
-        case (3, UInt8(ascii: "k")): candidate = .key
-        case (6, UInt8(ascii: "s")): candidate = .string
-        case (7, UInt8(ascii: "i")): candidate = .integer
-        case (4, UInt8(ascii: "r")): candidate = .real
-        case (4, UInt8(ascii: "t")): candidate = .true
-        case (5, UInt8(ascii: "f")): candidate = .false
-        default: return nil
-        }
-        guard bytes.elementsEqual(candidate.rawValue.utf8) else { return nil }
-        self = candidate
-    }
-
-    private static func dateOrData(_ bytes: ArraySlice<UInt8>) -> ElementName {
-        bytes.elementsEqual("date".utf8) ? .date : .data
+        guard let name = Self.allCases.first(where: { bytes.elementsEqual($0.rawValue.utf8) }) else { return nil }
+        self = name
     }
 }
 
