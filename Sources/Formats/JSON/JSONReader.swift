@@ -8,13 +8,10 @@ package import Vocabulary
 /// RFC 8259 to the letter: UTF-8 without a byte order mark, nothing after the document, no lone surrogates. It reads requests,
 /// configurations, ATS dictionaries and answers of Apple. The document's size is bounded by the caller, its nesting here.
 package struct JSONReader {
-    /// Deeper documents are refused: no call of the service needs more than four levels.
-    package static let depthLimit = 32
-
     /// How much one document may ask of its reader. Its size in bytes is bounded by the caller.
     package struct Limits: Sendable {
-        /// How deep objects and arrays may stand in each other; recursion goes no deeper.
-        package var depth = JSONReader.depthLimit
+        /// How deep objects and arrays may stand in each other; recursion goes no deeper. No call of the service needs more than four levels.
+        package var depth = 32
         /// The most bytes of a member's name. The longest names that we know are host names, of at most 255 bytes.
         package var nameBytes = 4096
         /// The most bytes of a number. JavaScript writes at most 25.
@@ -40,20 +37,10 @@ package struct JSONReader {
     private var position = 0
     private var values = 0
 
-    /// Reads the document.
-    ///
-    /// - Parameter depthLimit: how deep objects and arrays may stand in each other; recursion goes no deeper.
-    /// - Throws: ``MalformedInput`` with the code `malformed.json`, and the line and column.
-    package static func read(_ bytes: [UInt8], depthLimit: Int = depthLimit) throws(MalformedInput) -> JSONValue {
-        var limits = Limits()
-        limits.depth = depthLimit
-        return try read(bytes, limits: limits)
-    }
-
     /// Reads the document within limits.
     ///
     /// - Throws: ``MalformedInput`` with the code `malformed.json`, and the line and column.
-    package static func read(_ bytes: [UInt8], limits: Limits) throws(MalformedInput) -> JSONValue {
+    package static func read(_ bytes: [UInt8], limits: Limits = Limits()) throws(MalformedInput) -> JSONValue {
         var reader = JSONReader(bytes: bytes, limits: limits)
         reader.skipSpace()
         let value = try reader.value(depth: 0)

@@ -47,8 +47,11 @@ import Vocabulary
     @Test func theDepthIsTheCallers() {
         let document = Array((String(repeating: "[", count: 40) + String(repeating: "]", count: 40)).utf8)
         #expect(throws: MalformedInput.self) { try JSONReader.read(document) }
-        #expect(throws: Never.self) { try JSONReader.read(document, depthLimit: 40) }
-        #expect(throws: MalformedInput.self) { try JSONReader.read(document, depthLimit: 39) }
+        var limits = JSONReader.Limits()
+        limits.depth = 40
+        #expect(throws: Never.self) { try JSONReader.read(document, limits: limits) }
+        limits.depth = 39
+        #expect(throws: MalformedInput.self) { try JSONReader.read(document, limits: limits) }
     }
 
     @Test func nestingIsBounded() {
