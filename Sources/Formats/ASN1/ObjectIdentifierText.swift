@@ -26,22 +26,10 @@ extension ASN1Element {
                 text.append(UInt8(ascii: "0") + UInt8(root))
                 value -= root * 40
             }
-            text.append(UInt8(ascii: "."))
-            append(value, to: &text)
+            text += ".\(value)".utf8
             value = 0
         }
         guard !text.isEmpty, !isOpen else { throw ASN1Fault("an object identifier is truncated") }
         return String(decoding: text, as: UTF8.self)
-    }
-
-    /// Appends the decimal digits of a number.
-    private static func append(_ value: UInt64, to text: inout [UInt8]) {
-        let start = text.count
-        var rest = value
-        repeat {
-            text.append(UInt8(ascii: "0") + UInt8(rest % 10))
-            rest /= 10
-        } while rest > 0
-        text[start...].reverse()
     }
 }

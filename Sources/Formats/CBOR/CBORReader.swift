@@ -107,16 +107,14 @@ struct CBORReader {
         let count = try enter(bytesPerElement: 2)
         var entries: [CBOREntry] = []
         entries.reserveCapacity(count)
-        // A few keys are compared one by one, as all of App Attest's are; many are hashed.
-        var seen: Set<CBORItem>? = count > 8 ? [] : nil
+        var seen: Set<CBORItem> = []
         for _ in 0..<count {
             let start = position - bytes.startIndex
             let key = try item()
             if case .text(let text) = key, text.utf8.count > limits.keyBytes {
                 throw CBORFault(offset: start, reason: "a key is longer than \(limits.keyBytes) bytes")
             }
-            let isNew = seen?.insert(key).inserted ?? !entries.contains { $0.key == key }
-            guard isNew else {
+            guard seen.insert(key).inserted else {
                 throw CBORFault(offset: start, reason: "a key occurs twice in one map")
             }
             entries.append(CBOREntry(key, try item()))

@@ -18,20 +18,9 @@ package enum CBORItem: Hashable, Sendable {
 }
 
 extension CBORItem {
-    package static func == (left: CBORItem, right: CBORItem) -> Bool {
-        switch (left, right) {
-        case (.unsigned(let one), .unsigned(let other)): one == other
-        case (.negative(let one), .negative(let other)): one == other
-        case (.bytes(let one), .bytes(let other)): one == other
-        case (.text(let one), .text(let other)): one.utf8.elementsEqual(other.utf8)
-        case (.array(let one), .array(let other)): one == other
-        case (.map(let one), .map(let other)): one == other
-        case (.boolean(let one), .boolean(let other)): one == other
-        default: false
-        }
-    }
+    /// Compares the encodings, which differ for any two items.
+    package static func == (left: CBORItem, right: CBORItem) -> Bool { left.encoded == right.encoded }
 
-    /// Hashes the encoding, which is another for every other item.
     package func hash(into hasher: inout Hasher) { hasher.combine(encoded) }
 }
 
