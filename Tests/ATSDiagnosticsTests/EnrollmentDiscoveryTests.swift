@@ -80,11 +80,13 @@ import Vocabulary
         for scheme in ["https", "http"] {
             var target = try CheckTarget("\(scheme)://evil.example:1/")
             target.scope = .publicAddresses
-            var list = try TargetList([target])
+            var list = TargetList([target])
             #expect(try list.target(at: 0) == target)
             list = try await list.expanded(concurrency: 1, session.addresses)
             #expect(try list.target(at: 0).scope == .publicAddresses)
-            for target in [target, target.pinned(to: "127.0.0.1")] {
+            var pinned = target
+            pinned.address = "127.0.0.1"
+            for target in [target, pinned] {
                 let report = await session.check(target)
                 #expect(report.handshakes == 0 && report.decisive?.result != .pass)
                 #expect(report.address == target.address)

@@ -124,7 +124,7 @@ package final class CheckJournal {
         var kept: [CheckResult] = []
         for var result in results {
             let line = JSONValue.object([
-                .init("place", .integer(result.place)), .init("target", .string(name(of: result.place))),
+                .init("place", .integer(result.place)), .init("target", .string(list.identity(at: result.place))),
                 .init("checked", .optional(result.checked.map { RFC3339.text($0) })),
                 .init("verdict", .string(result.verdict.rawValue)), .init("summary", result.summary.json),
                 .init("text", .string(String(decoding: result.text, as: UTF8.self))),
@@ -207,7 +207,7 @@ package final class CheckJournal {
     private func result(_ line: LineReader.Line) -> CheckResult? {
         guard !line.isTooLong, let document = CheckJournal.document(line.bytes),
             let place = document.member("place")?.integer, (0..<list.count).contains(place),
-            document.member("target")?.text?.hasSameBytes(as: name(of: place)) == true,
+            document.member("target")?.text?.hasSameBytes(as: list.identity(at: place)) == true,
             let verdict = document.member("verdict")?.text.flatMap(TargetSummary.Verdict.init),
             let summary = TargetSummary(json: document.member("summary")),
             let text = document.member("text")?.text, !text.unicodeScalars.contains(where: \.isControl)
@@ -217,8 +217,6 @@ package final class CheckJournal {
             checked: document.member("checked")?.text.flatMap { RFC3339.date($0.utf8) },
             line: .init(offset: line.offset, count: line.bytes.count))
     }
-
-    private func name(of place: Int) -> String { String(decoding: list.identity(at: place), as: UTF8.self) }
 }
 
 extension Unicode.Scalar {

@@ -5,65 +5,49 @@ import AppTransportSecurity
 import TLSProbe
 package import Vocabulary
 
-/// Any number of targets in little memory: their text, one after the other. A target is read again when its turn comes.
-///
-/// 50,000 targets as values of their own take 15 MB, as text 2 MB.
+/// Any number of targets in little memory: a target is kept as its text and read again when its turn comes.
 package struct TargetList: Sendable {
+    private struct Entry: Sendable {
+        let text: String
+        /// Set if the target is checked at one address of several.
+        let address: String?
+        let scope: FetchScope
+    }
+
     /// Whether `http` is read as `https`, as nscurl does.
     package let isForNSCurl: Bool
-    private var bytes: [UInt8] = []
-    /// Where each text ends in ``bytes``, and the next begins.
-    private var ends: [UInt32] = []
-    /// Where a target is checked at one address of several.
-    private var addresses: [Int: String] = [:]
-    /// Those that may not be at every address.
-    private var scopes: [Int: FetchScope] = [:]
-
-    /// The most bytes of text: what ``ends`` can count.
-    private static let limit = Int(UInt32.max)
+    private var entries: [Entry] = []
 
     package init(isForNSCurl: Bool = false) { self.isForNSCurl = isForNSCurl }
 
     /// A list of targets that were read already.
-    ///
-    /// - Throws: as ``append(_:)``, for more text than a list holds.
-    package init(_ targets: [CheckTarget]) throws(MalformedInput) {
+    package init(_ targets: [CheckTarget]) {
         self.init()
-        for target in targets { try add(target.displayURL, target.address, target.scope) }
+        entries = targets.map { Entry(text: $0.displayURL, address: $0.address, scope: $0.scope) }
     }
 
-    package var count: Int { ends.count }
-    package var isEmpty: Bool { ends.isEmpty }
+    package var count: Int { entries.count }
+    package var isEmpty: Bool { entries.isEmpty }
 
     /// Adds what a user wrote, after reading it once.
     ///
     /// - Throws: `MalformedInput` with code `malformed.url`.
     @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
         let target = try read(text)
-        try add(text, nil, .named)
+        entries.append(Entry(text: text, address: nil, scope: .named))
         return target
-    }
-
-    private mutating func add(_ text: String, _ address: String?, _ scope: FetchScope) throws(MalformedInput) {
-        guard text.utf8.count <= TargetList.limit - bytes.count else {
-            throw MalformedInput(
-                code: .malformedURL, reason: "the targets have more than 4 GiB of text; use several lists")
-        }
-        if let address { addresses[count] = address }
-        if scope != .named { scopes[count] = scope }
-        bytes += text.utf8
-        ends.append(UInt32(clamping: bytes.count))
     }
 
     /// The target at a place.
     ///
     /// - Throws: `MalformedInput` for a place that the list does not have; every text in it was read before.
     package func target(at place: Int) throws(MalformedInput) -> CheckTarget {
-        guard let text = text(at: place) else {
+        guard entries.indices.contains(place) else {
             throw MalformedInput(code: .malformedURL, reason: "the list has no place \(place)")
         }
-        var target = try read(String(decoding: text, as: UTF8.self)).pinned(to: addresses[place])
-        target.scope = scopes[place] ?? .named
+        var target = try read(entries[place].text)
+        target.address = entries[place].address
+        target.scope = entries[place].scope
         return target
     }
 
@@ -76,47 +60,41 @@ package struct TargetList: Sendable {
     /// Every target, for lists that are small.
     package func all() throws(MalformedInput) -> [CheckTarget] {
         var targets: [CheckTarget] = []
-        for place in ends.indices { targets.append(try target(at: place)) }
+        for place in entries.indices { targets.append(try target(at: place)) }
         return targets
     }
 
     /// A target's text as it was written, and the address that it is checked at.
-    package func identity(at place: Int) -> [UInt8] {
-        Array(text(at: place) ?? []) + (addresses[place].map { [0x20] + Array($0.utf8) } ?? [])
+    package func identity(at place: Int) -> String {
+        guard entries.indices.contains(place) else { return "" }
+        return entries[place].text + (entries[place].address.map { " " + $0 } ?? "")
     }
 
     /// Each target once for every address that `addresses` gives, in the order of their bytes: a name server gives them in another order each time.
     /// One without any stays as it is.
     ///
     /// - Parameter concurrency: targets that are asked for at a time.
-    /// - Throws: `MalformedInput` for more text than a list holds; `CancellationError`.
+    /// - Throws: `CancellationError`.
     package func expanded(
         concurrency: Int, _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
     ) async throws -> TargetList {
         var found = [[String]](repeating: [], count: count)
-        try await BoundedTasks(width: concurrency).run(Array(ends.indices)) { _, place in
+        try await BoundedTasks(width: concurrency).run(Array(entries.indices)) { _, place in
             await addresses(try target(at: place))
         } each: { place, answer in
             found[place] = answer.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         }
         try Task.checkCancellation()
         var list = TargetList(isForNSCurl: isForNSCurl)
-        for (place, addresses) in found.enumerated() {
-            let text = String(decoding: text(at: place) ?? [], as: UTF8.self)
-            let scope = scopes[place] ?? .named
-            if addresses.isEmpty { try list.add(text, nil, scope) }
-            for address in addresses { try list.add(text, address, scope) }
+        list.entries = zip(entries, found).flatMap { entry, addresses in
+            addresses.isEmpty
+                ? [Entry(text: entry.text, address: nil, scope: entry.scope)]
+                : addresses.map { Entry(text: entry.text, address: $0, scope: entry.scope) }
         }
         return list
     }
 
     private func read(_ text: String) throws(MalformedInput) -> CheckTarget {
         isForNSCurl ? try CheckTarget(nscurl: text) : try CheckTarget(text)
-    }
-
-    private func text(at place: Int) -> ArraySlice<UInt8>? {
-        guard ends.indices.contains(place) else { return nil }
-        let start = place == 0 ? 0 : Int(ends[place - 1])
-        return bytes[start..<Int(ends[place])]
     }
 }

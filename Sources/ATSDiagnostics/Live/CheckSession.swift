@@ -209,12 +209,3 @@ extension CheckSession {
             material: ConnectionMaterial(chains: network.chains, resolver: network.resolver), configuration: settings)
     }
 }
-
-extension CheckTarget {
-    /// The same target at one address.
-    func pinned(to address: String?) -> CheckTarget {
-        var target = self
-        target.address = address
-        return target
-    }
-}

@@ -77,13 +77,13 @@ struct FleetOptions: ParsableArguments {
     func places(of list: TargetList) -> [UInt32] {
         let all = 0..<UInt32(clamping: list.count)
         guard let shard else { return Array(all) }
-        return all.filter { shard.contains(list.identity(at: Int($0))) }
+        return all.filter { shard.contains(Array(list.identity(at: Int($0)).utf8)) }
     }
 
     /// The SHA-256 of all targets in their order.
     static func digest(of list: TargetList) -> String {
         var hash = SHA256()
-        for place in 0..<list.count { hash.update(data: list.identity(at: place) + [0x0A]) }
+        for place in 0..<list.count { hash.update(data: Array((list.identity(at: place) + "\n").utf8)) }
         return Array(hash.finalize()).hexadecimal()
     }
 
