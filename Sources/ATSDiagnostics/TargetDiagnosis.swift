@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
 package import AppTransportSecurity
 package import FoundationEssentials
 import TLSModel
@@ -170,7 +171,8 @@ package struct TargetDiagnosis: Sendable {
         let endpoint = Endpoint(target.url)
         let known = judge.evidence[endpoint] ?? HostEvidence()
         let results = configurations.map(judge.judge)
-        let defaults = PlaceDecision(ATSDictionary(), profile, target.url).offer
+        let defaults = HelloOffer(
+            ATSPolicy(dictionary: ATSDictionary(), profile: profile).requirements(for: target.url))
         let (facts, hello) = known.answer(to: defaults, host: target.url.host)
         let exception: SmallestException =
             isManaged ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException()

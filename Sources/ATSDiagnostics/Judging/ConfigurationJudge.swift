@@ -5,6 +5,7 @@ import ATSClient
 package import AppTransportSecurity
 package import FoundationEssentials
 import TLSModel
+import TLSProbe
 package import Vocabulary
 
 /// Judges configurations from evidence alone: the same evidence always gives the same report. It remembers judgements of chains.
@@ -122,7 +123,7 @@ package struct ConfigurationJudge: Sendable {
     /// What the hello of a policy negotiated at one place.
     private func handshake(at place: LoadURL, dictionary: ATSDictionary, _ profile: OSProfile) -> HandshakeObservation?
     {
-        let offer = PlaceDecision(dictionary, profile, place).offer
+        let offer = HelloOffer(ATSPolicy(dictionary: dictionary, profile: profile).requirements(for: place))
         guard case .negotiated(let observation)? = evidence[Endpoint(place)]?.outcomes[offer] else { return nil }
         return observation
     }
@@ -132,9 +133,9 @@ package struct ConfigurationJudge: Sendable {
         place: LoadURL, dictionary: ATSDictionary, isRedirect: Bool, on other: OSProfile? = nil
     ) -> Judgement {
         let profile = other ?? profile
-        let decision = PlaceDecision(dictionary, profile, place)
-        if decision.isBlocked {
-            var because = decision.because
+        let decision = ATSPolicy(dictionary: dictionary, profile: profile).decide(place)
+        if decision.verdict == .blocked {
+            var because = decision.failures
             if isRedirect {
                 because.insert(
                     Cause(
@@ -146,7 +147,7 @@ package struct ConfigurationJudge: Sendable {
         }
         guard place.isSecure else { return .passed }
         let requirements = decision.requirements
-        guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[decision.offer] else {
+        guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[HelloOffer(requirements)] else {
             return Judgement(
                 result: .undetermined, error: nil,
                 because: [Cause(.netTimeout, "\(place.host) was not checked: the time for this target ran out.")],

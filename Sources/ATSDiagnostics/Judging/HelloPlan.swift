@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSClient
+package import AppTransportSecurity
 package import TLSModel
 package import TLSProbe
 
@@ -42,6 +44,19 @@ package struct HelloPlan: Sendable {
 }
 
 extension HelloOffer {
+    /// What the dictionaries offer to one place on their systems, each offer once, the first dictionary's first.
+    package static func distinct(_ dictionaries: [(ATSDictionary, OSProfile)], _ place: LoadURL) -> [HelloOffer] {
+        var offers: [HelloOffer] = []
+        for (dictionary, profile) in dictionaries {
+            for reading in dictionary.readings(on: profile) {
+                let policy = ATSPolicy(dictionary: reading, profile: profile)
+                let offer = HelloOffer(policy.requirements(for: place))
+                if !offers.contains(offer) { offers.append(offer) }
+            }
+        }
+        return offers
+    }
+
     /// Whether what is learned with one of two hellos says something about the other.
     func isComparable(to other: HelloOffer) -> Bool {
         maximumVersion == other.maximumVersion && groups == other.groups && keyShareGroups == other.keyShareGroups

@@ -8,14 +8,13 @@ import TLSModel
 
 /// Remembers what was found about trust in the connections of one target: sixteen configurations ask two or three times for the same.
 final class TrustMemory: Sendable {
-    private struct Entry {
+    private struct Question: Equatable {
         let endpoint: Endpoint
         let aspect: TrustFindings.Aspect
         let handshake: HandshakeObservation
-        let findings: TrustFindings
     }
 
-    private let entries = Mutex<[Entry]>([])
+    private let known = Mutex<[(question: Question, findings: TrustFindings)]>([])
 
     func findings(
         _ requirements: TransportRequirements, _ facts: ConnectionFacts, at endpoint: Endpoint, _ instant: Date,
@@ -25,18 +24,11 @@ final class TrustMemory: Sendable {
             TrustFindings(requirements, facts.trust, host: endpoint.host, at: instant, logs: logs)
         }
         guard let aspect = TrustFindings.Aspect(requirements) else { return find() }
-        let known = entries.withLock { entries in
-            entries.first { $0.aspect == aspect && $0.endpoint == endpoint && $0.handshake == facts.handshake }
-        }
-        if let known { return known.findings }
+        let question = Question(endpoint: endpoint, aspect: aspect, handshake: facts.handshake)
+        if let answer = known.withLock({ $0.first { $0.question == question } }) { return answer.findings }
         let findings = find()
-        let entry = Entry(endpoint: endpoint, aspect: aspect, handshake: facts.handshake, findings: findings)
-        entries.withLock { entries in
-            // A server answers ten hellos; hosts that redirects lead to make a few more.
-            if entries.count < TrustMemory.capacity { entries.append(entry) }
-        }
+        // A server answers ten hellos; hosts that redirects lead to make a few more.
+        known.withLock { if $0.count < 64 { $0.append((question, findings)) } }
         return findings
     }
-
-    private static let capacity = 64
 }

@@ -31,7 +31,8 @@ final class HelloMemory: Sendable {
     /// One server: where it is, how it answered each offer, and what it negotiates when everything is offered.
     final class Place: Sendable {
         private struct State {
-            var server: Result<ServerAddress, NoAddress>?
+            var resolution: NameResolver.Resolution?
+            var settled: SocketAddress?
             var outcomes: [HelloOffer: HandshakeOutcome] = [:]
             var wasConnected = false
             /// An outcome that every other hello would have too, with the offer that had it.
@@ -42,10 +43,20 @@ final class HelloMemory: Sendable {
 
         private let state = Mutex(State())
 
-        /// Nil until it was looked up.
-        var server: Result<ServerAddress, NoAddress>? {
-            get { state.withLock { $0.server } }
-            set { state.withLock { $0.server = newValue } }
+        /// The addresses that hellos may go to, or why there are none; nil until it was looked up.
+        var resolution: NameResolver.Resolution? {
+            get { state.withLock { $0.resolution } }
+            set { state.withLock { $0.resolution = newValue } }
+        }
+
+        /// The address that was connected to; nil if none was.
+        var settled: SocketAddress? { state.withLock { $0.settled } }
+
+        /// All addresses until one was connected to, then that one.
+        var candidates: [SocketAddress] {
+            if let settled { return [settled] }
+            if case .addresses(let addresses)? = resolution { return addresses }
+            return []
         }
 
         /// What the server answered, or would answer; nil if it must be asked.
@@ -62,11 +73,17 @@ final class HelloMemory: Sendable {
         /// Whether any hello was written to the server.
         var wasConnected: Bool { state.withLock { $0.wasConnected } }
 
-        func remember(_ outcome: HandshakeOutcome, of offer: HelloOffer, wasConnected: Bool) {
+        func remember(
+            _ outcome: HandshakeOutcome, of offer: HelloOffer, at address: SocketAddress?, wasConnected: Bool
+        ) {
             state.withLock { state in
                 if wasConnected { state.wasConnected = true }
                 state.outcomes[offer] = outcome
                 if outcome.endsThePlan { state.dead = (offer, outcome) }
+                switch outcome {
+                case .connection(.refused), .connection(.unreachable), .connection(.nameNotFound): break
+                default: state.settled = state.settled ?? address
+                }
             }
         }
 
@@ -77,31 +94,6 @@ final class HelloMemory: Sendable {
             let explanation = await ask()
             state.withLock { $0.explanations[baseline] = .some(explanation) }
             return explanation
-        }
-    }
-}
-
-/// A place without an address.
-struct NoAddress: Error {
-    let failure: ConnectionFailure
-}
-
-/// The addresses of a server: all of them until one can be connected to, then that one.
-final class ServerAddress: Sendable {
-    private let addresses: [SocketAddress]
-    private let chosen = Mutex<SocketAddress?>(nil)
-
-    init(_ addresses: [SocketAddress]) { self.addresses = addresses }
-
-    var candidates: [SocketAddress] { settled.map { [$0] } ?? addresses }
-
-    /// Nil if no address let itself be connected to.
-    var settled: SocketAddress? { chosen.withLock { $0 } }
-
-    func settle(on address: SocketAddress?, after outcome: HandshakeOutcome) {
-        switch outcome {
-        case .connection(.refused), .connection(.unreachable), .connection(.nameNotFound): return
-        default: chosen.withLock { if $0 == nil { $0 = address } }
         }
     }
 }

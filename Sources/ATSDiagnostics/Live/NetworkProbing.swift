@@ -17,9 +17,7 @@ struct NetworkProbing: ServerProbing {
     var resolver: NameResolver { prober.resolver }
     /// What was learned of chains, for the load too.
     let chains: RememberingChains
-    private let connectTimeout: Duration
-    private let isExhaustive: Bool
-    private let fetchesFromPrivateAddresses: Bool
+    private let configuration: CheckSession.Configuration
     private let instant: Date
     private let spans: CheckSpans
     /// What was asked before; nil remembers nothing.
@@ -33,9 +31,7 @@ struct NetworkProbing: ServerProbing {
                 anchors: anchors,
                 fetcher: configuration.fetchesIntermediates
                     ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil))
-        connectTimeout = configuration.connectTimeout
-        isExhaustive = configuration.isExhaustive
-        fetchesFromPrivateAddresses = configuration.allowsPrivateRedirects
+        self.configuration = configuration
         self.instant = instant
         spans = CheckSpans(tracer: configuration.tracer)
     }
@@ -44,26 +40,22 @@ struct NetworkProbing: ServerProbing {
         of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence {
         let known = memory?.place(endpoint, address: address, within: scope) ?? HelloMemory.Place()
-        let server: ServerAddress
-        switch await place(known, endpoint, address, scope) {
-        case .failure(let failure):
-            let outcomes = offers.map { ($0, HandshakeOutcome.connection(failure.failure)) }
+        if case .failed(let failure) = await resolution(of: known, endpoint, address, scope) {
+            let outcomes = offers.map { ($0, HandshakeOutcome.connection(failure)) }
             return HostEvidence(outcomes: Dictionary(outcomes) { first, _ in first })
-        case .success(let found): server = found
         }
-        let plan = HelloPlan(offers: offers, isExhaustive: isExhaustive)
+        let plan = HelloPlan(offers: offers, isExhaustive: configuration.isExhaustive)
         var hellos = 0
         func send(_ offer: HelloOffer) async -> HandshakeOutcome? {
-            let timeout = TargetDeadline.remaining(atMost: connectTimeout)
+            let timeout = TargetDeadline.remaining(atMost: configuration.connectTimeout)
             guard timeout > .zero, !Task.isCancelled else { return nil }
             let end = await spans.around("hello", endpoint, describe: \.outcome.attributes) {
                 await prober.attempt(
-                    offer.named(endpoint.host), addresses: server.candidates, connectTimeout: timeout,
+                    offer.named(endpoint.host), addresses: known.candidates, connectTimeout: timeout,
                     timeout: timeout)
             }
             hellos += 1
-            server.settle(on: end.address, after: end.outcome)
-            known.remember(end.outcome, of: offer, wasConnected: end.wasConnected)
+            known.remember(end.outcome, of: offer, at: end.address, wasConnected: end.wasConnected)
             return end.outcome
         }
         func ask(_ offer: HelloOffer) async -> HandshakeOutcome? {
@@ -71,14 +63,14 @@ struct NetworkProbing: ServerProbing {
             return await send(offer)
         }
         var evidence = await plan.run(ask)
-        evidence.address = server.settled?.ipAddress
+        evidence.address = known.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             let baseline = WidestHello.Baseline(maximum: last.maximumVersion, groups: last.groups)
             evidence.explanation = await known.explanation(beyond: baseline) {
                 await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
                     await WidestHello.ask(
-                        prober, server.candidates, serverName: endpoint.host, beyond: baseline,
-                        timeout: connectTimeout * 2)
+                        prober, known.candidates, serverName: endpoint.host, beyond: baseline,
+                        timeout: configuration.connectTimeout * 2)
                 }
             }
         }
@@ -90,8 +82,8 @@ struct NetworkProbing: ServerProbing {
         }
         evidence.hellos = hellos
         let issuers: FetchScope =
-            fetchesFromPrivateAddresses
-            ? .anyNetwork : server.settled.map { FetchScope(of: $0) } ?? .publicAddresses
+            configuration.allowsPrivateRedirects
+            ? .anyNetwork : known.settled.map { FetchScope(of: $0) } ?? .publicAddresses
         let negotiated = (evidence.outcomes.values + [evidence.smaller?.outcome].compactMap(\.self)).compactMap {
             outcome in
             if case .negotiated(let observation) = outcome { observation } else { nil }
@@ -106,24 +98,20 @@ struct NetworkProbing: ServerProbing {
     }
 
     /// Where the hellos go: the addresses of the endpoint, or why there are none.
-    private func place(
-        _ known: HelloMemory.Place, _ endpoint: Endpoint, _ address: String?, _ scope: FetchScope
-    ) async -> Result<ServerAddress, NoAddress> {
-        if let place = known.server { return place }
-        var place: Result<ServerAddress, NoAddress>
-        let answer = await spans.around("resolve", endpoint, describe: \.attributes) {
-            await resolution(of: Endpoint(host: address ?? endpoint.host, port: endpoint.port))
+    private func resolution(
+        of known: HelloMemory.Place, _ endpoint: Endpoint, _ address: String?, _ scope: FetchScope
+    ) async -> NameResolver.Resolution {
+        if let resolution = known.resolution { return resolution }
+        var resolution = await spans.around("resolve", endpoint, describe: \.attributes) {
+            await self.resolution(of: Endpoint(host: address ?? endpoint.host, port: endpoint.port))
         }
-        switch answer {
-        case .failed(let failure): place = .failure(NoAddress(failure: failure))
-        case .addresses(let found):
+        if case .addresses(let found) = resolution {
             let allowed = found.filter(scope.allows)
-            place =
-                allowed.isEmpty && !found.isEmpty
-                ? .failure(NoAddress(failure: .unreachable(FetchScope.refusal))) : .success(ServerAddress(allowed))
+            resolution =
+                allowed.isEmpty && !found.isEmpty ? .failed(.unreachable(FetchScope.refusal)) : .addresses(allowed)
         }
-        known.server = place
-        return place
+        known.resolution = resolution
+        return resolution
     }
 
     func remembering() -> any ServerProbing {
@@ -145,7 +133,8 @@ struct NetworkProbing: ServerProbing {
     /// What a look-up within the time for one connection says, or within what is left for the target.
     func resolution(of endpoint: Endpoint) async -> NameResolver.Resolution {
         await resolver.resolve(
-            host: endpoint.host, port: endpoint.port, timeout: TargetDeadline.remaining(atMost: connectTimeout))
+            host: endpoint.host, port: endpoint.port,
+            timeout: TargetDeadline.remaining(atMost: configuration.connectTimeout))
     }
 }
 
