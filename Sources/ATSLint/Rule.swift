@@ -16,9 +16,9 @@ public struct Rule: Sendable {
     /// Where the rule is written.
     public let citation: Citation
     /// The first system where it matters, where that is not every one.
-    public let firstOS: String?
+    public private(set) var firstOS: String?
     /// What `--fix` does, where it can do something.
-    public let fixDescription: String?
+    public private(set) var fixDescription: String?
     /// An example that the rule reports.
     package let fires: Example
     /// A corrected form of the same.
@@ -36,24 +36,6 @@ public struct Rule: Sendable {
         /// Said by the comparison of two lists, not by a look at one.
         case difference
     }
-
-    init(
-        _ id: String, _ severity: Severity, _ summary: String, reason: String, citation: Citation,
-        firstOS: String? = nil, fixDescription: String? = nil, fires: Example, passes: Example, notApplicable: Example,
-        check: Check
-    ) {
-        self.id = id
-        self.severity = severity
-        self.summary = summary
-        self.reason = reason
-        self.citation = citation
-        self.firstOS = firstOS
-        self.fixDescription = fixDescription
-        self.fires = fires
-        self.passes = passes
-        self.notApplicable = notApplicable
-        self.check = check
-    }
 }
 
 /// An Info.plist that shows a rule.
@@ -61,27 +43,15 @@ package struct Example: Sendable {
     /// The contents of the NSAppTransportSecurity dictionary in XML; nil if the list has none.
     package let ats: String?
     /// Members of the root dictionary in XML, beside NSAppTransportSecurity.
-    package let root: String
+    package private(set) var root = ""
     /// Text after the document.
-    package let trailing: String
+    package private(set) var trailing = ""
     /// For rules about apps: the dictionary of an extension.
-    package let sibling: String?
+    package private(set) var sibling: String?
     /// For differences: the dictionary before the change.
-    package let before: String?
+    package private(set) var before: String?
     /// The HttpClient handler of a .NET project, where the rule is about it.
-    package let handler: DotNetStack.Handler?
-
-    init(
-        _ ats: String?, root: String = "", trailing: String = "", sibling: String? = nil, before: String? = nil,
-        handler: DotNetStack.Handler? = nil
-    ) {
-        self.handler = handler
-        self.ats = ats
-        self.root = root
-        self.trailing = trailing
-        self.sibling = sibling
-        self.before = before
-    }
+    package private(set) var handler: DotNetStack.Handler?
 
     /// The example as a whole Info.plist.
     package var infoPlist: String { Example.infoPlist(ats: ats, root: root) + trailing }
@@ -113,13 +83,13 @@ package struct Example: Sendable {
         -> Example
     {
         Example(
-            (globals.isEmpty ? "" : globals + "\n")
+            ats: (globals.isEmpty ? "" : globals + "\n")
                 + "<key>NSExceptionDomains</key>\n<dict>\n<key>\(host)</key>\n<dict>\(keys)</dict>\n</dict>", root: root
         )
     }
 
     /// Pins for `api.example.com`.
     static func pins(_ contents: String, host: String = "api.example.com", root: String = "") -> Example {
-        Example("<key>NSPinnedDomains</key>\n<dict>\n<key>\(host)</key>\n\(contents)\n</dict>", root: root)
+        Example(ats: "<key>NSPinnedDomains</key>\n<dict>\n<key>\(host)</key>\n\(contents)\n</dict>", root: root)
     }
 }

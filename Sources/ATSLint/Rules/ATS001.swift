@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats001 = Rule(
-        "ATS001",
-        .error,
-        "A key is misspelled, so it is never read.",
+        id: "ATS001",
+        severity: .error,
+        summary: "A key is misspelled, so it is never read.",
         reason: """
             Unknown keys are silently ignored. An app with NSAllowArbitraryLoads behaves as if the line were not there, \
             and its developer looks for the fault in the server.
@@ -17,9 +17,9 @@ extension RuleCatalog {
         citation: .security("protocol/SecProtocolConfiguration.m"),
         fixDescription:
             "renames the key if the right one loosens nothing; otherwise removes it, which changes nothing",
-        fires: Example("<key>NSAllowArbitraryLoads</key>\n<false/>"),
-        passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
-        notApplicable: Example(nil, root: "<key>NSAllowArbitrary</key>\n<true/>"),
+        fires: Example(ats: "<key>NSAllowArbitraryLoads</key>\n<false/>"),
+        passes: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        notApplicable: Example(ats: nil, root: "<key>NSAllowArbitrary</key>\n<true/>"),
         check: .plist { facts, hits in
             facts.eachKey { key in
                 guard let reading = KeyReading(key.member.key, at: key.level), reading.isMisspelled else { return }

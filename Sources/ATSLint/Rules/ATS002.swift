@@ -7,17 +7,17 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats002 = Rule(
-        "ATS002",
-        .error,
-        "A value has the wrong type.",
+        id: "ATS002",
+        severity: .error,
+        summary: "A value has the wrong type.",
         reason: """
             Switches must be booleans. A string such as \"YES\" counts as if the key were absent, and of the integers only 1 is true: \
             2 is false. A TLS version must be a string.
             """,
         citation: .security("protocol/SecProtocolConfigurationTest.m (invalid dictionaries)"),
         fixDescription: "writes the boolean if it loosens nothing; otherwise removes the key, which changes nothing",
-        fires: Example("<key>NSAllowsArbitraryLoads</key>\n<string>NO</string>"),
-        passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        fires: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<string>NO</string>"),
+        passes: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             for member in facts.members where ATSDictionary.booleanKeys.contains(member.key) {

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats003 = Rule(
-        "ATS003",
-        .error,
-        "A TLS version is spelled in a way that Apple's parser does not recognize.",
+        id: "ATS003",
+        severity: .error,
+        summary: "A TLS version is spelled in a way that Apple's parser does not recognize.",
         reason: """
             Only TLSv1.0, TLSv1.1, TLSv1.2 and TLSv1.3 are read, with exactly these letters. Anything else silently leaves the minimum at TLS 1.2: \
             an old server stays blocked, and a demand for TLS 1.3 is lost.

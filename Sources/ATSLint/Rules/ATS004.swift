@@ -6,9 +6,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats004 = Rule(
-        "ATS004",
-        .error,
-        "A domain key has a port.",
+        id: "ATS004",
+        severity: .error,
+        summary: "A domain key has a port.",
         reason: "Hosts are compared without their port, so a key with a port matches no request.",
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fixDescription: "removes the port if the entry then loosens nothing",

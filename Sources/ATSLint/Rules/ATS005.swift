@@ -6,9 +6,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats005 = Rule(
-        "ATS005",
-        .error,
-        "A domain key is a URL or has a path.",
+        id: "ATS005",
+        severity: .error,
+        summary: "A domain key is a URL or has a path.",
         reason: """
             Keys are host names. A key with a slash is taken for a range of IP addresses, fails to parse as one, \
             and is never read; the system only writes a line into its log.

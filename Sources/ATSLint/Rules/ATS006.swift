@@ -6,9 +6,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats006 = Rule(
-        "ATS006",
-        .error,
-        "A domain key has a wildcard.",
+        id: "ATS006",
+        severity: .error,
+        summary: "A domain key has a wildcard.",
         reason: "No key with an asterisk ever matches. Subdomains are covered with NSIncludesSubdomains instead.",
         citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>", host: "*.example.com"),

@@ -6,9 +6,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats007 = Rule(
-        "ATS007",
-        .error,
-        "A domain key has upper-case letters.",
+        id: "ATS007",
+        severity: .error,
+        summary: "A domain key has upper-case letters.",
         reason:
             "Exceptions are compared letter by letter with the lower-case host of the request, so such a key matches nothing.",
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),

@@ -6,9 +6,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats008 = Rule(
-        "ATS008",
-        .warning,
-        "A domain key ends with a dot.",
+        id: "ATS008",
+        severity: .warning,
+        summary: "A domain key ends with a dot.",
         reason:
             "The dot is part of the comparison: 'example.com.' covers only requests whose URL has the dot too, and those are rare.",
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),

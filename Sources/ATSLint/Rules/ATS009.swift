@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats009 = Rule(
-        "ATS009",
-        .error,
-        "An IP address or a range of addresses is not read as intended.",
+        id: "ATS009",
+        severity: .error,
+        summary: "An IP address or a range of addresses is not read as intended.",
         reason: """
             Keys may be addresses and ranges (CIDR) since \(SystemChange.addressKeys.names); older systems read none of them, and newer ones only in apps that \
             are linked on 17 or later. A malformed range is never read. \

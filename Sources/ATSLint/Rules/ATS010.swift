@@ -7,18 +7,18 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats010 = Rule(
-        "ATS010",
-        .error,
-        "A key is at the wrong level.",
+        id: "ATS010",
+        severity: .error,
+        summary: "A key is at the wrong level.",
         reason: """
             Each key is read in one place only: the global ones directly in NSAppTransportSecurity, those of an exception in the dictionary of a host. \
             Anywhere else a key is silently ignored.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         fixDescription: "removes the key, which changes nothing: it is not read there",
-        fires: Example("<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
+        fires: Example(ats: "<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
-        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        notApplicable: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         check: .plist { facts, hits in
             facts.eachKey { key in
                 let member = key.member

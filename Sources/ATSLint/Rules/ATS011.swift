@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats011 = Rule(
-        "ATS011",
-        .error,
-        "NSAllowsArbitraryLoads is dead because a newer global key is present.",
+        id: "ATS011",
+        severity: .error,
+        summary: "NSAllowsArbitraryLoads is dead because a newer global key is present.",
         reason: """
             Since \(SystemChange.globalKeys.names) NSAllowsArbitraryLoads is ignored as soon as NSAllowsArbitraryLoadsForMedia, \
             NSAllowsArbitraryLoadsInWebContent or NSAllowsLocalNetworking is present, whatever its value. iOS 9 obeys only NSAllowsArbitraryLoads: \
@@ -18,10 +18,10 @@ extension RuleCatalog {
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         firstOS: SystemChange.globalKeys.list,
         fixDescription: "removes the dead key",
-        fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        fires: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(
-            "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
+            ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             let siblings = facts.arbitraryLoadsSiblings
             guard let member = facts.global(ATSKey.arbitraryLoads), facts.flag(member.key) == true, !siblings.isEmpty

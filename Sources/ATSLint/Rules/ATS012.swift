@@ -7,19 +7,19 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats012 = Rule(
-        "ATS012",
-        .warning,
-        "NSAllowsArbitraryLoads switches ATS off for every host without an exception.",
+        id: "ATS012",
+        severity: .warning,
+        summary: "NSAllowsArbitraryLoads switches ATS off for every host without an exception.",
         reason: """
             Plain HTTP and old TLS work to any host, and the app's own code may accept any certificate. \
             App Review asks for a justification. Hosts listed in NSExceptionDomains keep their own rules. \
             \(ReviewReason.sentence(for: ATSKey.arbitraryLoads))
             """,
         citation: .apple(ATSKey.arbitraryLoads, read: "2026-11-21"),
-        fires: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
-        passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        fires: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<true/>"),
+        passes: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(
-            "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
+            ats: "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
         check: .plist { facts, hits in
             let permits = facts.permits()
             guard let member = facts.global(ATSKey.arbitraryLoads), facts.systems.someSupported(permits) else { return }

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats013 = Rule(
-        "ATS013",
-        .warning,
-        "NSAllowsArbitraryLoadsForMedia needs a justification for App Review.",
+        id: "ATS013",
+        severity: .warning,
+        summary: "NSAllowsArbitraryLoadsForMedia needs a justification for App Review.",
         reason: """
             ATS is off for media that AVFoundation loads. It is meant for media that are encrypted already and contain nothing personal. A source of 2016 \
             says that it works on devices and not in the Simulator (UNVERIFIED). \
@@ -17,9 +17,9 @@ extension RuleCatalog {
             """,
         citation: .apple(ATSKey.arbitraryLoadsForMedia, read: "2026-11-21"),
         firstOS: SystemChange.globalKeys.list,
-        fires: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<true/>"),
-        passes: Example("<key>NSAllowsArbitraryLoadsForMedia</key>\n<false/>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        fires: Example(ats: "<key>NSAllowsArbitraryLoadsForMedia</key>\n<true/>"),
+        passes: Example(ats: "<key>NSAllowsArbitraryLoadsForMedia</key>\n<false/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             let permits = facts.permits(.media)
             guard let member = facts.global(ATSKey.arbitraryLoadsForMedia), facts.flag(member.key) == true,

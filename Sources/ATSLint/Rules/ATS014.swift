@@ -7,18 +7,18 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats014 = Rule(
-        "ATS014",
-        .warning,
-        "NSAllowsArbitraryLoadsInWebContent needs a justification for App Review.",
+        id: "ATS014",
+        severity: .warning,
+        summary: "NSAllowsArbitraryLoadsInWebContent needs a justification for App Review.",
         reason: """
             ATS is off for what web views load. The app itself keeps ATS, but pages it shows may load anything, and video inside them is loaded by another process. \
             \(ReviewReason.sentence(for: ATSKey.arbitraryLoadsInWebContent))
             """,
         citation: .apple(ATSKey.arbitraryLoadsInWebContent, read: "2026-11-21"),
         firstOS: SystemChange.globalKeys.list,
-        fires: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<true/>"),
-        passes: Example("<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        fires: Example(ats: "<key>NSAllowsArbitraryLoadsInWebContent</key>\n<true/>"),
+        passes: Example(ats: "<key>NSAllowsArbitraryLoadsInWebContent</key>\n<false/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             let permits = facts.permits(.web)
             guard let member = facts.global(ATSKey.arbitraryLoadsInWebContent), facts.flag(member.key) == true,

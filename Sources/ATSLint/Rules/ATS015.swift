@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats015 = Rule(
-        "ATS015",
-        .warning,
-        "NSExceptionAllowsInsecureHTTPLoads needs a justification for App Review.",
+        id: "ATS015",
+        severity: .warning,
+        summary: "NSExceptionAllowsInsecureHTTPLoads needs a justification for App Review.",
         reason: """
             Plain HTTP to the host is allowed, and the app's own code may accept a certificate that the system refuses. \
             App Review asks why the server cannot do better. \

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats016 = Rule(
-        "ATS016",
-        .warning,
-        "A minimum below TLS 1.2 needs a justification for App Review.",
+        id: "ATS016",
+        severity: .warning,
+        summary: "A minimum below TLS 1.2 needs a justification for App Review.",
         reason: """
             TLS 1.0 and 1.1 have known weaknesses and are off in current servers. App Review asks why the host needs them. \
             \(ReviewReason.sentence(for: ATSKey.minimumTLSVersion))

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats017 = Rule(
-        "ATS017",
-        .note,
-        "NSExceptionAllowsInsecureHTTPLoads does not relax HTTPS.",
+        id: "ATS017",
+        severity: .note,
+        summary: "NSExceptionAllowsInsecureHTTPLoads does not relax HTTPS.",
         reason: """
             It allows plain HTTP. For HTTPS the minimum of TLS 1.2 and forward secrecy stay as they were, and a self-signed certificate is still refused \
             unless the app's own code accepts it in its challenge handler.

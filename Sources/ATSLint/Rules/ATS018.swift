@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats018 = Rule(
-        "ATS018",
-        .error,
-        "A legacy key of 2015 is used.",
+        id: "ATS018",
+        severity: .error,
+        summary: "A legacy key of 2015 is used.",
         reason: """
             iOS 9 and OS X 10.11 obeyed them: NSThirdPartyException... was documented until 2016-09-13, and templates of 2016 worked with \
             NSTemporaryException... alone. From iOS 10 to 12 sources contradict each other; since iOS 13 and macOS 10.15 nothing reads them.

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats019 = Rule(
-        "ATS019",
-        .error,
-        "A key that never existed is used.",
+        id: "ATS019",
+        severity: .error,
+        summary: "A key that never existed is used.",
         reason:
             "No system ever read a key that ends in AllowsInsecureHTTPSLoads. It is copied from project to project, and shipped by build tools.",
         citation: .security("protocol/SecProtocolInternal.h"),

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats020 = Rule(
-        "ATS020",
-        .warning,
-        "NSRequiresCertificateTransparency is obsolete.",
+        id: "ATS020",
+        severity: .warning,
+        summary: "NSRequiresCertificateTransparency is obsolete.",
         reason: """
             Certificate Transparency is required of every publicly trusted certificate today, whatever the key says. Apple's documentation says not to use \
             it. Systems before \(SystemChange.transparencyKeyEnds.names) may still obey it: a load on macOS 11 failed because of it, though Apple's published \
@@ -21,7 +21,7 @@ extension RuleCatalog {
             "<key>NSRequiresCertificateTransparency</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
         ),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
                 guard let member = entry.sub(ATSKey.certificateTransparency) else { continue }

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats021 = Rule(
-        "ATS021",
-        .warning,
-        "NSExceptionRequiresForwardSecrecy = false allows key exchange without forward secrecy.",
+        id: "ATS021",
+        severity: .warning,
+        summary: "NSExceptionRequiresForwardSecrecy = false allows key exchange without forward secrecy.",
         reason: """
             RSA key exchange lets anyone who later gets the server's key read what was recorded today. \
             According to the documentation the key also drops the check of the certificate's key length (systems of today check it anyway).
@@ -18,7 +18,7 @@ extension RuleCatalog {
         citation: .apple(ATSKey.forwardSecrecy, read: "2026-11-21"),
         fires: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: Example("<key>NSExceptionDomains</key>\n<dict/>"),
+        notApplicable: Example(ats: "<key>NSExceptionDomains</key>\n<dict/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.flag(ATSKey.forwardSecrecy) == false {
                 guard let member = entry.sub(ATSKey.forwardSecrecy),

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats022 = Rule(
-        "ATS022",
-        .note,
-        "NSIncludesSubdomains may cover more or fewer hosts than intended.",
+        id: "ATS022",
+        severity: .note,
+        summary: "NSIncludesSubdomains may cover more or fewer hosts than intended.",
         reason: """
             The documentation says that one more label is covered. Apple's published evaluator covers any depth, and uses the nearest parent that has the key. \
             For addresses and ranges it has no effect. Without it, only the name itself is covered: not www.
@@ -19,7 +19,7 @@ extension RuleCatalog {
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
             host: "example.com"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {
                 guard let effects = entry.effects else { continue }

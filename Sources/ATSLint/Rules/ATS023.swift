@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats023 = Rule(
-        "ATS023",
-        .error,
-        "An exception for a local host is unnecessary, or blocks it.",
+        id: "ATS023",
+        severity: .error,
+        summary: "An exception for a local host is unnecessary, or blocks it.",
         reason: """
             Since \(SystemChange.globalKeys.names) ATS exempts names without a dot, .local names and loopback addresses. \
             An exception replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
@@ -17,7 +17,7 @@ extension RuleCatalog {
         citation: .apple(ATSKey.localNetworking, read: "2026-11-21"),
         firstOS: SystemChange.globalKeys.list,
         fires: .domain("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: .domain(
             "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost",
             root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),

@@ -7,16 +7,16 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats024 = Rule(
-        "ATS024",
-        .warning,
-        "NSAllowsLocalNetworking = false blocks local hosts.",
+        id: "ATS024",
+        severity: .warning,
+        summary: "NSAllowsLocalNetworking = false blocks local hosts.",
         reason:
             "Local hosts are exempt by default; setting this key to false removes the exemption.",
         citation: .security("protocol/SecProtocolConfigurationTest.m (local networking disabled)"),
         firstOS: SystemChange.globalKeys.list,
-        fires: Example("<key>NSAllowsLocalNetworking</key>\n<false/>"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        fires: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<false/>"),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         check: .plist { facts, hits in
             guard let member = facts.global(ATSKey.localNetworking), facts.flag(member.key) == false else { return }
             let with = facts.general("printer.local")

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats025 = Rule(
-        "ATS025",
-        .warning,
-        "Addresses of a VPN or of carrier NAT (100.64.0.0/10) are not local and need a range.",
+        id: "ATS025",
+        severity: .warning,
+        summary: "Addresses of a VPN or of carrier NAT (100.64.0.0/10) are not local and need a range.",
         reason: """
             NSAllowsLocalNetworking does not reach 100.64.0.0/10, which Tailscale and carriers use: plain HTTP to such addresses stays blocked \
             unless a key names the range. Addresses in it change, so a single one rarely helps.

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats026 = Rule(
-        "ATS026",
-        .error,
-        "Pins are broken, or one lost key locks the app out.",
+        id: "ATS026",
+        severity: .error,
+        summary: "Pins are broken, or one lost key locks the app out.",
         reason: """
             A pin is the base64 form of the SHA-256 of a public key: 44 characters for 32 bytes. Others are skipped; a list that has none left refuses every \
             certificate, and an entry without a list pins nothing. With a single pin the app is locked out when the server changes that key. \

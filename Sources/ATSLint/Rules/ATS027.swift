@@ -6,18 +6,19 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats027 = Rule(
-        "ATS027",
-        .note,
-        "An exception makes a host stricter than the rest.",
+        id: "ATS027",
+        severity: .note,
+        summary: "An exception makes a host stricter than the rest.",
         reason: """
             A host with an entry in NSExceptionDomains, even an empty one, is no longer affected by the global keys. \
             With NSAllowsArbitraryLoads = true that is the documented way to turn ATS back on for one host; otherwise an empty entry does nothing.
             """,
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fires: Example(
-            "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSExceptionDomains</key>\n<dict>\n<key>api.example.com</key>\n<dict/>\n</dict>"
+            ats:
+                "<key>NSAllowsArbitraryLoads</key>\n<true/>\n<key>NSExceptionDomains</key>\n<dict>\n<key>api.example.com</key>\n<dict/>\n</dict>"
         ),
-        passes: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
+        passes: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         notApplicable: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions {

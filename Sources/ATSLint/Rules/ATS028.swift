@@ -6,9 +6,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats028 = Rule(
-        "ATS028",
-        .warning,
-        "An exception covers a whole public suffix.",
+        id: "ATS028",
+        severity: .warning,
+        summary: "An exception covers a whole public suffix.",
         reason: "A key such as com or co.uk with NSIncludesSubdomains covers the hosts of countless unrelated owners.",
         citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"),
         fires: .domain(

@@ -7,16 +7,16 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats029 = Rule(
-        "ATS029",
-        .warning,
-        "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
+        id: "ATS029",
+        severity: .warning,
+        summary: "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
         reason:
             "The keys are read from \(SystemChange.hardening.names) on, and accept the values none, FCP_v2.1 and recommended. Older systems ignore them.",
         citation: .apple(ATSKey.requiresNIAP, read: "2026-11-21"),
         firstOS: SystemChange.hardening.list,
-        fires: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>FCP_v9</string>"),
-        passes: Example("<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>recommended</string>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        fires: Example(ats: "<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>FCP_v9</string>"),
+        passes: Example(ats: "<key>NSRequiresNIAPTLSPackageVersion</key>\n<string>recommended</string>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             if let member = facts.global(ATSKey.requiresNIAP) {
                 check(member, facts.path(member.key), facts, &hits)

@@ -7,19 +7,19 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats030 = Rule(
-        "ATS030",
-        .warning,
-        "An extension has different rules from its app.",
+        id: "ATS030",
+        severity: .warning,
+        summary: "An extension has different rules from its app.",
         reason: """
             Every extension, App Clip and watch app is judged by the dictionary of its own Info.plist. \
             A request that works in the app fails in an extension that lacks the exception.
             """,
         citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
         fires: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>", sibling: "<key>NSAllowsLocalNetworking</key>\n<false/>"),
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", sibling: "<key>NSAllowsLocalNetworking</key>\n<false/>"),
         passes: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>", sibling: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", sibling: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .bundle { parts in
             guard let app = parts.first(where: { $0.subject.role == .app }) else { return [] }
             let expected = ATSDictionary(app.ats?.node.propertyListValue).propertyListValue

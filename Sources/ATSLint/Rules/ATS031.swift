@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats031 = Rule(
-        "ATS031",
-        .note,
-        "A key is set to its default value.",
+        id: "ATS031",
+        severity: .note,
+        summary: "A key is set to its default value.",
         reason:
             "A minimum of TLS 1.2 and forward secrecy are the default. Under NSAllowsArbitraryLoads = true stating them for a host is not redundant.",
         citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),

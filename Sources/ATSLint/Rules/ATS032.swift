@@ -7,17 +7,17 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats032 = Rule(
-        "ATS032",
-        .error,
-        "An array or another value is used where a dictionary is required.",
+        id: "ATS032",
+        severity: .error,
+        summary: "An array or another value is used where a dictionary is required.",
         reason: """
             NSAppTransportSecurity, NSExceptionDomains and each entry of it must be dictionaries. \
             Anything else is dropped as a whole, and the default rules apply.
             """,
         citation: .security("protocol/SecProtocolConfiguration.m"),
-        fires: Example("<key>NSExceptionDomains</key>\n<array><string>api.example.com</string></array>"),
+        fires: Example(ats: "<key>NSExceptionDomains</key>\n<array><string>api.example.com</string></array>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             if let ats = facts.ats, ats.node.members == nil {
                 hits.report(

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats033 = Rule(
-        "ATS033",
-        .note,
-        "A minimum of TLS 1.3 excludes servers that support only TLS 1.2.",
+        id: "ATS033",
+        severity: .note,
+        summary: "A minimum of TLS 1.3 excludes servers that support only TLS 1.2.",
         reason: """
             Stricter than the default. A server, a proxy or a CDN without TLS 1.3 can then not be reached. Systems before \(SystemChange.tls13.names) keep \
             TLS 1.2 as the minimum; from there to before \(SystemChange.tls13Minimum.names) loads with this minimum failed when that was measured, though another \
@@ -20,7 +20,7 @@ extension RuleCatalog {
         firstOS: SystemChange.tls13.list,
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             let failing = facts.systems.profiles.map {
                 $0.facts.supportsTLS13.value && !$0.facts.supportsTLS13Minimum.value

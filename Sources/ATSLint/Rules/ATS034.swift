@@ -7,15 +7,15 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats034 = Rule(
-        "ATS034",
-        .note,
-        "There is no ATS dictionary, so the default rules apply.",
+        id: "ATS034",
+        severity: .note,
+        summary: "There is no ATS dictionary, so the default rules apply.",
         reason:
             "Without NSAppTransportSecurity every host needs TLS 1.2 with forward secrecy and a trusted certificate; only local hosts are exempt.",
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
-        fires: Example(nil, root: "<key>CFBundleIdentifier</key>\n<string>com.example.app</string>"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example(nil, root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"),
+        fires: Example(ats: nil, root: "<key>CFBundleIdentifier</key>\n<string>com.example.app</string>"),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: nil, root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"),
         check: .plist { facts, hits in
             // A key that was meant for the dictionary is an error of its own.
             guard facts.ats == nil, facts.subject.role != .framework,

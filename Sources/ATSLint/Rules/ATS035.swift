@@ -7,17 +7,18 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats035 = Rule(
-        "ATS035",
-        .error,
-        "A dictionary has the same key twice.",
+        id: "ATS035",
+        severity: .error,
+        summary: "A dictionary has the same key twice.",
         reason:
             "The parser of the system silently keeps one of the two, the last. A person who reads the file may see the other.",
         citation: Citation(source: "CoreFoundation: CFPropertyList.c (observed)", read: "2026-11-21"),
         fixDescription: "removes the ones that are not read",
-        fires: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsArbitraryLoads</key>\n<false/>"),
-        passes: Example("<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        fires: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>\n<key>NSAllowsArbitraryLoads</key>\n<false/>"),
+        passes: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(
-            "<key>NSExceptionDomains</key>\n<dict>\n<key>a.example.com</key>\n<dict><key>NSIncludesSubdomains</key><false/></dict>\n"
+            ats:
+                "<key>NSExceptionDomains</key>\n<dict>\n<key>a.example.com</key>\n<dict><key>NSIncludesSubdomains</key><false/></dict>\n"
                 + "<key>b.example.com</key>\n<dict><key>NSIncludesSubdomains</key><false/></dict>\n</dict>"),
         check: .plist { facts, hits in
             for oddity in facts.subject.document.oddities where oddity.kind == .duplicateKey {

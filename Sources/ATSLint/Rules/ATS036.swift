@@ -7,18 +7,18 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats036 = Rule(
-        "ATS036",
-        .warning,
-        "There is text after the end of the property list.",
+        id: "ATS036",
+        severity: .warning,
+        summary: "There is text after the end of the property list.",
         reason:
             "The parser of the system stops at the end of the first list and never reads the rest, which is often left over from a merge.",
         citation: Citation(source: "CoreFoundation: CFPropertyList.c (observed)", read: "2026-11-21"),
         fixDescription: "removes the text after the end",
         fires: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>",
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>",
             trailing: "<dict><key>NSAllowsArbitraryLoads</key><true/></dict>\n"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", trailing: "<!-- a comment -->\n"),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", trailing: "<!-- a comment -->\n"),
         check: .plist { facts, hits in
             for oddity in facts.subject.document.oddities where oddity.kind == .trailingContent {
                 hits.add(

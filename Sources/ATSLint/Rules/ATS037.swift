@@ -7,15 +7,15 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats037 = Rule(
-        "ATS037",
-        .warning,
-        "A key is unknown and never read.",
+        id: "ATS037",
+        severity: .warning,
+        summary: "A key is unknown and never read.",
         reason: "The system ignores keys that it does not know. The line looks as if it did something.",
         citation: .security("protocol/SecProtocolConfiguration.m"),
         fixDescription: "removes the key, which changes nothing",
-        fires: Example("<key>NSRequiresGoodServers</key>\n<true/>"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example(nil, root: "<key>MyOwnKey</key>\n<true/>"),
+        fires: Example(ats: "<key>NSRequiresGoodServers</key>\n<true/>"),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: nil, root: "<key>MyOwnKey</key>\n<true/>"),
         check: .plist { facts, hits in
             facts.eachKey { key in
                 let member = key.member

@@ -7,16 +7,16 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats038 = Rule(
-        "ATS038",
-        .note,
-        "A value is filled in by the build and cannot be judged yet.",
+        id: "ATS038",
+        severity: .note,
+        summary: "A value is filled in by the build and cannot be judged yet.",
         reason:
             "A placeholder such as $(API_HOST) becomes a value when the app is built. Only the built app shows what it becomes.",
         citation: .apple("Build settings reference: INFOPLIST_EXPAND_BUILD_SETTINGS", read: "2026-11-21"),
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>$(MINIMUM_TLS)</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>",
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>",
             root: "<key>CFBundleIdentifier</key>\n<string>$(PRODUCT_BUNDLE_IDENTIFIER)</string>"),
         check: .plist { facts, hits in
             guard let ats = facts.ats else { return }

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats039 = Rule(
-        "ATS039",
-        .warning,
-        "A key is newer than the oldest system that the app runs on.",
+        id: "ATS039",
+        severity: .warning,
+        summary: "A key is newer than the oldest system that the app runs on.",
         reason: """
             Systems before \(SystemChange.globalKeys.names) read neither NSAllowsArbitraryLoadsForMedia, NSAllowsArbitraryLoadsInWebContent nor NSAllowsLocalNetworking; \
             NSPinnedDomains is read from \(SystemChange.pins.names) on. Older systems ignore the key: loads fail there, or nothing is pinned.
@@ -25,7 +25,8 @@ extension RuleCatalog {
                 + "<string>r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=</string></dict></array></dict>",
             root: "<key>MinimumOSVersion</key>\n<string>14.0</string>"),
         notApplicable: Example(
-            "<key>NSAllowsArbitraryLoads</key>\n<false/>", root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
+            ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>",
+            root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         check: .plist { facts, hits in
             guard let minimum = facts.subject.minimumOS else { return }
             for (key, loader, host) in [

@@ -6,9 +6,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats040 = Rule(
-        "ATS040",
-        .note,
-        "An exception replaces one of the system's own.",
+        id: "ATS040",
+        severity: .note,
+        summary: "An exception replaces one of the system's own.",
         reason: """
             The system registers exceptions of its own, for example for apple.com and its subdomains. \
             An entry of the app for the same name replaces it as a whole, and may be stricter.

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats041 = Rule(
-        "ATS041",
-        .note,
-        "An exception for TLS 1.0 or 1.1 stops working with the app's next SDK.",
+        id: "ATS041",
+        severity: .note,
+        summary: "An exception for TLS 1.0 or 1.1 stops working with the app's next SDK.",
         reason: """
             On iOS 26 and macOS 26 and later, apps that are linked on 26 or later speak at least TLS 1.2, whatever the dictionary says. This app is linked \
             on an older SDK, or does not name one. App Store Connect asks for a recent SDK once a year. ATS046 reports the exception once it has no effect.
@@ -19,7 +19,7 @@ extension RuleCatalog {
         firstOS: SystemChange.stackMinimum.list,
         fires: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.1</string>"),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
-        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in
             guard let first = LinkedSDK.stackMinimum, facts.subject.sdk.map({ $0 < first }) ?? true else { return }
             for entry in facts.exceptions {

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats042 = Rule(
-        "ATS042",
-        .note,
-        "Insecure loads without forward secrecy lift the limit on cipher suites altogether.",
+        id: "ATS042",
+        severity: .note,
+        summary: "Insecure loads without forward secrecy lift the limit on cipher suites altogether.",
         reason: """
             With both keys the published evaluator does not restrict the list of suites: the default list of the system is offered, \
             not the list of ATS with RSA key exchange added.
@@ -19,7 +19,7 @@ extension RuleCatalog {
         fires: .domain(
             "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
-        notApplicable: Example("<key>NSAllowsArbitraryLoads</key>\n<true/>"),
+        notApplicable: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<true/>"),
         check: .plist { facts, hits in
             for entry in facts.exceptions
             where entry.allowsInsecureLoads && entry.flag(ATSKey.forwardSecrecy) == false {

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats043 = Rule(
-        "ATS043",
-        .note,
-        "The app's HttpClient does not go through ATS.",
+        id: "ATS043",
+        severity: .note,
+        summary: "The app's HttpClient does not go through ATS.",
         reason: """
             A .NET app with the managed HttpClient handler speaks TLS by itself: the dictionary has no effect on its requests. \
             It still applies to web views, media and everything else that the system loads.
@@ -17,9 +17,9 @@ extension RuleCatalog {
         citation: Citation(
             source: "Microsoft Learn: HttpClient stack and SSL/TLS implementation selector for iOS and macOS",
             read: "2026-11-21"),
-        fires: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .managed),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .nsurlsession),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        fires: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .managed),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .nsurlsession),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         check: .plist { facts, hits in
             guard let stack = facts.subject.networkStack, !stack.atsApplies else { return }
             hits.report(

@@ -7,19 +7,19 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats044 = Rule(
-        "ATS044",
-        .note,
-        "A host does not inherit from its parent's exception.",
+        id: "ATS044",
+        severity: .note,
+        summary: "A host does not inherit from its parent's exception.",
         reason:
             "The nearest entry decides alone. Nothing is merged: what the parent allows must be repeated, and a dead key inherits nothing either.",
         citation: .security("protocol/SecProtocolConfiguration.m (search for an exception)"),
         fires: Example(
-            "<key>NSExceptionDomains</key>\n<dict>\n"
+            ats: "<key>NSExceptionDomains</key>\n<dict>\n"
                 + "<key>example.com</key>\n<dict><key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>\n"
                 + "<key>api.example.com</key>\n<dict><key>NSExceptionRequiresForwardSecrecy</key><false/></dict>\n</dict>"
         ),
         passes: Example(
-            "<key>NSExceptionDomains</key>\n<dict>\n"
+            ats: "<key>NSExceptionDomains</key>\n<dict>\n"
                 + "<key>example.com</key>\n<dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>\n"
                 + "<key>api.example.com</key>\n<dict><key>NSExceptionRequiresForwardSecrecy</key><false/></dict>\n</dict>"
         ),

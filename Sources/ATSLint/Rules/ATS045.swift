@@ -6,18 +6,20 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats045 = Rule(
-        "ATS045",
-        .warning,
-        "A framework or resource bundle has an ATS dictionary, which is never read.",
+        id: "ATS045",
+        severity: .warning,
+        summary: "A framework or resource bundle has an ATS dictionary, which is never read.",
         reason:
             "Only the Info.plist of the process counts: that of the app or of its extension. A framework cannot loosen or tighten the rules of the app that embeds it.",
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
         fires: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>",
+            root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"
         ),
-        passes: Example(nil, root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"),
+        passes: Example(ats: nil, root: "<key>CFBundlePackageType</key>\n<string>FMWK</string>"),
         notApplicable: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>CFBundlePackageType</key>\n<string>APPL</string>"
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>",
+            root: "<key>CFBundlePackageType</key>\n<string>APPL</string>"
         ),
         check: .plist { facts, hits in
             guard let ats = facts.ats, facts.subject.role == .framework else { return }

@@ -8,9 +8,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats046 = Rule(
-        "ATS046",
-        .error,
-        "An exception for TLS 1.0 or 1.1 has no effect in an app that is linked on 26 or later.",
+        id: "ATS046",
+        severity: .error,
+        summary: "An exception for TLS 1.0 or 1.1 has no effect in an app that is linked on 26 or later.",
         reason: """
             On iOS 26 and macOS 26 and later, URLSession of apps that are linked on 26 or later speaks at least TLS 1.2. ATS accepts the exception, but \
             the network stack does not: the load fails with -1200 (stream code -9836). Only the server can change that, or code of the app that sets \

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats047 = Rule(
-        "ATS047",
-        .error,
-        "A domain key is not the name that a loader requests.",
+        id: "ATS047",
+        severity: .error,
+        summary: "A domain key is not the name that a loader requests.",
         reason: """
             Keys are compared letter by letter with the host of the request, which is in ASCII: a name of another script is loaded as its \
             A-label (xn--...). A key in that script, composed or decomposed, and one that is not a host name at all match nothing.

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats048 = Rule(
-        "ATS048",
-        .note,
-        "The app also runs where App Transport Security is off.",
+        id: "ATS048",
+        severity: .note,
+        summary: "The app also runs where App Transport Security is off.",
         reason: """
             ATS came with \(SystemChange.transportSecurity.names). Older systems ignore the dictionary: nothing in it protects or hinders a load there, and the app \
             is responsible for its own security. An app that is linked on an older SDK has no App Transport Security on any system.

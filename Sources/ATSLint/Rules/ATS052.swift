@@ -6,5 +6,5 @@ extension RuleCatalog {
         "ATS052", "Weaker cipher suites are newly allowed.",
         reason:
             "A comparison with an earlier Info.plist found hosts that may now use suites without forward secrecy, or any suite of the system.",
-        fires: "<key>NSExceptionRequiresForwardSecrecy</key><false/>")
+        fires: .gained("<key>NSExceptionRequiresForwardSecrecy</key><false/>"))
 }

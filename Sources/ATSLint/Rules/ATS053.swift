@@ -6,5 +6,5 @@ extension RuleCatalog {
         "ATS053", "Certificates are judged less strictly than before.",
         reason:
             "A comparison with an earlier Info.plist found hosts whose certificates no longer meet the rules of ATS, may now be accepted by the app's code, or need fewer timestamps of Certificate Transparency.",
-        fires: "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>")
+        fires: .gained("<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"))
 }

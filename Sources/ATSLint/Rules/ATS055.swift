@@ -7,16 +7,17 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats055 = Rule(
-        "ATS055",
-        .error,
-        "A build setting INFOPLIST_KEY_... cannot set NSAppTransportSecurity.",
+        id: "ATS055",
+        severity: .error,
+        summary: "A build setting INFOPLIST_KEY_... cannot set NSAppTransportSecurity.",
         reason:
             "With GENERATE_INFOPLIST_FILE Xcode writes a fixed list of keys from INFOPLIST_KEY_ settings, and no dictionary is among them. A setting for any other key is ignored without a word, so the app has no dictionary.",
         citation: .apple("Build settings reference: INFOPLIST_KEY_, Generate Info.plist File", read: "2026-11-26"),
         fires: Example(
-            nil, root: "<key>INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads</key>\n<string>YES</string>"),
-        passes: Example("<key>NSAllowsLocalNetworking</key>\n<true/>"),
-        notApplicable: Example(nil, root: "<key>INFOPLIST_KEY_CFBundleDisplayName</key>\n<string>Shop</string>"),
+            ats: nil,
+            root: "<key>INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads</key>\n<string>YES</string>"),
+        passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
+        notApplicable: Example(ats: nil, root: "<key>INFOPLIST_KEY_CFBundleDisplayName</key>\n<string>Shop</string>"),
         check: .plist { facts, hits in
             for member in facts.subject.document.root.members ?? [] {
                 guard member.key.utf8.starts(with: ATSKey.buildSetting.utf8) else { continue }

@@ -7,9 +7,9 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats056 = Rule(
-        "ATS056",
-        .note,
-        "An app that loads from the local network does not say why.",
+        id: "ATS056",
+        severity: .note,
+        summary: "An app that loads from the local network does not say why.",
         reason: """
             Since iOS 14 the system asks the user before an app reaches the local network, and shows NSLocalNetworkUsageDescription. If access is denied, loads fail with \
             -1009 ("Local network prohibited"), which no key of App Transport Security changes. localhost is not the local network.

@@ -7,21 +7,21 @@ import Vocabulary
 
 extension RuleCatalog {
     static let ats057 = Rule(
-        "ATS057",
-        .warning,
-        "The CFNetwork handler of .NET does not exist on watchOS.",
+        id: "ATS057",
+        severity: .warning,
+        summary: "The CFNetwork handler of .NET does not exist on watchOS.",
         reason:
             "CFNetworkHandler is built on classes that watchOS does not have. A watch app uses NSUrlSessionHandler, for which App Transport Security applies, or the managed handler, for which it does not.",
         citation: Citation(
             source: "The handlers of .NET as a document of 2016 describes them (docs/dotnet.md)",
             read: "2026-11-26"),
         fires: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>WKApplication</key>\n<true/>",
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>WKApplication</key>\n<true/>",
             handler: .cfnetwork),
         passes: Example(
-            "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>WKApplication</key>\n<true/>",
+            ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", root: "<key>WKApplication</key>\n<true/>",
             handler: .nsurlsession),
-        notApplicable: Example("<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .cfnetwork),
+        notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>", handler: .cfnetwork),
         check: .plist { facts, hits in
             guard let stack = facts.subject.networkStack, stack.handler == .cfnetwork,
                 facts.subject.role == .watchApp
