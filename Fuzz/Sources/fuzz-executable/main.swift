@@ -6,7 +6,7 @@ import FuzzDriver
 
 /// Mach-O executables, thin and fat, with their code signatures and entitlements, the latter also alone. Nothing may crash.
 FuzzDriver.run(corpus: "executable") { input in
-    _ = try? CodeSignature.entitlements(MemoryBytes(input))
+    _ = try? CodeSignature.entitlements(input)
     _ = EncodedEntitlements.read(input)
     _ = ProvisioningProfile.entitlement(input, source: "fuzz")
 }

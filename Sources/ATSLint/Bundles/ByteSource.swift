@@ -3,45 +3,28 @@
 
 package import Vocabulary
 
-/// Bytes that can be read from any place: a file, or memory.
+/// Bytes that can be read from any place: a file that is no stream, or memory.
 package protocol ByteSource {
-    var count: Int { get }
-    /// Exactly `count` bytes from `offset`.
-    func bytes(at offset: Int, count: Int) throws(MalformedInput) -> [UInt8]
+    var size: Int { get }
+    /// Exactly `count` bytes from `offset`; nil if they are not all there.
+    func bytes(at offset: Int, count: Int) -> [UInt8]?
 }
 
-/// Bytes in memory.
-package struct MemoryBytes: ByteSource {
-    let storage: [UInt8]
+extension InputFile: ByteSource {}
 
-    package init(_ storage: [UInt8]) { self.storage = storage }
+extension Array: ByteSource where Element == UInt8 {
+    package var size: Int { count }
 
-    package var count: Int { storage.count }
-
-    package func bytes(at offset: Int, count: Int) throws(MalformedInput) -> [UInt8] {
-        guard offset >= 0, count >= 0, offset <= storage.count, count <= storage.count - offset else {
-            throw .archive("offset \(offset)", "is cut off")
-        }
-        return Array(storage[offset..<(offset + count)])
+    package func bytes(at offset: Int, count: Int) -> [UInt8]? {
+        guard offset >= 0, count >= 0, offset <= self.count, count <= self.count - offset else { return nil }
+        return Array(self[offset..<(offset + count)])
     }
 }
 
-/// A file that is read piece by piece.
-package struct FileBytes: ByteSource {
-    private let file: InputFile
-
-    /// - Parameter file: no stream.
-    init(_ file: InputFile) { self.file = file }
-
-    package init(_ path: String) throws(MalformedInput) {
-        do { file = try InputFile.open(path) } catch { throw .archive("", error.reason) }
-        guard !file.isStream else { throw .archive("", "is a stream; save it to a file") }
-    }
-
-    package var count: Int { file.size }
-
-    package func bytes(at offset: Int, count: Int) throws(MalformedInput) -> [UInt8] {
-        guard let bytes = file.bytes(at: offset, count: count) else { throw .archive("offset \(offset)", "is cut off") }
+extension ByteSource {
+    /// - Throws: `malformed.archive` if the bytes are not all there.
+    func part(at offset: Int, count: Int) throws(MalformedInput) -> [UInt8] {
+        guard let bytes = bytes(at: offset, count: count) else { throw .archive("offset \(offset)", "is cut off") }
         return bytes
     }
 }

@@ -66,7 +66,7 @@ package enum CodeSignature {
             guard magic == listMagic || magic == encodedMagic, length >= 8, length <= entitlementBytes, attempts > 0
             else { continue }
             attempts -= 1
-            let contents = try source.bytes(at: place + 8, count: length - 8)
+            let contents = try source.part(at: place + 8, count: length - 8)
             if magic == encodedMagic {
                 encoded = EncodedEntitlements.read(contents)
             } else if let document = try? PlistReader.read(contents, values: CodeSignature.entitlementValues),

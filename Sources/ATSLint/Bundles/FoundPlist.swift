@@ -18,26 +18,16 @@ package struct FoundPlist: Sendable {
     /// As reports show it: below the path that was given.
     package let path: String
     package let document: PlistDocument
-    package let place: BundlePath?
+    package private(set) var place: BundlePath?
     package var stack: DotNetStack?
-    package let origin: Origin
-    /// The SDK that the executable beside the list, or else the list itself, names.
-    package let sdk: LinkedSDK?
+    package private(set) var origin = Origin.file
+    /// The SDK that the executable beside the list names.
+    private(set) var executableSDK: LinkedSDK?
     /// What the code signature or the embedded profile says about App Attest.
     package var attest: AttestEntitlement?
 
-    init(
-        path: String, document: PlistDocument, place: BundlePath? = nil, stack: DotNetStack? = nil,
-        origin: Origin = .file, sdk: LinkedSDK? = nil, attest: AttestEntitlement? = nil
-    ) {
-        self.path = path
-        self.document = document
-        self.place = place
-        self.stack = stack
-        self.origin = origin
-        self.sdk = sdk ?? LinkedSDK(infoPlist: document.root)
-        self.attest = attest
-    }
+    /// The SDK of the app, by its executable or else by the list itself.
+    package var sdk: LinkedSDK? { executableSDK ?? LinkedSDK(infoPlist: document.root) }
 }
 
 /// The outcome of a search.

@@ -115,7 +115,7 @@ package struct InfoPlistSearch {
     ) throws(MalformedInput) -> FoundPlists {
         var search = InfoPlistSearch(budget)
         if ZipArchive.isArchive(bytes) {
-            try search.archive(MemoryBytes(bytes), name: name)
+            try search.archive(bytes, name: name)
         } else {
             try search.keep(FoundPlist(path: name, document: try document(bytes, name: "-")))
         }
@@ -141,7 +141,7 @@ package struct InfoPlistSearch {
             throw .file(error)
         }
         if let file {
-            try search.archive(FileBytes(file), name: name)
+            try search.archive(file, name: name)
         } else {
             try search.keep(FoundPlist(path: name, document: try document(head, name: "-")))
         }
@@ -187,7 +187,7 @@ package struct InfoPlistSearch {
             return
         }
         if let head = input.bytes(at: 0, count: 4), ZipArchive.isArchive(head) {
-            try archive(FileBytes(input), name: path)
+            try archive(input, name: path)
             return
         }
         if path.hasSuffix(".ipa") {
@@ -198,7 +198,7 @@ package struct InfoPlistSearch {
         if path.hasSuffix(".pbxproj"), let project = try XcodeProject(bytes) { return try keep(project, path, bytes) }
         let document = try InfoPlistSearch.document(bytes, name: path.lastName)
         let sdk = Self.linkedSDK(of: document, at: path)
-        try keep(FoundPlist(path: path, document: document, place: BundlePath(path), sdk: sdk))
+        try keep(FoundPlist(path: path, document: document, place: BundlePath(path), executableSDK: sdk))
         if !InfoPlistSearch.scope.isConfined { lookForProjects(above: path) }
     }
 
@@ -375,7 +375,7 @@ package struct InfoPlistSearch {
                 ? nil
                 : executable.flatMap { CodeSignature.entitlement($0.bytes, name: $0.name) } ?? profile(beside: path)
             let sdk = executable.flatMap { LinkedSDK(executable: $0.bytes) }
-            try keep(FoundPlist(path: path, document: document, place: place, sdk: sdk, attest: attest))
+            try keep(FoundPlist(path: path, document: document, place: place, executableSDK: sdk, attest: attest))
         } catch {
             if isCandidate { refuse(path, error) }
         }
@@ -391,12 +391,12 @@ package struct InfoPlistSearch {
     /// The executable of a bundle, if it is a regular file.
     private static func openExecutable(
         of document: PlistDocument, at path: String, below root: String?
-    ) -> (bytes: FileBytes, name: String)? {
+    ) -> (bytes: InputFile, name: String)? {
         guard let executable = executable(of: document, at: path) else { return nil }
         guard SystemFile.status(of: executable, followingLinks: false).map({ $0.st_mode & S_IFMT }) == S_IFREG,
             let file = try? InputFile.open(executable, below: root), !file.isStream
         else { return nil }
-        return (FileBytes(file), executable)
+        return (file, executable)
     }
 
     /// Where the executable of a bundle lies: beside its list, or in `MacOS` where the list is in `Contents`.
@@ -424,7 +424,7 @@ package struct InfoPlistSearch {
         guard bytes.count <= ProvisioningProfile.limit else {
             throw .plist("", "is larger than \(ProvisioningProfile.limit >> 20) MiB, which no profile is")
         }
-        guard budget.claim(bytes.count) else {
+        guard budget.take(bytes.count, from: \.claims) else {
             throw .plist(
                 "", "is not read: the profiles of this run have more than \(ReadingLimits.claimBytes >> 20) MiB")
         }
@@ -436,7 +436,7 @@ package struct InfoPlistSearch {
             if name.hasSuffix(".ipa") {
                 let input: InputFile
                 do { input = try InputFile.open(path, below: root) } catch { throw .file(error) }
-                try archive(FileBytes(input), name: path)
+                try archive(input, name: path)
             } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
                 project(path, in: folder)
             } else if name == "project.pbxproj" {
@@ -490,7 +490,7 @@ package struct InfoPlistSearch {
                 continue
             }
             let bytes = try archive.contents(entry, limit: PlistLimits.bytes)
-            guard budget.unfold(bytes.count) else { throw Self.tooMuch(name) }
+            guard budget.take(bytes.count, from: \.unfolded) else { throw Self.tooMuch(name) }
             let path = name + "/" + entry.name
             let document: PlistDocument
             do throws(MalformedInput) {
@@ -500,7 +500,7 @@ package struct InfoPlistSearch {
                 continue
             }
             // What a list takes in memory counts as well: many small values are a few bytes each in the file.
-            guard budget.unfold(ReadingBudget.weight(of: document)) else { throw Self.tooMuch(name) }
+            guard budget.take(ReadingBudget.weight(of: document), from: \.unfolded) else { throw Self.tooMuch(name) }
             do throws(MalformedInput) {
                 try budget.keep(document, path: path)
             } catch {
@@ -510,12 +510,13 @@ package struct InfoPlistSearch {
             var attest: AttestEntitlement?
             var sdk: LinkedSDK?
             if let executable = Self.executable(of: document, at: entry.name).flatMap({ byName[UTF8Key($0)] }),
-                executable.size <= min(CodeSignature.unpackedBytes, executables), budget.execute(executable.size),
+                executable.size <= min(CodeSignature.unpackedBytes, executables),
+                budget.take(executable.size, from: \.executables),
                 let bytes = try? archive.contents(executable, limit: CodeSignature.unpackedBytes)
             {
                 executables -= executable.size
-                attest = CodeSignature.entitlement(MemoryBytes(bytes), name: name + "/" + executable.name)
-                sdk = LinkedSDK(executable: MemoryBytes(bytes))
+                attest = CodeSignature.entitlement(bytes, name: name + "/" + executable.name)
+                sdk = LinkedSDK(executable: bytes)
             }
             let folder = entry.name.utf8.dropLast("Info.plist".utf8.count)
             let profileName = String(decoding: folder, as: UTF8.self) + ProvisioningProfile.name
@@ -527,7 +528,7 @@ package struct InfoPlistSearch {
                     refuse(name + "/" + profileName, error)
                 }
             }
-            lists.append(FoundPlist(path: path, document: document, place: place, sdk: sdk, attest: attest))
+            lists.append(FoundPlist(path: path, document: document, place: place, executableSDK: sdk, attest: attest))
         }
         guard !lists.isEmpty || !found.unreadable.isEmpty else {
             throw .archive("", "contains no app: it has no Payload/NAME.app/Info.plist")
@@ -540,9 +541,9 @@ package struct InfoPlistSearch {
     private func framework(
         _ entry: ZipArchive.Entry, _ place: BundlePath, in archive: ZipArchive, name: String
     ) -> FoundPlist? {
-        guard entry.size <= 1 << 20, budget.unfold(entry.size),
+        guard entry.size <= 1 << 20, budget.take(entry.size, from: \.unfolded),
             let bytes = try? archive.contents(entry, limit: 1 << 20), let document = try? PlistReader.read(bytes),
-            document.root[ATSKey.dictionary] != nil, budget.unfold(ReadingBudget.weight(of: document)),
+            document.root[ATSKey.dictionary] != nil, budget.take(ReadingBudget.weight(of: document), from: \.unfolded),
             (try? budget.keep(document, path: name)) != nil
         else { return nil }
         return FoundPlist(path: name + "/" + entry.name, document: document, place: place)

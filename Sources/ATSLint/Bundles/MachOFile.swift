@@ -34,7 +34,7 @@ struct MachOImage {
     ///
     /// - Throws: `MalformedInput` if the file is cut off.
     init?(_ source: some ByteSource, start: Int) throws(MalformedInput) {
-        guard start >= 0, start <= source.count else { return nil }
+        guard start >= 0, start <= source.size else { return nil }
         let head = try FileNumbers(source, start, 28)
         let headerSize: Int
         switch head.big(0, 4) {
@@ -74,7 +74,7 @@ struct FileNumbers {
 
     /// - Throws: `MalformedInput` if the file is cut off.
     init(_ source: some ByteSource, _ start: Int, _ count: Int) throws(MalformedInput) {
-        storage = try source.bytes(at: start, count: count)
+        storage = try source.part(at: start, count: count)
     }
 
     var count: Int { storage.count }

@@ -10,12 +10,11 @@ package final class ReadingBudget {
     /// Bytes of lists that are kept until the report is written, as ``weight(of:)`` counts them.
     private var kept: Int
     /// Bytes of lists that archives unfold to, in the file and in memory.
-    private var unfolded: Int
+    var unfolded: Int
     /// Bytes of profiles that are searched for entitlements.
-    private var claims: Int
+    var claims: Int
     /// Bytes of executables that archives unfold to.
-    private var executables: Int
-
+    var executables: Int
     /// Bytes of .NET projects.
     private var projects: Int
 
@@ -46,33 +45,25 @@ package final class ReadingBudget {
         kept -= weight
     }
 
-    /// Takes the bytes of a list in an archive into what is unfolded: false if that is more than a run unfolds.
-    func unfold(_ count: Int) -> Bool { take(count, from: &unfolded) }
-
-    /// The same for a profile.
-    func claim(_ count: Int) -> Bool { take(count, from: &claims) }
-
-    /// The same for an executable in an archive.
-    func execute(_ count: Int) -> Bool { take(count, from: &executables) }
+    /// Takes bytes from what is left of one kind: false if that is less.
+    func take(_ count: Int, from rest: ReferenceWritableKeyPath<ReadingBudget, Int>) -> Bool {
+        guard count >= 0, count <= self[keyPath: rest] else { return false }
+        // Safe: the guard above compared them.
+        self[keyPath: rest] -= count
+        return true
+    }
 
     /// Reads a project.
     ///
     /// - Throws: as `ProjectMarkup`, and if that is more than the projects of a run may have.
     func markup(_ bytes: [UInt8]) throws(MalformedInput) -> ProjectMarkup.Element {
-        guard take(bytes.count, from: &projects) else {
+        guard take(bytes.count, from: \.projects) else {
             throw .plist(
                 "",
                 "is not evaluated: the .NET projects of this run have more than \(ReadingLimits.projectBytes >> 20) MiB; lint its folder alone"
             )
         }
         return try ProjectMarkup.read(bytes)
-    }
-
-    private func take(_ count: Int, from rest: inout Int) -> Bool {
-        guard count >= 0, count <= rest else { return false }
-        // Safe: the guard above compared them.
-        rest -= count
-        return true
     }
 
     /// About how many bytes of memory a document takes, its text included.

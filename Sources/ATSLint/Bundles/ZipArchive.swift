@@ -37,10 +37,10 @@ package struct ZipArchive {
 
     package init(_ source: any ByteSource) throws(MalformedInput) {
         self.source = source
-        guard source.count >= 22 else { throw .archive("", "is not a zip archive, or is cut off") }
-        guard source.count <= ReadingLimits.archiveBytes else { throw .archive("", "is larger than 4 GiB") }
-        let tailSize = min(source.count, 22 + 65_535)
-        let tail = try source.bytes(at: source.count - tailSize, count: tailSize)
+        guard source.size >= 22 else { throw .archive("", "is not a zip archive, or is cut off") }
+        guard source.size <= ReadingLimits.archiveBytes else { throw .archive("", "is larger than 4 GiB") }
+        let tailSize = min(source.size, 22 + 65_535)
+        let tail = try source.part(at: source.size - tailSize, count: tailSize)
         guard let end = ZipArchive.endRecord(tail) else {
             throw .archive("", "has no directory at its end; it is not a zip archive, or is cut off")
         }
@@ -48,17 +48,17 @@ package struct ZipArchive {
         var size = tail.number(end + 12, 4)
         var offset = tail.number(end + 16, 4)
         if count == 0xFFFF || size == 0xFFFF_FFFF || offset == 0xFFFF_FFFF {
-            (count, size, offset) = try ZipArchive.wideEnd(source, before: source.count - tailSize + end)
+            (count, size, offset) = try ZipArchive.wideEnd(source, before: source.size - tailSize + end)
         }
-        guard count <= ReadingLimits.archiveEntries, offset <= source.count,
-            size <= source.count - tailSize + end - offset
+        guard count <= ReadingLimits.archiveEntries, offset <= source.size,
+            size <= source.size - tailSize + end - offset
         else {
             throw .archive("", "has a directory that does not fit into the file")
         }
         guard size <= ReadingLimits.directoryBytes else {
             throw .archive("", "has a directory of \(size) bytes; the limit is \(ReadingLimits.directoryBytes)")
         }
-        entries = try ZipArchive.directory(source.bytes(at: offset, count: size), count: count)
+        entries = try ZipArchive.directory(source.part(at: offset, count: size), count: count)
         try ZipArchive.refuseOverlaps(entries, directory: offset)
     }
 
@@ -95,10 +95,10 @@ package struct ZipArchive {
     ) throws(MalformedInput) -> (count: Int, size: Int, offset: Int) {
         let damaged = MalformedInput.archive("", "is a zip64 archive with a damaged end; pack it again")
         guard end >= 76 else { throw damaged }
-        let locator = try source.bytes(at: end - 20, count: 20)
+        let locator = try source.part(at: end - 20, count: 20)
         let place = locator.number(8, 8)
         guard locator.number(0, 4) == 0x0706_4B50, place >= 0, place <= end - 76 else { throw damaged }
-        let record = try source.bytes(at: place, count: 56)
+        let record = try source.part(at: place, count: 56)
         let (count, size, offset) = (record.number(32, 8), record.number(40, 8), record.number(48, 8))
         guard record.number(0, 4) == 0x0606_4B50, count >= 0, size >= 0, offset >= 0 else { throw damaged }
         return (count, size, offset)
@@ -192,7 +192,7 @@ package struct ZipArchive {
         guard entry.packedSize <= limit else {
             throw .archive(entry.shownName, "is larger than the limit of \(limit) bytes")
         }
-        let header = try source.bytes(at: entry.headerOffset, count: 30)
+        let header = try source.part(at: entry.headerOffset, count: 30)
         guard header.number(0, 4) == 0x0403_4B50 else {
             throw .archive(entry.shownName, "is not where the directory says")
         }
@@ -200,7 +200,7 @@ package struct ZipArchive {
         let start = entry.headerOffset + 30 + header.number(26, 2) + header.number(28, 2)
         let result: [UInt8]
         switch entry.method {
-        case 0: result = try source.bytes(at: start, count: entry.packedSize)
+        case 0: result = try source.part(at: start, count: entry.packedSize)
         case 8: result = try inflated(entry, from: start)
         default:
             throw .archive(
@@ -234,7 +234,7 @@ package struct ZipArchive {
             var status = Z_OK
             while status == Z_OK, taken < entry.packedSize, unsafe stream.avail_out > 0 {
                 do throws(MalformedInput) {
-                    var piece = try source.bytes(at: start + taken, count: min(1 << 18, entry.packedSize - taken))
+                    var piece = try source.part(at: start + taken, count: min(1 << 18, entry.packedSize - taken))
                     taken += piece.count
                     unsafe piece.withUnsafeMutableBufferPointer { bytes in
                         unsafe stream.next_in = bytes.baseAddress

@@ -80,7 +80,7 @@ import Vocabulary
         #expect(try InfoPlistSearch.read(bytes, name: "standard input").lists.count == 2)
         // Every prefix is refused and nothing ends the process.
         for count in stride(from: 0, to: bytes.count, by: 7) {
-            #expect(throws: MalformedInput.self) { try ZipArchive(MemoryBytes(Array(bytes[..<count]))) }
+            #expect(throws: MalformedInput.self) { try ZipArchive(Array(bytes[..<count])) }
         }
     }
 

@@ -88,7 +88,7 @@ enum TinyMachO {
     ]
 
     @Test(arguments: files) func readsEntitlements(_ name: String, _ bytes: [UInt8]) throws {
-        let claim = try #require(CodeSignature.entitlement(MemoryBytes(bytes), name: "A"))
+        let claim = try #require(CodeSignature.entitlement(bytes, name: "A"))
         #expect(claim.environment == "production")
         #expect(claim.applicationIdentifier == "TEAM123456.com.example.app")
         #expect(claim.source == "A")
@@ -98,13 +98,13 @@ enum TinyMachO {
         // Where the form in DER stands last, what is before it is whole.
         let end = name == "both" ? bytes.count - TinyMachO.encoded.count - 8 : bytes.count
         for count in 0..<end {
-            #expect(CodeSignature.entitlement(MemoryBytes(Array(bytes[..<count])), name: "A")?.environment == nil)
+            #expect(CodeSignature.entitlement(Array(bytes[..<count]), name: "A")?.environment == nil)
         }
         for index in bytes.indices {
             for value: UInt8 in [0x00, 0x7F, 0x80, 0xFF] {
                 var damaged = bytes
                 damaged[index] = value
-                _ = CodeSignature.entitlement(MemoryBytes(damaged), name: "A")
+                _ = CodeSignature.entitlement(damaged, name: "A")
             }
         }
     }
@@ -117,7 +117,7 @@ enum TinyMachO {
         #expect(EncodedEntitlements.read(list([0x30, 0x00])) != nil)
         #expect(EncodedEntitlements.read(list(nested)) == nil)
         let many = TinyMachO.big(0xCAFE_BABE) + TinyMachO.big(0x7FFF_FFFF)
-        #expect(CodeSignature.entitlement(MemoryBytes(many), name: "A") == nil)
+        #expect(CodeSignature.entitlement(many, name: "A") == nil)
     }
 
     @Test(arguments: ["A.app/", "A.app/Contents/"]) func findsTheExecutableOfAnApp(_ home: String) throws {

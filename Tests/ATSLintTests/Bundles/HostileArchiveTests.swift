@@ -129,7 +129,7 @@ enum TinyZip {
         }
         let executable = TinyMachO.signature(encoded: TinyMachO.encoded)
         for count in 0..<executable.count {
-            _ = CodeSignature.entitlement(MemoryBytes(Array(executable[..<count])), name: "a")
+            _ = CodeSignature.entitlement(Array(executable[..<count]), name: "a")
             _ = EncodedEntitlements.read(Array(TinyMachO.encoded.prefix(count)))
         }
         let project = Array(

@@ -49,9 +49,9 @@ extension TinyMachO {
         ] as [([UInt8], Int?)]
     )
     func executables(_ bytes: [UInt8], _ number: Int?) {
-        #expect(LinkedSDK(executable: MemoryBytes(bytes))?.number == number)
+        #expect(LinkedSDK(executable: bytes)?.number == number)
         // Cut off anywhere, it is no crash.
-        for count in 0..<bytes.count { _ = LinkedSDK(executable: MemoryBytes(Array(bytes.prefix(count)))) }
+        for count in 0..<bytes.count { _ = LinkedSDK(executable: Array(bytes.prefix(count))) }
     }
 
     /// The system goes by the executable, so it counts before the list.

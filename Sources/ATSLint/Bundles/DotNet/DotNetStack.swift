@@ -77,8 +77,7 @@ package struct DotNetProject: Sendable {
         let mention = usesSDK ? nil : mention(of: "Xamarin.iOS", in: bytes)
         // Visual Studio builds a Xamarin project for devices as iPhone, all others as AnyCPU.
         let properties = ProjectProperties(
-            root, file: name, build: .init(configuration: configuration, platform: mention == nil ? "AnyCPU" : "iPhone")
-        )
+            root, file: name, configuration: configuration, platform: mention == nil ? "AnyCPU" : "iPhone")
         var notFollowed = properties.notFollowed
         notFollowed.append(contentsOf: shared.map { "\($0.terminalSafe(limit: 120)) is not followed" })
         let explicit = properties.handler.map {

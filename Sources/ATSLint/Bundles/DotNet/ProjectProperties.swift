@@ -5,12 +5,6 @@ import Vocabulary
 
 /// The properties of a .NET project that choose its HTTP handler, read literally. Nothing is evaluated.
 struct ProjectProperties {
-    /// What is built. A condition that compares anything else is not decided.
-    struct Build {
-        let configuration: String
-        let platform: String
-    }
-
     /// A property that has a value, in the order in which they are set.
     private struct Setting {
         /// In lower case: MSBuild does not tell `A` from `a` in names of properties.
@@ -25,7 +19,9 @@ struct ProjectProperties {
         ["mtouchhttpclienthandler", "httpclienthandler", "httpclienthandlertype"].map { Array($0.utf8) } + [feature]
 
     private let file: String
-    private let build: Build
+    /// What is built. A condition that compares anything else is not decided.
+    private let configuration: String
+    private let platform: String
     private var settings: [Setting] = []
     /// The Apple platforms that the project names, in lower case, each with its first line, whatever condition is on it.
     private(set) var platforms: [String: String] = [:]
@@ -39,9 +35,9 @@ struct ProjectProperties {
     /// - Parameters:
     ///   - root: the project's markup, whose depth its reader bounds.
     ///   - file: its path, for the sources.
-    ///   - build: the configuration and platform that conditions are compared with.
-    init(_ root: ProjectMarkup.Element, file: String, build: Build) {
-        (self.file, self.build) = (file, build)
+    ///   - configuration: what conditions are compared with, as the platform.
+    init(_ root: ProjectMarkup.Element, file: String, configuration: String, platform: String) {
+        (self.file, self.configuration, self.platform) = (file, configuration, platform)
         read(root, isFollowed: true)
     }
 
@@ -187,7 +183,7 @@ struct ProjectProperties {
     private func literal(_ word: String) -> [UInt8]? {
         let isQuoted = word.utf8.first == 0x27
         let text = (isQuoted ? String(decoding: word.utf8.dropFirst(), as: UTF8.self) : word)
-            .replacing("$(configuration)", with: build.configuration).replacing("$(platform)", with: build.platform)
+            .replacing("$(configuration)", with: configuration).replacing("$(platform)", with: platform)
         let bytes = Array(text.utf8).asciiLowercased
         guard Self.isLiteral(bytes), isQuoted || !bytes.contains(where: { $0 == 0x28 || $0 == 0x29 }) else {
             return nil
