@@ -35,15 +35,6 @@ struct HostKey: Sendable, Equatable {
 
     init(_ text: String) {
         self.text = text
-        // Nearly every key is a plain name or an address.
-        if !text.utf8.contains(where: { $0 == 0x2F || $0 == 0x3A || $0 == 0x3F || $0 == 0x23 || $0 == 0x5B }) {
-            kind =
-                text.utf8.first.map { (0x30...0x39).contains($0) } == true
-                ? IPAddress(text).map(Kind.address) ?? .name : .name
-            port = nil
-            bareHost = text
-            return
-        }
         var rest = Substring(text)
         let scheme = rest.utf8.indices.first { rest.utf8[$0] == 0x3A && rest.utf8[$0...].starts(with: "://".utf8) }
         if let scheme { rest = rest[rest.utf8.index(scheme, offsetBy: 3)...] }
@@ -56,7 +47,7 @@ struct HostKey: Sendable, Equatable {
             kind = .address(address)
         } else if scheme != nil || end != rest.endIndex {
             let looksNumeric =
-                beforePath.utf8.allSatisfy { HostKey.isHexadecimal($0) || $0 == 0x2E || $0 == 0x3A }
+                beforePath.utf8.allSatisfy { $0.hexadecimalValue != nil || $0 == 0x2E || $0 == 0x3A }
                 && beforePath.utf8.contains { $0 == 0x2E || $0 == 0x3A }
             let suffix = slash.map { rest[rest.utf8.index(after: $0)...] } ?? ""
             let isRange =
@@ -87,10 +78,6 @@ struct HostKey: Sendable, Equatable {
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-
-    private static func isHexadecimal(_ byte: UInt8) -> Bool {
-        isDigit(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
-    }
 
     var isAddress: Bool {
         switch kind {

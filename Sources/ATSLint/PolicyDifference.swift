@@ -61,10 +61,10 @@ package struct PolicyDifference: Sendable {
     var isEmpty: Bool { weakenings.isEmpty }
 
     private static func compare(_ host: ProbeHost, _ old: ATSPolicy, _ new: ATSPolicy) -> [Weakening] {
+        let (plain, secure) = (host.load.plain, host.load.secure)
         var result: [Weakening] = []
         var seen: Set<String> = []
         for (loader, words) in [(Loader.urlsession, ""), (.web, " in web views"), (.media, " for media")] {
-            guard let plain = host.plain, let secure = host.secure else { continue }
             func add(_ rule: String, _ message: String, _ key: String?) {
                 if seen.insert(rule).inserted {
                     result.append(
@@ -107,7 +107,6 @@ package struct PolicyDifference: Sendable {
         }
         return result
     }
-
 }
 
 /// A host that two policies are asked about.
@@ -116,33 +115,26 @@ struct ProbeHost: Sendable {
     let words: String
     /// Whether it stands for all hosts without an entry.
     let isGeneral: Bool
-    let plain: LoadURL?
-    let secure: LoadURL?
+    let load: EntryEffects.Load
 
-    init(_ name: String, words: String? = nil, isGeneral: Bool = false) {
-        self.name = name
-        self.isGeneral = isGeneral
-        self.words = words ?? name
-        let host = name.utf8.contains(0x3A) ? "[\(name)]" : name
-        plain = try? LoadURL("http://\(host)/")
-        secure = try? LoadURL("https://\(host)/")
+    /// Nil if no load can have that host.
+    init?(_ name: String, words: String? = nil, isGeneral: Bool = false) {
+        guard let load = EntryEffects.Load(host: name) else { return nil }
+        (self.name, self.words, self.isGeneral, self.load) = (name, words ?? name, isGeneral, load)
     }
 
     /// The most hosts of one dictionary that are compared.
     private static let limit = 20_000
 
     static func all(_ old: ATSDictionary, _ new: ATSDictionary) -> [ProbeHost] {
-        var hosts = [
-            ProbeHost("host.invalid", words: "Every host without an entry", isGeneral: true),
+        let general = [
+            ProbeHost(PlistFacts.anyHost, words: "Every host without an entry", isGeneral: true),
             ProbeHost("192.0.2.77", words: "Every address without an entry"),
-            ProbeHost("localhost", words: "localhost"), ProbeHost("printer.local", words: "Every .local name"),
+            ProbeHost("localhost"), ProbeHost("printer.local", words: "Every .local name"),
             ProbeHost("10.77.77.77", words: "Addresses of the local network"),
         ]
         var names: Set<UTF8Key> = []
-        // A name of more than 254 bytes is no host, and nothing is asked about it.
-        func insert(_ name: String) {
-            if name.utf8.count <= 254 { names.insert(UTF8Key(name)) }
-        }
+        func insert(_ name: String) { names.insert(UTF8Key(name)) }
         for dictionary in [old, new] {
             for (key, entry) in dictionary.exceptions {
                 if let range = AddressRange(key) {
@@ -160,10 +152,7 @@ struct ProbeHost: Sendable {
                 if pinned.includesSubdomains { insert("subdomain.\(pinned.domain)") }
             }
         }
-        for name in names.sorted().prefix(limit) {
-            let probe = ProbeHost(name.text)
-            if probe.plain != nil { hosts.append(probe) }
-        }
-        return hosts
+        return general.compactMap(\.self)
+            + names.sorted().lazy.compactMap { ProbeHost($0.text) }.prefix(limit)
     }
 }

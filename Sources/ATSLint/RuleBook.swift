@@ -88,7 +88,9 @@ package enum RuleBook {
         } else {
             parts.append("<!-- no NSAppTransportSecurity -->")
         }
-        if !example.trailing.isEmpty { parts.append("<!-- after </plist>: -->\n" + example.trailing.trimmedEnd) }
+        if !example.trailing.isEmpty {
+            parts.append("<!-- after </plist>: -->\n" + example.trailing.trimmed { $0 == "\n" })
+        }
         if let sibling = example.sibling { parts.append("<!-- its extension -->\n" + sibling) }
         if let handler = example.handler {
             parts.append("<!-- in a .NET project with the \(handler.rawValue) handler -->")
@@ -101,12 +103,4 @@ package enum RuleBook {
     }
 
     private static func fenced(_ example: Example) -> String { "```xml\n\(snippet(example))\n```\n" }
-}
-
-extension String {
-    fileprivate var trimmedEnd: String {
-        var text = self
-        while text.last?.isNewline == true { text.removeLast() }
-        return text
-    }
 }
