@@ -383,28 +383,39 @@ package struct PastedBytes: Sendable, Equatable {
             UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "\\"): 0x5C,
             UInt8(ascii: "'"): 0x27, UInt8(ascii: "\""): 0x22,
         ]
+        let bytes = resolved(body, UInt8(ascii: "\\")) { rest in
+            guard let escape = rest.popFirst() else { return nil }
+            return escape == UInt8(ascii: "x") ? hexadecimal(&rest) : simple[escape].map { [$0] }
+        }
+        return bytes.map { [("bytes as Python prints them", Array($0.hexadecimal().utf8))] } ?? []
+    }
+
+    /// A text in which a sign begins an escape.
+    ///
+    /// - Parameter escape: takes what is behind the sign and gives what it stands for; nil if it is none.
+    private static func resolved(
+        _ text: ArraySlice<UInt8>, _ sign: UInt8, escape: (inout ArraySlice<UInt8>) -> [UInt8]?
+    ) -> [UInt8]? {
         var bytes: [UInt8] = []
-        var rest = body
+        var rest = text
         while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "\\") else {
+            guard byte == sign else {
                 bytes.append(byte)
                 continue
             }
-            guard let escape = rest.popFirst() else { return [] }
-            if escape == UInt8(ascii: "x") {
-                guard let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1
-                else {
-                    return []
-                }
-                bytes.append(contentsOf: value)
-                rest = rest.dropFirst(2)
-            } else if let value = simple[escape] {
-                bytes.append(value)
-            } else {
-                return []
-            }
+            guard let value = escape(&rest) else { return nil }
+            bytes += value
         }
-        return [("bytes as Python prints them", Array(bytes.hexadecimal().utf8))]
+        return bytes
+    }
+
+    /// Takes a byte of two hexadecimal digits; nil if there is none.
+    private static func hexadecimal(_ rest: inout ArraySlice<UInt8>) -> [UInt8]? {
+        guard let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1 else {
+            return nil
+        }
+        rest = rest.dropFirst(2)
+        return value
     }
 
     /// The text without the escapes of JSON and of shells that matter in base64: `\/`, `\n`, `\u002b`.
@@ -417,42 +428,20 @@ package struct PastedBytes: Sendable, Equatable {
     }
 
     private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = text
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1,
-                value.allSatisfy(isText)
-            else { return nil }
-            bytes.append(contentsOf: value)
-            rest = rest.dropFirst(2)
+        resolved(text, UInt8(ascii: "%")) { rest in
+            hexadecimal(&rest).flatMap { $0.allSatisfy(isText) ? $0 : nil }
         }
-        return bytes
     }
 
     /// Quoted-printable, if the text has a soft line break or an escaped `=`.
     private static func quotedPrintable(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = text
         var hasEscape = false
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "=") else {
-                bytes.append(byte)
-                continue
-            }
-            if rest.first == 0x0D || rest.first == 0x0A {
-                rest = rest.first == 0x0D && rest.dropFirst().first == 0x0A ? rest.dropFirst(2) : rest.dropFirst()
-                hasEscape = true
-            } else if let value = String(decoding: rest.prefix(2), as: UTF8.self).hexadecimalBytes, value.count == 1 {
-                bytes.append(contentsOf: value)
-                rest = rest.dropFirst(2)
-                hasEscape = true
-            } else {
-                bytes.append(byte)
-            }
+        let bytes = resolved(text, UInt8(ascii: "=")) { rest in
+            let end = rest.starts(with: [0x0D, 0x0A]) ? 2 : rest.first == 0x0D || rest.first == 0x0A ? 1 : 0
+            rest = rest.dropFirst(end)
+            guard let value = end > 0 ? [] : hexadecimal(&rest) else { return [UInt8(ascii: "=")] }
+            hasEscape = true
+            return value
         }
         return hasEscape ? bytes : nil
     }
