@@ -19,7 +19,6 @@ public struct PlistDocument: Sendable {
 
     /// Something that the parser of the system accepts without a word.
     package struct Oddity: Sendable, Equatable {
-        /// What is odd.
         package enum Kind: Sendable, Equatable {
             /// A key that the same dictionary already has; the last one counts.
             case duplicateKey
@@ -27,7 +26,6 @@ public struct PlistDocument: Sendable {
             case trailingContent
         }
 
-        /// What is odd.
         package let kind: Kind
         /// The keys that lead to the place.
         package let keyPath: [String]
@@ -37,7 +35,6 @@ public struct PlistDocument: Sendable {
         package private(set) var earlier: Range<Int>?
     }
 
-    /// The outermost value.
     package let root: PlistNode
     /// How the document was written.
     public let format: Format

@@ -6,12 +6,10 @@ import Vocabulary
 
 /// A value of a property list together with the bytes that spell it, so that a finding can point at them.
 package struct PlistNode: Sendable {
-    /// What the element holds.
     package let value: Value
     /// The bytes of the whole element in ``PlistDocument/source``; empty if the document is binary.
     package let range: Range<Int>
 
-    /// A value with the place that it was read from.
     package init(_ value: Value, range: Range<Int> = 0..<0) {
         self.value = value
         self.range = range
@@ -19,19 +17,14 @@ package struct PlistNode: Sendable {
 
     /// The types that a property list has.
     package indirect enum Value: Sendable {
-        /// `<string>`.
         case string(String)
         /// `<integer>`, 64 bits.
         case integer(Int)
-        /// `<real>`.
         case real(Double)
-        /// `<true/>` or `<false/>`.
         case boolean(Bool)
-        /// `<date>`.
         case date(Date)
         /// `<data>`, decoded.
         case data([UInt8])
-        /// `<array>`.
         case array([PlistNode])
         /// `<dict>`, in the order of the file.
         case dictionary([PlistMember])
@@ -40,14 +33,11 @@ package struct PlistNode: Sendable {
 
 /// A key with its value. A dictionary keeps its members in the order of the file, duplicates included.
 package struct PlistMember: Sendable {
-    /// The text of the key.
     package let key: String
     /// The bytes of the whole `<key>` element; empty if the document is binary.
     package let keyRange: Range<Int>
-    /// The key's value.
     package let node: PlistNode
 
-    /// A key with its value.
     package init(_ key: String, keyRange: Range<Int> = 0..<0, _ node: PlistNode) {
         self.key = key
         self.keyRange = keyRange
@@ -59,17 +49,14 @@ package struct PlistMember: Sendable {
 }
 
 extension PlistNode {
-    /// The members, where this is a dictionary.
     package var members: [PlistMember]? {
         if case .dictionary(let members) = value { members } else { nil }
     }
 
-    /// The elements, where this is an array.
     package var elements: [PlistNode]? {
         if case .array(let elements) = value { elements } else { nil }
     }
 
-    /// The text, where this is a string.
     package var string: String? {
         if case .string(let text) = value { text } else { nil }
     }

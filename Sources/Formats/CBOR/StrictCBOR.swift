@@ -81,17 +81,14 @@ extension CBORItem {
     /// The value of a text key.
     package subscript(key: String) -> CBORItem? { self[.text(key)] }
 
-    /// The content of a byte string.
     package var byteString: ArraySlice<UInt8>? {
         if case .bytes(let bytes) = self { bytes } else { nil }
     }
 
-    /// The content of a text string.
     package var textString: String? {
         if case .text(let text) = self { text } else { nil }
     }
 
-    /// The entries of a map.
     package var entries: [CBOREntry]? {
         if case .map(let entries) = self { entries } else { nil }
     }

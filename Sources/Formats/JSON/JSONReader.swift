@@ -270,12 +270,10 @@ extension JSONValue {
     /// The value of the first member whose name has exactly these bytes; nil if there is none, or if the value is no object.
     package func member(_ name: String) -> JSONValue? { members?.first { $0.name.hasSameBytes(as: name) }?.value }
 
-    /// The string, or nil for anything else.
     package var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// The number without fraction, or nil for anything else.
     package var integer: Int? {
         if case .integer(let number) = self { number } else { nil }
     }
@@ -285,12 +283,10 @@ extension JSONValue {
         if case .number(let number) = self { number } else { integer.map(Double.init) }
     }
 
-    /// The truth value, or nil for anything else.
     package var flag: Bool? {
         if case .bool(let flag) = self { flag } else { nil }
     }
 
-    /// The elements of an array, or nil for anything else.
     package var elements: [JSONValue]? {
         if case .array(let elements) = self { elements } else { nil }
     }

@@ -5,29 +5,22 @@ import Vocabulary
 
 /// A JSON document that keeps the order of its members, so that every report is byte-for-byte repeatable.
 package enum JSONValue: Sendable, Equatable {
-    /// `null`.
     case null
-    /// `true` or `false`.
     case bool(Bool)
     /// A number without fraction.
     case integer(Int)
     /// A number with a fraction.
     case number(Double)
-    /// A string.
     case string(String)
-    /// Values in order.
     case array([JSONValue])
     /// Members in the order in which they are written.
     case object([Member])
 
     /// One member of an object.
     package struct Member: Sendable, Equatable {
-        /// The member's name.
         package let name: String
-        /// The member's value.
         package let value: JSONValue
 
-        /// A member of an object.
         package init(_ name: String, _ value: JSONValue) {
             self.name = name
             self.value = value
