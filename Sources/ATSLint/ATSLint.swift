@@ -119,11 +119,8 @@ public struct LintResult: Sendable {
 
 /// A key that App Review asks about because it is there, whatever its effect.
 package struct ReviewQuestion: Sendable {
-    /// The key.
     package let key: String
-    /// The keys that lead to it.
     package let keyPath: [String]
-    /// Where it is in the file.
     package let location: SourceLocation?
 }
 

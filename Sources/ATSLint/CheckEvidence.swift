@@ -43,10 +43,8 @@ package struct CheckEvidence: Sendable {
             let isDay = day.count == 10 && day.allSatisfy { $0 == 0x2D || (0x30...0x39).contains($0) }
             return isDay ? String(Substring(day)) : nil
         }
-        targets = try list.map { value throws(MalformedInput) in
-            guard let target = Target(value) else { throw document.fault }
-            return target
-        }
+        guard let targets = list.all(Target.init) else { throw document.fault }
+        self.targets = targets
     }
 
     /// The targets that a key of NSExceptionDomains covers.
@@ -61,7 +59,7 @@ package struct CheckEvidence: Sendable {
 extension CheckEvidence.Target {
     fileprivate init?(_ value: JSONValue) {
         guard let target = value.member("target")?.text, let host = value.member("host")?.text,
-            let tests = value.member("tests")?.elements
+            let tests = value.member("tests")?.elements?.all(CheckEvidence.Test.init)
         else { return nil }
         switch value.member("port") {
         case .integer(let number)?: port = number
@@ -70,24 +68,30 @@ extension CheckEvidence.Target {
         }
         self.target = target
         self.host = host
-        self.tests = tests.compactMap { CheckEvidence.Test($0) }
-        guard self.tests.count == tests.count else { return nil }
+        self.tests = tests
     }
 }
 
 extension CheckEvidence.Test {
     fileprivate init?(_ value: JSONValue) {
         guard let name = value.member("name")?.text, let result = value.member("result")?.text,
-            let because = value.member("because")?.elements
+            let because = value.member("because")?.elements?.all(CheckEvidence.Reason.init)
         else { return nil }
-        self.name = name
-        self.result = result
-        self.because = because.compactMap { reason in
-            guard let code = reason.member("code")?.text, let message = reason.member("message")?.text else {
-                return nil
-            }
-            return CheckEvidence.Reason(code: code, message: message)
-        }
-        guard self.because.count == because.count else { return nil }
+        (self.name, self.result, self.because) = (name, result, because)
+    }
+}
+
+extension CheckEvidence.Reason {
+    fileprivate init?(_ value: JSONValue) {
+        guard let code = value.member("code")?.text, let message = value.member("message")?.text else { return nil }
+        (self.code, self.message) = (code, message)
+    }
+}
+
+extension [JSONValue] {
+    /// All of them as values; nil if one is none.
+    fileprivate func all<Value>(_ value: (JSONValue) -> Value?) -> [Value]? {
+        let found = compactMap(value)
+        return found.count == count ? found : nil
     }
 }

@@ -43,9 +43,7 @@ struct EntryEffects: Sendable {
     let loads: [Load]
     /// In which eras the entry decides about the host.
     let decides: [Bool]
-    /// Plain HTTP to the host.
     let plain: [LoadEffect]
-    /// HTTPS to the host.
     let secure: [LoadEffect]
     /// In which eras the entry decides about hosts below; empty if there are none.
     let decidesBelow: [Bool]

@@ -10,9 +10,7 @@ struct HostKey: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// A host name, valid or not.
         case name
-        /// One IP address.
         case address(IPAddress)
-        /// A range of addresses.
         case block(AddressRange)
         /// Looks like a range of addresses and is none.
         case malformedBlock

@@ -67,7 +67,7 @@ enum Spelling {
         for candidate in known {
             let limit = max(1, candidate.utf8.count / 8)
             guard abs(candidate.utf8.count - folded.count) <= limit + 2 else { continue }
-            let wanted = Spelling.folded[candidate] ?? Array(candidate.lowercased().utf8)
+            let wanted = candidate.utf8.asciiLowercased
             var distance = NearName.distance(folded, wanted)
             // A missing prefix is a common slip: AllowsArbitraryLoads.
             if wanted.count == folded.count + 2, wanted.dropFirst(2).elementsEqual(folded) { distance = 1 }
@@ -78,7 +78,7 @@ enum Spelling {
 
     /// Whether a key is another one of which a piece is missing: `NSTransportSecurity`, `NSAllowsLocalNetwork`, `NSRequiresForwardSecrecy`.
     private static func lacksWord(_ key: [UInt8], of candidate: String) -> Bool {
-        let wanted = folded[candidate] ?? Array(candidate.lowercased().utf8)
+        let wanted = candidate.utf8.asciiLowercased
         guard key.count >= 12, 1...10 ~= wanted.count - key.count else { return false }
         let start = zip(key, wanted).prefix { $0 == $1 }.count
         let end = zip(key.reversed(), wanted.reversed()).prefix { $0 == $1 }.count
@@ -118,8 +118,4 @@ enum Spelling {
 
     /// Every key of the dictionary and of its entries.
     static let all = ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.identities
-
-    /// The known keys in lower case.
-    private static let folded: [String: [UInt8]] = Dictionary(
-        (all + [ATSKey.dictionary]).map { ($0, Array($0.lowercased().utf8)) }, uniquingKeysWith: { first, _ in first })
 }

@@ -17,16 +17,7 @@ extension LintResult {
             .init("role", .string(subject.role.rawValue)),
             .init("findings", .array(findings.map { LintResult.json($0.finding) })),
             .init("reviewTriggers", .array(reviewTriggers.map(JSONValue.string))),
-            .init(
-                "networkStack",
-                subject.networkStack.map {
-                    [
-                        "handler": .string($0.handler.rawValue), "atsApplies": .bool($0.atsApplies),
-                        "source": .string($0.source),
-                        "notFollowed": .array($0.notFollowed.map(JSONValue.string)),
-                    ]
-                } ?? .null
-            ),
+            .init("networkStack", subject.networkStack?.json ?? .null),
         ]
         if let attest { members.append(.init("appAttest", attest)) }
         return .object(members)
@@ -43,6 +34,15 @@ extension LintResult {
             "message": .string(finding.message),
             "fix": .optional(finding.fix),
             "citation": .optional(finding.citation.map { $0.url ?? $0.source }),
+        ]
+    }
+}
+
+extension DotNetStack {
+    fileprivate var json: JSONValue {
+        [
+            "handler": .string(handler.rawValue), "atsApplies": .bool(atsApplies), "source": .string(source),
+            "notFollowed": .array(notFollowed.map(JSONValue.string)),
         ]
     }
 }

@@ -10,11 +10,9 @@ public struct MinimumSystem: Sendable, Equatable {
     package enum Line: String, Sendable {
         /// iOS, and its siblings by the iOS of their year.
         case ios
-        /// macOS.
         case macos
     }
 
-    /// Which line of systems.
     package let line: Line
     private let platform: LinkedSDK.Platform
     /// The first number of the version; for watchOS and visionOS that of iOS of the same year.

@@ -19,7 +19,6 @@ struct PlistFacts: Sendable {
     let exceptionsMember: PlistMember?
     let pinsMember: PlistMember?
 
-    /// The systems that the app runs on.
     let systems: AppSystems
     /// The dictionary, for the evaluator.
     let scopes: LoadScopes
@@ -46,7 +45,6 @@ struct PlistFacts: Sendable {
         misplaced = (named + pinned).filter(\.isKey)
     }
 
-    /// The path of a key of the ATS dictionary.
     func path(_ key: String) -> [String] { Self.atsPath + [key] }
 
     /// The member of the ATS dictionary that counts for a key.
@@ -81,7 +79,6 @@ final class DomainEntry: Sendable {
     /// The sub-keys; nil if the entry is not a dictionary.
     let members: [PlistMember]?
     let host: HostKey
-    /// Whether it is one of NSPinnedDomains.
     let isPin: Bool
     /// What keeps the key from matching the host that it was meant for.
     let fault: HostKeyFault?

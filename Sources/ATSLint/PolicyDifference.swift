@@ -14,7 +14,6 @@ package struct PolicyDifference: Sendable {
     /// One way in which a host is worse off.
     struct Weakening: Sendable, Hashable {
         let rule: String
-        /// The host in words.
         let host: String
         let message: String
         /// The key of the new dictionary that decides now, below NSAppTransportSecurity.
@@ -57,7 +56,6 @@ package struct PolicyDifference: Sendable {
         }
     }
 
-    /// Whether nothing got weaker.
     var isEmpty: Bool { weakenings.isEmpty }
 
     private static func compare(_ host: ProbeHost, _ old: ATSPolicy, _ new: ATSPolicy) -> [Weakening] {

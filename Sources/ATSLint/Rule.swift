@@ -53,13 +53,10 @@ package struct Example: Sendable {
     /// The HttpClient handler of a .NET project, where the rule is about it.
     package private(set) var handler: DotNetStack.Handler?
 
-    /// The example as a whole Info.plist.
     package var infoPlist: String { Example.infoPlist(ats: ats, root: root) + trailing }
 
-    /// The Info.plist of the extension.
     package var siblingPlist: String? { sibling.map { Example.infoPlist(ats: $0, root: "") } }
 
-    /// The Info.plist before the change.
     package var beforePlist: String? { before.map { Example.infoPlist(ats: $0, root: "") } }
 
     private static func infoPlist(ats: String?, root: String) -> String {

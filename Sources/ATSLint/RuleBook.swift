@@ -52,7 +52,6 @@ package enum RuleBook {
         return result
     }
 
-    /// The rules as JSON.
     package static func json(_ rules: [Rule]) -> JSONValue {
         [
             "schema": "sealward.ats-rules/1",

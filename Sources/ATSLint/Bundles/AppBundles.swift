@@ -6,9 +6,7 @@ import Vocabulary
 
 /// The limits of what is read, beside those of property lists. Each is far above what a real app has, and low enough to bound time and memory.
 package enum ReadingLimits {
-    /// The most bytes of an archive.
     package static let archiveBytes = 4 << 30
-    /// The most entries of an archive.
     package static let archiveEntries = 200_000
     /// The most bytes of the directory of an archive. The limit of entries, at 160 bytes each, needs 32 MB.
     package static let directoryBytes = 40 << 20
@@ -44,7 +42,6 @@ extension MalformedInput {
     /// A file that is not opened, or cannot be read.
     static func file(_ fault: InputFault) -> MalformedInput { .plist("", fault.reason) }
 
-    /// An archive that cannot be read.
     static func archive(_ place: String, _ reason: String) -> MalformedInput {
         MalformedInput(code: .malformedArchive, place: place, reason: reason)
     }

@@ -37,6 +37,5 @@ package struct FoundPlists: Sendable {
     package var unreadable: [(path: String, fault: MalformedInput)] = []
     /// Folders that were passed over, because they hold what was built or fetched: the first hundred.
     package var skipped: [String] = []
-    /// How many files were looked at.
     package var files = 0
 }
