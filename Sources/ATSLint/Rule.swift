@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import PropertyLists
 public import Vocabulary
 
 /// One rule of the linter, with everything that explains it.
@@ -61,16 +62,7 @@ package struct Example: Sendable {
 
     private static func infoPlist(ats: String?, root: String) -> String {
         let dictionary = ats.map { "<key>NSAppTransportSecurity</key>\n<dict>\n\($0)\n</dict>\n" } ?? ""
-        let body = root.isEmpty ? dictionary : root + "\n" + dictionary
-        return """
-            <?xml version="1.0" encoding="UTF-8"?>
-            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-            <plist version="1.0">
-            <dict>
-            \(body)</dict>
-            </plist>
-
-            """
+        return PlistDocument.xml(members: root.isEmpty ? dictionary : root + "\n" + dictionary)
     }
 
     /// An exception for `api.example.com` with these sub-keys.

@@ -30,3 +30,18 @@ extension PropertyListValue {
         }
     }
 }
+
+extension PlistDocument {
+    /// An XML property list with these members, each on lines of its own.
+    package static func xml(members: String) -> String {
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <plist version="1.0">
+        <dict>
+        \(members)</dict>
+        </plist>
+
+        """
+    }
+}

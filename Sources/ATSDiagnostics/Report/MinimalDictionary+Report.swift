@@ -12,49 +12,11 @@ extension MinimalDictionary {
     package func json(os: String, sdk: LinkedSDK?) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)), .init("sdk", sdk.json),
-            .init("dictionary", dictionary.propertyListValue.json),
-            .init(
-                "needed",
-                .array(
-                    needed.map {
-                        [
-                            "keyPath": .string($0.keyPath), "target": .string($0.target),
-                            "without": .string($0.without.rawValue),
-                        ]
-                    }
-                )
-            ),
-            .init("dead", .array(dead.map { ["keyPath": .string($0.keyPath), "why": .string($0.why)] })),
-            .init(
-                "impossible",
-                .array(
-                    impossible.map {
-                        [
-                            "target": .string($0.target), "because": .string($0.because.rawValue),
-                            "message": .string($0.message),
-                        ]
-                    }
-                )
-            ),
+            .init("dictionary", dictionary.propertyListValue.json), .init("needed", .array(needed.map(\.json))),
+            .init("dead", .array(dead.map(\.json))), .init("impossible", .array(impossible.map(\.json))),
         ]
-        if !deadTogether.isEmpty {
-            members.append(
-                .init(
-                    "deadTogether",
-                    .array(deadTogether.map { ["keyPath": .string($0.keyPath), "why": .string($0.why)] })))
-        }
-        if !withCode.isEmpty {
-            members.append(
-                .init(
-                    "withCode",
-                    .array(
-                        withCode.map {
-                            [
-                                "target": .string($0.target), "dictionary": $0.dictionary.propertyListValue.json,
-                                "because": .string($0.because.rawValue), "message": .string($0.message),
-                            ]
-                        })))
-        }
+        if !deadTogether.isEmpty { members.append(.init("deadTogether", .array(deadTogether.map(\.json)))) }
+        if !withCode.isEmpty { members.append(.init("withCode", .array(withCode.map(\.json)))) }
         if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
         return .object(members)
     }
@@ -76,12 +38,8 @@ extension MinimalDictionary {
             lines.append("needed      \(need.keyPath.terminalSafe)")
             lines.append("            without it \(need.target.terminalSafe) fails: \(need.without)")
         }
-        for key in dead {
-            lines.append("dead        \(key.keyPath.terminalSafe)")
-            lines.append("            \(key.why.terminalSafe)")
-        }
-        for key in deadTogether {
-            lines.append("together    \(key.keyPath.terminalSafe)")
+        for (word, key) in dead.map({ ("dead    ", $0) }) + deadTogether.map({ ("together", $0) }) {
+            lines.append("\(word)    \(key.keyPath.terminalSafe)")
             lines.append("            \(key.why.terminalSafe)")
         }
         for target in impossible {
@@ -118,18 +76,35 @@ extension MinimalDictionary {
     }
 }
 
+extension MinimalDictionary.Need {
+    fileprivate var json: JSONValue {
+        ["keyPath": .string(keyPath), "target": .string(target), "without": .string(without.rawValue)]
+    }
+}
+
+extension MinimalDictionary.DeadKey {
+    fileprivate var json: JSONValue { ["keyPath": .string(keyPath), "why": .string(why)] }
+}
+
+extension MinimalDictionary.Impossible {
+    fileprivate var json: JSONValue {
+        ["target": .string(target), "because": .string(because.rawValue), "message": .string(message)]
+    }
+}
+
+extension MinimalDictionary.WithCode {
+    fileprivate var json: JSONValue {
+        [
+            "target": .string(target), "dictionary": dictionary.propertyListValue.json,
+            "because": .string(because.rawValue), "message": .string(message),
+        ]
+    }
+}
+
 extension ATSDictionary {
     /// An XML property list with the one key NSAppTransportSecurity, ready for an Info.plist.
     package var infoPlist: String {
-        var text = """
-            <?xml version="1.0" encoding="UTF-8"?>
-            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-            <plist version="1.0">
-            <dict>
-            \t<key>NSAppTransportSecurity</key>
-
-            """
-        for line in propertyListValue.xmlLines(indentation: "\t", depth: 1) { text += line + "\n" }
-        return text + "</dict>\n</plist>\n"
+        let lines = ["\t<key>NSAppTransportSecurity</key>"] + propertyListValue.xmlLines(indentation: "\t", depth: 1)
+        return PlistDocument.xml(members: lines.map { $0 + "\n" }.joined())
     }
 }
