@@ -12,7 +12,7 @@ import Vocabulary
 
 /// The file of `ats check --state`.
 @Suite struct CheckJournalTests {
-    static let conditions = [CheckJournal.Condition("the targets", "a"), .init("the systems", "macos26 26")]
+    static let conditions: [CheckJournal.Condition] = [("the targets", "a"), ("the systems", "macos26 26")]
     static let list = Result<TargetList, any Error> {
         var list = TargetList()
         for number in 0..<100 { try list.append("h\(number).example") }

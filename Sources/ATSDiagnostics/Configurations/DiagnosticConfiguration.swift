@@ -38,36 +38,23 @@ extension DiagnosticConfiguration {
                 section: section, name: name, dictionary: dictionary, isAppDictionary: false)
         }
 
-        var rows = [
+        /// A row for each version.
+        func rows(_ section: String, _ entry: ExceptionEntry, suffix: String = "") -> [DiagnosticConfiguration] {
+            versions.map { row("\(section) for \(host)", $0.rawValue + suffix, exception(entry, version: $0)) }
+        }
+        let withoutSecrecy = "Disabling Perfect Forward Secrecy"
+        return [
             row("Default ATS Secure Connection", defaultName, ATSDictionary()),
             row("Allowing Arbitrary Loads", allowAllName, .allowingEverything),
-        ]
-        for version in versions {
-            rows.append(
-                row(
-                    "Configuring TLS exceptions for \(host)", version.rawValue,
-                    exception(ExceptionEntry(), version: version)))
-        }
-        rows.append(
-            row("Configuring PFS exceptions for \(host)", "Disabling Perfect Forward Secrecy", exception(noSecrecy)))
-        rows.append(
+        ] + rows("Configuring TLS exceptions", ExceptionEntry()) + [
+            row("Configuring PFS exceptions for \(host)", withoutSecrecy, exception(noSecrecy)),
             row(
                 "Configuring PFS exceptions and allowing insecure HTTP for \(host)",
-                "Disabling Perfect Forward Secrecy and Allowing Insecure HTTP", exception(insecure)))
-        for version in versions {
-            rows.append(
-                row(
-                    "Configuring TLS exceptions with PFS disabled for \(host)", "\(version.rawValue) with PFS disabled",
-                    exception(noSecrecy, version: version)))
-        }
-        for version in versions {
-            rows.append(
-                row(
-                    "Configuring TLS exceptions with PFS disabled and insecure HTTP allowed for \(host)",
-                    "\(version.rawValue) with PFS disabled and insecure HTTP allowed",
-                    exception(insecure, version: version)))
-        }
-        return rows
+                withoutSecrecy + " and Allowing Insecure HTTP", exception(insecure)),
+        ] + rows("Configuring TLS exceptions with PFS disabled", noSecrecy, suffix: " with PFS disabled")
+            + rows(
+                "Configuring TLS exceptions with PFS disabled and insecure HTTP allowed", insecure,
+                suffix: " with PFS disabled and insecure HTTP allowed")
     }
 
     /// What the system's own processes of OS 27 ask of servers, judged after nscurl's. No key of an app changes it; SCEP and content caching are

@@ -8,7 +8,6 @@ package import Vocabulary
 
 /// What is known about one finished target.
 package struct CheckResult: Sendable, Equatable {
-    /// Its place in the list.
     package let place: Int
     package let verdict: TargetSummary.Verdict
     package let summary: TargetSummary
@@ -37,17 +36,8 @@ package struct CheckResult: Sendable, Equatable {
 /// JSON lines. The first says what the run was asked, each other one is a finished target. A last line without its end is cut off when the file
 /// is read, and one that is no result is left out, so that its target is asked again. The file has mode 0600 and is locked while it is open.
 package final class CheckJournal {
-    /// Something that the results depend on: the same when a run is taken up again.
-    package struct Condition: Sendable, Equatable {
-        /// As it is said to the user: `the targets`.
-        package let name: String
-        package let value: String
-
-        package init(_ name: String, _ value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
+    /// Something that the results depend on, with its name as it is said to the user: the same when a run is taken up again.
+    package typealias Condition = (name: String, value: String)
 
     private static let schema = "sealward.ats-check-state/3"
     private static let noStateFile = InputFault("is not a state file of 'ats check'; name another file with --state")
@@ -81,8 +71,8 @@ package final class CheckJournal {
         }
         try file.cut(at: 0)
         run = (0..<16).map { _ in UInt8.random(in: .min ... .max) }.hexadecimal()
-        let members = [("schema", CheckJournal.schema), ("run", run)] + conditions.map { ($0.name, $0.value) }
-        let line = JSONValue.object(members.map { .init($0.0, .string($0.1)) })
+        let members: [Condition] = [("schema", CheckJournal.schema), ("run", run)] + conditions
+        let line = JSONValue.object(members.map { .init($0.name, .string($0.value)) })
         try file.append(line.encoded(pretty: false) + [0x0A])
         try file.synchronize()
         start = file.end

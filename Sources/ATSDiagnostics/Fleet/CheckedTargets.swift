@@ -6,9 +6,7 @@ import Vocabulary
 
 /// The JSON forms of checked targets as text: one document of all, or a line for each.
 package enum CheckedTargets {
-    /// The schema of the document.
     package static let documentSchema = "sealward.ats-check/1"
-    /// The schema of a line.
     package static let lineSchema = "sealward.ats-check-target/1"
 
     /// What comes before the first target of a document.

@@ -11,9 +11,7 @@ package import TLSModel
 package final class PoliteGate: Sendable {
     /// How many checks may be under way at once.
     package struct Limits: Sendable, Equatable {
-        /// To one address.
         package var address: Int
-        /// To one network.
         package var network: Int
 
         package init(address: Int, network: Int) {

@@ -7,7 +7,6 @@ import Vocabulary
 package struct Shard: Sendable, Equatable {
     /// From 1 to ``count``.
     package let number: Int
-    /// How many parts there are.
     package let count: Int
 
     /// The most parts: more machines than that are not in one place.

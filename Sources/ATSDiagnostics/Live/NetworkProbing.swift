@@ -124,7 +124,6 @@ struct NetworkProbing: ServerProbing {
         (try? SocketAddress(ipAddress: address, port: 0)).map { FetchScope(of: $0) } ?? .publicAddresses
     }
 
-    /// Every address of an endpoint, as text.
     func addresses(of endpoint: Endpoint) async -> [String] {
         guard case .addresses(let list) = await resolution(of: endpoint) else { return [] }
         return list.compactMap(\.ipAddress)

@@ -60,7 +60,6 @@ public struct MinimalDictionary: Sendable {
     public let impossible: [Impossible]
     /// Targets for which code of the app is needed; their keys are not part of the dictionary, because alone they help nothing.
     public let withCode: [WithCode]
-    /// How many targets the dictionary lets load.
     package let loading: Int
     /// What the proof rests on that was inferred and not measured.
     package let notes: [Cause]

@@ -24,7 +24,6 @@ package struct CheckText: Sendable {
         self.width = width
     }
 
-    /// The lines of one target.
     package func render(_ report: TargetReport) -> String {
         guard let decisive = report.decisive else { return "" }
         let name = CheckText.shortName(report)

@@ -15,23 +15,19 @@ extension URLLoadError {
             .init("domain", .string(domain)), .init("code", .integer(code)), .init("streamCode", .optional(streamCode)),
             .init("message", .string(message)), .init("streamDomain", .optional(streamDomain)),
             .init("underlying", underlying.map { ["domain": .string($0.domain), "code": .integer($0.code)] } ?? .null),
-            .init(
-                "console",
-                .array(
-                    console.map { line in
-                        [
-                            "text": .string(line.text), "known": .string(line.basis.rawValue),
-                            "citation": .string(line.citation.source),
-                        ]
-                    }
-                )
-            ),
+            .init("console", .array(console.map(\.json))),
         ])
     }
 
     /// The same, with the console lines of a system.
     package func json(on profile: OSProfile, host: String, causes: [Cause]) -> JSONValue {
         json(console: ConsoleLine.lines(for: self, causes: causes, host: host, on: profile))
+    }
+}
+
+extension ConsoleLine {
+    fileprivate var json: JSONValue {
+        ["text": .string(text), "known": .string(basis.rawValue), "citation": .string(citation.source)]
     }
 }
 
@@ -70,12 +66,12 @@ extension ConnectionFacts {
     ///   - hello: which hello got the answer.
     ///   - instant: the time of judgement, from which the days that certificates have left are counted.
     package func json(of hello: AnsweredHello, at instant: Date) -> JSONValue {
-        var possession = "unproven"
-        switch handshake.keyPossession {
-        case .proven: possession = "proven"
-        case .refuted: possession = "refuted"
-        case .unproven: break
-        }
+        let possession =
+            switch handshake.keyPossession {
+            case .proven: "proven"
+            case .refuted: "refuted"
+            case .unproven: "unproven"
+            }
         return .object([
             .init("hello", .string(hello.kind.rawValue)), .init("helloLength", .optional(hello.length)),
             .init("smallerHelloGotFurther", hello.smallerGotFurther.map(JSONValue.bool) ?? .null),

@@ -21,15 +21,11 @@ extension TargetReport {
             members.append(.init("exceptionWithDelegate", exceptionWithDelegate.propertyListValue.json))
         }
         if let secure {
+            let because = JSONValue.array(secure.because.map(\.json))
             members.append(
                 .init(
                     "secure",
-                    .object([
-                        .init("result", .string(secure.result.rawValue)), .init("error", secure.errorJSON),
-                        .init("because", .array(secure.because.map(\.json))),
-                    ])
-                )
-            )
+                    ["result": .string(secure.result.rawValue), "error": secure.errorJSON, "because": because]))
         }
         if !serverLines.isEmpty {
             members.append(

@@ -99,7 +99,6 @@ package struct AnsweredHello: Sendable, Equatable {
         case smaller
     }
 
-    /// What it offers.
     package let kind: Kind
     /// The bytes of its record; nil if it was not written here.
     package let length: Int?

@@ -224,13 +224,13 @@ struct CheckCommand: WorkingCommand {
         let trust = try files.map { try $0.map { FleetOptions.digest(of: try CommandIO.read($0)) } ?? "" }
         let places = overrides.map { "\($0.host) \($0.port) \($0.addresses.joined(separator: ","))" }
         return [
-            .init("the targets", FleetOptions.digest(of: list)),
-            .init("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),
-            .init("the systems", profiles.map { "\($0.id) \($0.sdk?.description ?? "")" }.joined(separator: ",")),
-            .init("the app's dictionary", FleetOptions.digest(of: app.map(CheckCommand.text) ?? "")),
-            .init("the output format", shown), .init("the options of the check", asked),
-            .init("--resolve", FleetOptions.digest(of: places.joined(separator: "\n"))),
-            .init("the roots and logs", FleetOptions.digest(of: trust.joined(separator: "\n"))),
+            ("the targets", FleetOptions.digest(of: list)),
+            ("--shard", fleet.shard.map { "\($0.number)/\($0.count)" } ?? "1/1"),
+            ("the systems", profiles.map { "\($0.id) \($0.sdk?.description ?? "")" }.joined(separator: ",")),
+            ("the app's dictionary", FleetOptions.digest(of: app.map(CheckCommand.text) ?? "")),
+            ("the output format", shown), ("the options of the check", asked),
+            ("--resolve", FleetOptions.digest(of: places.joined(separator: "\n"))),
+            ("the roots and logs", FleetOptions.digest(of: trust.joined(separator: "\n"))),
         ]
     }
 }
