@@ -95,56 +95,48 @@ package struct JSONReader {
     }
 
     private mutating func object(depth: Int) throws(MalformedInput) -> JSONValue {
-        position += 1
         var members: [JSONValue.Member] = []
-        skipSpace()
-        if current == UInt8(ascii: "}") {
-            position += 1
-            return .object(members)
-        }
-        while true {
-            skipSpace()
-            guard current == UInt8(ascii: "\"") else { throw fault("expected the name of a member") }
-            let name = try string()
-            guard name.utf8.count <= limits.nameBytes else {
-                throw fault("a name is longer than \(limits.nameBytes) bytes")
+        try items(until: UInt8(ascii: "}"), of: "object") { (reader) throws(MalformedInput) in
+            guard reader.current == UInt8(ascii: "\"") else { throw reader.fault("expected the name of a member") }
+            let name = try reader.string()
+            guard name.utf8.count <= reader.limits.nameBytes else {
+                throw reader.fault("a name is longer than \(reader.limits.nameBytes) bytes")
             }
-            skipSpace()
-            guard current == UInt8(ascii: ":") else { throw fault("expected a colon") }
-            position += 1
-            skipSpace()
-            members.append(JSONValue.Member(name, try value(depth: depth + 1)))
-            skipSpace()
-            switch current {
-            case UInt8(ascii: ","): position += 1
-            case UInt8(ascii: "}"):
-                position += 1
-                return .object(members)
-            default: throw fault("expected a comma or the end of the object")
-            }
+            reader.skipSpace()
+            guard reader.current == UInt8(ascii: ":") else { throw reader.fault("expected a colon") }
+            reader.position += 1
+            reader.skipSpace()
+            members.append(JSONValue.Member(name, try reader.value(depth: depth + 1)))
         }
+        return .object(members)
     }
 
     private mutating func array(depth: Int) throws(MalformedInput) -> JSONValue {
-        position += 1
         var elements: [JSONValue] = []
+        try items(until: UInt8(ascii: "]"), of: "array") { (reader) throws(MalformedInput) in
+            elements.append(try reader.value(depth: depth + 1))
+        }
+        return .array(elements)
+    }
+
+    /// What is between two brackets, separated by commas.
+    private mutating func items(
+        until end: UInt8, of what: StaticString, _ item: (inout JSONReader) throws(MalformedInput) -> Void
+    ) throws(MalformedInput) {
+        position += 1
         skipSpace()
-        if current == UInt8(ascii: "]") {
-            position += 1
-            return .array(elements)
-        }
-        while true {
+        var next = current
+        while next != end {
             skipSpace()
-            elements.append(try value(depth: depth + 1))
+            try item(&self)
             skipSpace()
-            switch current {
-            case UInt8(ascii: ","): position += 1
-            case UInt8(ascii: "]"):
-                position += 1
-                return .array(elements)
-            default: throw fault("expected a comma or the end of the array")
+            next = current
+            guard next == UInt8(ascii: ",") || next == end else {
+                throw fault("expected a comma or the end of the \(what)")
             }
+            if next != end { position += 1 }
         }
+        position += 1
     }
 
     private mutating func string() throws(MalformedInput) -> String {
