@@ -101,6 +101,18 @@ package struct XMLTokenizer {
 
     private mutating func skipDocumentType() throws(MalformedInput) {
         let start = position
+        switch skip(to: UInt8(ascii: ">"), or: UInt8(ascii: "[")) {
+        case nil: throw fault("has a document type that never ends", at: start)
+        case UInt8(ascii: "["):
+            throw fault(
+                "declares entities or elements of its own in its document type; remove the part in brackets",
+                at: position - 1)
+        default: return
+        }
+    }
+
+    /// Skips to the first of two bytes that is in no quotation marks, and past it; nil if there is none.
+    private mutating func skip(to end: UInt8, or other: UInt8) -> UInt8? {
         var quote: UInt8?
         while position < bytes.count {
             let byte = bytes[position]
@@ -109,15 +121,11 @@ package struct XMLTokenizer {
                 if byte == open { quote = nil }
             } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
                 quote = byte
-            } else if byte == UInt8(ascii: "[") {
-                throw fault(
-                    "declares entities or elements of its own in its document type; remove the part in brackets",
-                    at: position - 1)
-            } else if byte == UInt8(ascii: ">") {
-                return
+            } else if byte == end || byte == other {
+                return byte
             }
         }
-        throw fault("has a document type that never ends", at: start)
+        return nil
     }
 
     // MARK: - Tags
@@ -147,23 +155,8 @@ package struct XMLTokenizer {
 
     /// Skips attributes and the `>` after them. Returns whether the tag ends with `/>`; nil if it does not end.
     package mutating func skipToTagEnd() -> Bool? {
-        var quote: UInt8?
-        var last: UInt8 = 0
-        while position < bytes.count {
-            let byte = bytes[position]
-            position += 1
-            if let open = quote {
-                if byte == open { quote = nil }
-            } else if byte == UInt8(ascii: ">") {
-                return last == UInt8(ascii: "/")
-            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
-                quote = byte
-            } else if byte == UInt8(ascii: "<") {
-                return nil
-            }
-            last = byte
-        }
-        return nil
+        guard skip(to: UInt8(ascii: ">"), or: UInt8(ascii: "<")) == UInt8(ascii: ">") else { return nil }
+        return position > 1 && bytes[position - 2] == UInt8(ascii: "/")
     }
 
     /// Reads `name="value"` with references resolved; nil if the tag ends instead.
