@@ -128,8 +128,6 @@ package struct ReviewQuestion: Sendable {
 public struct LintFinding: Sendable {
     /// What a report shows.
     public let finding: Finding
-    /// The key for which App Review asks for a justification because of this finding.
-    public let reviewTrigger: String?
     /// Every rule that has a part in the finding, that of the finding first.
     package let rules: [String]
     /// Fixes in the order of preference; each leaves the rest of the file untouched.

@@ -113,20 +113,15 @@ struct Hits {
         _ member: PlistMember, _ path: [String], _ message: String, fix: String?, severity: Severity? = nil,
         edits: [TextEdit] = [], advice: [Advice] = [], trigger: String? = nil
     ) {
-        let hit = Hit(
-            severity: severity, keyPath: path, offset: member.keyRange.lowerBound, message: message, fix: fix,
-            edits: edits, advice: advice, trigger: trigger)
-        add(hit)
+        add(
+            Hit(
+                severity: severity, keyPath: path, offset: member.keyRange.lowerBound, message: message, fix: fix,
+                edits: edits, advice: advice, trigger: trigger))
     }
 
     /// Reports a value, or the dictionary where something is missing. The finding points at it.
-    mutating func report(
-        _ node: PlistNode, _ path: [String], _ message: String, fix: String?, severity: Severity? = nil,
-        edits: [TextEdit] = []
-    ) {
-        let hit = Hit(
-            severity: severity, keyPath: path, offset: node.range.lowerBound, message: message, fix: fix, edits: edits)
-        add(hit)
+    mutating func report(_ node: PlistNode, _ path: [String], _ message: String, fix: String?) {
+        add(Hit(keyPath: path, offset: node.range.lowerBound, message: message, fix: fix))
     }
 }
 

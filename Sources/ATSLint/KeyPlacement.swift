@@ -21,7 +21,7 @@ struct KeyReading {
         guard !PlaceholderText.isIn(key), KeyReading.mayBeMeant(key), !KeyReading.isRead(key, at: level) else {
             return nil
         }
-        if KeyReading.belongs(key) != nil {
+        if KeyReading.homes[UTF8Key(key)] != nil {
             (meant, isMisspelled, isElsewhere) = (key, false, true)
             return
         }
@@ -36,7 +36,7 @@ struct KeyReading {
     }
 
     /// Where the key is read, in words.
-    var home: String { KeyReading.belongs(meant) ?? "at the top of the Info.plist" }
+    var home: String { KeyReading.homes[UTF8Key(meant)] ?? "at the top of the Info.plist" }
 
     /// Whether a key is read at a level.
     static func isRead(_ key: String, at level: Level) -> Bool {
@@ -61,6 +61,14 @@ struct KeyReading {
     private static let exceptionKeys = Set(
         (ExceptionKeys.all + ExceptionKeys.legacy + ExceptionKeys.neverExisted).map { UTF8Key($0) })
     private static let pinKeys = Set(PinKeys.all.map { UTF8Key($0) })
+    /// Where each key is read, in words; of several homes the last counts.
+    private static let homes = Dictionary(
+        pinKeys.map { ($0, "in the entry of a host in NSPinnedDomains") }
+            + exceptionKeys.map { ($0, "in the entry of a host in NSExceptionDomains") }
+            + globalKeys.map { ($0, "directly in NSAppTransportSecurity") } + [
+                (UTF8Key(ATSKey.includesSubdomains), "in the entry of a host"),
+                (UTF8Key(ATSKey.pin), "in a dictionary of a list of identities"),
+            ], uniquingKeysWith: { $1 })
 
     /// Whether a member that stands where hosts must is a key of ATS, misspelled ones included.
     static func isKey(_ member: PlistMember) -> Bool {
@@ -79,18 +87,6 @@ struct KeyReading {
         let start = Spelling.trimmed(text).utf8.prefix(3).asciiLowercased
         return start.starts(with: "ns".utf8)
             || ["spk", "all", "exc", "pin", "req"].contains { start.elementsEqual($0.utf8) }
-    }
-
-    /// The place where a key is read, in words, or nil for a key that is none of ATS.
-    static func belongs(_ text: String) -> String? {
-        guard text.utf8.count <= 64 else { return nil }
-        let key = UTF8Key(text)
-        if key == UTF8Key(ATSKey.pin) { return "in a dictionary of a list of identities" }
-        if globalKeys.contains(key) { return "directly in NSAppTransportSecurity" }
-        if key == UTF8Key(ATSKey.includesSubdomains) { return "in the entry of a host" }
-        if exceptionKeys.contains(key) { return "in the entry of a host in NSExceptionDomains" }
-        if pinKeys.contains(key) { return "in the entry of a host in NSPinnedDomains" }
-        return nil
     }
 }
 

@@ -31,7 +31,7 @@ extension Linter {
         }
         return LintResult(
             subject: new,
-            findings: hits.all.map { finding(RuleCatalog.all[$0.rule], $0.hit, lines) },
+            findings: hits.all.map { finding([$0], lines) },
             // App Review asks about what is there, whatever it was before.
             questions: lint(new).questions,
             omitted: hits.omitted

@@ -112,31 +112,19 @@ public enum Linter {
     }
 
     /// One finding of all that was found about one key: the gravest first, and its fix.
-    private static func finding(_ found: [(rule: Int, hit: Hit)], _ lines: LineIndex) -> LintFinding {
+    static func finding(_ found: [(rule: Int, hit: Hit)], _ lines: LineIndex) -> LintFinding {
         let gravest = found.enumerated().max { left, right in
             (severity(left.element), right.offset) < (severity(right.element), left.offset)
         }?.offset
         var all = found
         if let gravest { all.insert(all.remove(at: gravest), at: 0) }
-        let first = finding(RuleCatalog.all[all[0].rule], all[0].hit, lines)
-        if all.count == 1 { return first }
+        let (rule, hit) = (RuleCatalog.all[all[0].rule], all[0].hit)
         var messages: [String] = []
         for found in all where !messages.contains(found.hit.message) { messages.append(found.hit.message) }
-        let own = first.finding
         return LintFinding(
             finding: Finding(
-                rule: own.rule, severity: own.severity, location: own.location, keyPath: own.keyPath,
-                message: messages.joined(separator: " "), fix: own.fix, citation: own.citation),
-            reviewTrigger: all.lazy.compactMap(\.hit.trigger).first, rules: all.map { RuleCatalog.all[$0.rule].id },
-            edits: all.flatMap(\.hit.edits), advice: all[0].hit.advice)
-    }
-
-    static func finding(_ rule: Rule, _ hit: Hit, _ lines: LineIndex) -> LintFinding {
-        LintFinding(
-            finding: Finding(
-                rule: rule.id, severity: min(hit.severity ?? rule.severity, rule.severity),
-                location: lines.location(hit.offset), keyPath: hit.keyPath, message: hit.message, fix: hit.fix,
-                citation: rule.citation), reviewTrigger: hit.trigger, rules: [rule.id], edits: hit.edits,
-            advice: hit.advice)
+                rule: rule.id, severity: severity(all[0]), location: lines.location(hit.offset), keyPath: hit.keyPath,
+                message: messages.joined(separator: " "), fix: hit.fix, citation: rule.citation),
+            rules: all.map { RuleCatalog.all[$0.rule].id }, edits: all.flatMap(\.hit.edits), advice: hit.advice)
     }
 }

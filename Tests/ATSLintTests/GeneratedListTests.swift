@@ -71,11 +71,10 @@ import Vocabulary
             let lists = try EvaluatedList("\(GeneratedList(&random))")
             let facts = PlistFacts(lists.subject)
             var hits = Hits(FindingAllowance.bytes, of: lists.subject)
+            hits.rule = RuleCatalog.all.firstIndex { $0.id == "ATS015" } ?? 0
             fault.check(facts, &hits)
             return !lists.contradictions(
-                in: hits.all.map {
-                    Linter.finding(RuleCatalog.ats015, $0.hit, LineIndex(lists.subject.document.source))
-                }
+                in: hits.all.map { Linter.finding([$0], LineIndex(lists.subject.document.source)) }
             ).isEmpty
         }
         #expect(isFound)

@@ -72,12 +72,11 @@ package struct InfoPlistSearch {
         _ path: String, budget: ReadingBudget = ReadingBudget(), configuration: String = "Release",
         looked: @escaping () -> Void = {}
     ) throws(MalformedInput) -> FoundPlists {
-        let kind = FileKind(path)
+        let isFolder = isFolder(path)
         var search = InfoPlistSearch(
-            budget, root: kind == .folder ? SystemFile.resolved(path) : nil, configuration: configuration,
+            budget, root: isFolder ? SystemFile.resolved(path) : nil, configuration: configuration,
             looked: looked)
-        switch kind {
-        case .folder:
+        if isFolder {
             let clean = path.utf8.count > 1 && path.utf8.last == 0x2F ? String(path.dropLast()) : path
             search.folder(clean, inside: BundlePath.isBundle(clean) || clean.hasSuffix(".xcarchive"), depth: 0)
             search.readNamedLists()
@@ -89,7 +88,7 @@ package struct InfoPlistSearch {
                 search.found.lists.append(
                     FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files)))
             }
-        case .file:
+        } else {
             if !scope.isConfined, path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
                 let folder = path.parentFolder
                 if let fault = InputFile.refusal(of: path) { throw .file(fault) }
@@ -149,15 +148,8 @@ package struct InfoPlistSearch {
     }
 
     /// Whether a path is a folder, or a link to one.
-    package static func isFolder(_ path: String) -> Bool { FileKind(path) == .folder }
-
-    private enum FileKind {
-        case file, folder
-
-        init(_ path: String) {
-            let mode = SystemFile.status(of: path, followingLinks: true)?.st_mode
-            self = mode.map { $0 & S_IFMT } == S_IFDIR ? .folder : .file
-        }
+    package static func isFolder(_ path: String) -> Bool {
+        SystemFile.status(of: path, followingLinks: true).map { $0.st_mode & S_IFMT } == S_IFDIR
     }
 
     /// Takes a list into the result.

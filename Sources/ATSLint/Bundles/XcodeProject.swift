@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import PropertyLists
+package import PropertyLists
 package import Vocabulary
 
 /// What an Xcode project file says about the Info.plists of its targets.
@@ -105,7 +105,7 @@ package enum XcodeSettings {
     }
 
     /// The settings of an `.xcconfig`, in the order of the file; the last of a name counts. `//` begins a comment, also inside of a URL.
-    static func settings(_ bytes: [UInt8]) -> [PlistMember] {
+    package static func settings(_ bytes: [UInt8]) -> [PlistMember] {
         var members: [PlistMember] = []
         for line in bytes.split(separator: 0x0A) {
             let text = line.firstRange(of: Array("//".utf8)).map { line[..<$0.lowerBound] } ?? line
@@ -119,11 +119,6 @@ package enum XcodeSettings {
             members.append(PlistMember(String(decoding: name, as: UTF8.self), keyRange: keyRange, node))
         }
         return members
-    }
-
-    /// The values of an `.xcconfig`, by name.
-    package static func values(_ bytes: [UInt8]) -> [(name: String, value: String)] {
-        settings(bytes).map { ($0.key, $0.node.string ?? "") }
     }
 
     /// What an `.xcconfig` says about the Info.plist: settings that yield nothing there.

@@ -151,8 +151,8 @@ struct BuildValueOptions: ParsableArguments {
     func values() throws -> [UTF8Key: String] {
         var values: [UTF8Key: String] = [:]
         for path in xcconfig {
-            for setting in XcodeSettings.values(try CommandIO.readText(path, limit: 1 << 20)) {
-                values[UTF8Key(setting.name)] = setting.value
+            for setting in XcodeSettings.settings(try CommandIO.readText(path, limit: 1 << 20)) {
+                values[UTF8Key(setting.key)] = setting.node.string
             }
         }
         for text in define {

@@ -208,8 +208,8 @@ import Vocabulary
 
     /// `//` begins a comment, also in a URL.
     @Test func theSettingsOfAnXcconfig() {
-        let values = XcodeSettings.values(Array("A = 1 // one\n#include \"x\"\nURL = https://a.example\nB=\n".utf8))
-        #expect(values.map(\.name) == ["A", "URL", "B"] && values.map(\.value) == ["1", "https:", ""])
+        let settings = XcodeSettings.settings(Array("A = 1 // one\n#include \"x\"\nURL = https://a.example\nB=\n".utf8))
+        #expect(settings.map(\.key) == ["A", "URL", "B"] && settings.map(\.node.string) == ["1", "https:", ""])
     }
 
     /// Once the project was built, its Info.plist counts and nothing else.
