@@ -111,12 +111,12 @@ struct Hits {
     /// Reports a key. The finding points at the key.
     mutating func report(
         _ member: PlistMember, _ path: [String], _ message: String, fix: String?, severity: Severity? = nil,
-        edits: [TextEdit] = [], advice: [Advice] = [], trigger: String? = nil
+        edits: [TextEdit] = [], advice: [Advice] = [], trigger: String? = nil, isWhole: Bool = false
     ) {
         add(
             Hit(
                 severity: severity, keyPath: path, offset: member.keyRange.lowerBound, message: message, fix: fix,
-                edits: edits, advice: advice, trigger: trigger))
+                edits: edits, advice: advice, trigger: trigger, isWhole: isWhole))
     }
 
     /// Reports a value, or the dictionary where something is missing. The finding points at it.

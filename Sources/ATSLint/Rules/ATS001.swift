@@ -35,39 +35,34 @@ extension RuleCatalog {
                 let isThere =
                     key.level != .root && !reading.isElsewhere
                     && key.siblings.contains { $0.key.hasSameBytes(as: meant) }
+                let rest: String
+                var fix = "Remove it."
+                var edits: [TextEdit] = [.remove(member)]
+                var advice = [Advice(edits, .sameLoads)]
                 if isThere {
-                    hits.report(
-                        member, key.path,
-                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. '\(meant)' is there already.",
-                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                    rest = " and is never read. '\(meant)' is there already."
                 } else if meant.hasSameBytes(as: ATSKey.arbitraryLoads), member.node.asAppleBoolean == true,
                     let sibling = facts.arbitraryLoadsSiblings.first, facts.systems.allSupported(facts.readsSiblings)
                 {
-                    hits.report(
-                        member, key.path,
-                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. As '\(meant)' it would not count either, because \(sibling.key) is present.",
-                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                    rest =
+                        " and is never read. As '\(meant)' it would not count either, because \(sibling.key) is present."
                 } else if facts.cancels(meant, member) {
-                    hits.report(
-                        member, key.path,
-                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. '\(meant)', which it resembles, would cancel NSAllowsArbitraryLoads = true.",
-                        fix: "Remove it, or remove NSAllowsArbitraryLoads and write \(meant), \(reading.home).",
-                        edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                    rest =
+                        " and is never read. '\(meant)', which it resembles, would cancel NSAllowsArbitraryLoads = true."
+                    fix = "Remove it, or remove NSAllowsArbitraryLoads and write \(meant), \(reading.home)."
                 } else if reading.isElsewhere {
-                    hits.report(
-                        member, key.path,
-                        "'\(member.key)' is not a key of App Transport Security\(why), and it is \(key.place): it is never read. '\(meant)' is read \(reading.home).",
-                        fix: "Write \(meant)\(value), \(reading.home), if that is what the app needs.",
-                        edits: [.remove(member)],
-                        advice: value.isEmpty ? facts.moving(key, as: meant).map { [Advice($0, .goes)] } ?? [] : [])
+                    rest = ", and it is \(key.place): it is never read. '\(meant)' is read \(reading.home)."
+                    fix = "Write \(meant)\(value), \(reading.home), if that is what the app needs."
+                    advice = value.isEmpty ? facts.moving(key, as: meant).map { [Advice($0, .goes)] } ?? [] : []
                 } else {
-                    hits.report(
-                        member, key.path,
-                        "'\(member.key)' is not a key of App Transport Security\(why) and is never read. Did you mean '\(meant)'?",
-                        fix: "Rename it to \(meant)\(value), if that is what the app needs.",
-                        edits: [.rename(member, to: meant), .remove(member)],
-                        advice: value.isEmpty ? [Advice([.rename(member, to: meant)], .goes)] : [])
+                    rest = " and is never read. Did you mean '\(meant)'?"
+                    fix = "Rename it to \(meant)\(value), if that is what the app needs."
+                    edits.insert(.rename(member, to: meant), at: 0)
+                    advice = value.isEmpty ? [Advice([.rename(member, to: meant)], .goes)] : []
                 }
+                hits.report(
+                    member, key.path, "'\(member.key)' is not a key of App Transport Security\(why)\(rest)", fix: fix,
+                    edits: edits, advice: advice)
             }
         }
     )

@@ -27,19 +27,16 @@ extension RuleCatalog {
                     !reading.isMisspelled
                 else { return }
                 let value = Spelling.valueToWrite(member.key, member.node).map { " with \($0)" } ?? ""
-                if facts.cancels(member.key, member) {
-                    hits.report(
-                        member, key.path,
-                        "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home), and there it would cancel NSAllowsArbitraryLoads = true.",
-                        fix: "Remove it, or remove NSAllowsArbitraryLoads and move it.", edits: [.remove(member)],
-                        advice: [Advice([.remove(member)], .sameLoads)])
-                    return
-                }
+                let cancels = facts.cancels(member.key, member)
+                let moving = value.isEmpty ? facts.moving(key, as: member.key) : nil
                 hits.report(
                     member, key.path,
-                    "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home).",
-                    fix: "Move it: \(member.key)\(value) is read only \(reading.home).", edits: [.remove(member)],
-                    advice: value.isEmpty ? facts.moving(key, as: member.key).map { [Advice($0, .goes)] } ?? [] : [])
+                    "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home)\(cancels ? ", and there it would cancel NSAllowsArbitraryLoads = true" : "").",
+                    fix: cancels
+                        ? "Remove it, or remove NSAllowsArbitraryLoads and move it."
+                        : "Move it: \(member.key)\(value) is read only \(reading.home).", edits: [.remove(member)],
+                    advice: cancels
+                        ? [Advice([.remove(member)], .sameLoads)] : moving.map { [Advice($0, .goes)] } ?? [])
             }
         }
     )

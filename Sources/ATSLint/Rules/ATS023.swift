@@ -24,31 +24,26 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions where entry.host.isLocal {
                 guard let effects = entry.effects, [.unneeded, .blocks].contains(effects.localState) else { continue }
-                let removal = TextEdit.remove(entry.member)
+                let advice = [Advice([.remove(entry.member)], .asManyLoads)]
                 if effects.localState == .unneeded {
-                    hits.add(
-                        Hit(
-                            severity: .warning, keyPath: entry.path, offset: entry.member.keyRange.lowerBound,
-                            message:
-                                "\(entry.key) is local and needs no exception\(facts.systems.words(effects.isLocal) ?? ""): plain HTTP to it is allowed without the entry.",
-                            fix: "Remove the entry.", advice: [Advice([removal], .asManyLoads)], isWhole: true))
+                    hits.report(
+                        entry.member, entry.path,
+                        "\(entry.key) is local and needs no exception\(facts.systems.words(effects.isLocal) ?? ""): plain HTTP to it is allowed without the entry.",
+                        fix: "Remove the entry.", severity: .warning, advice: advice, isWhole: true)
                     continue
                 }
                 // An entry that means to allow what it blocks.
                 let wish = (entry.members ?? []).filter(facts.meansPlainHTTP).map(\.key).min()
                 let isFree = effects.losesNothing
                 let hint = wish.map { " (its \($0) is not read)" } ?? ""
-                hits.add(
-                    Hit(
-                        severity: wish == nil ? .warning : .error, keyPath: entry.path,
-                        offset: entry.member.keyRange.lowerBound,
-                        message:
-                            "\(entry.key) is a local host. This entry blocks plain HTTP to it\(facts.systems.words(effects.blocksLocal) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
-                        fix: !isFree
-                            ? "Set NSExceptionAllowsInsecureHTTPLoads = true: older systems need the entry."
-                            : wish == nil
-                                ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
-                        advice: isFree ? [Advice([removal], .asManyLoads)] : [], isWhole: wish != nil && isFree))
+                hits.report(
+                    entry.member, entry.path,
+                    "\(entry.key) is a local host. This entry blocks plain HTTP to it\(facts.systems.words(effects.blocksLocal) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
+                    fix: !isFree
+                        ? "Set NSExceptionAllowsInsecureHTTPLoads = true: older systems need the entry."
+                        : wish == nil ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
+                    severity: wish == nil ? .warning : .error, advice: isFree ? advice : [],
+                    isWhole: wish != nil && isFree)
             }
         }
     )
