@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
-package import FoundationEssentials
 package import TLSModel
-package import Vocabulary
 
 /// The pins of one chain: its leaf with a spare key, and the authorities above it.
 ///
@@ -53,16 +51,5 @@ package struct PinProposal: Sendable {
         return PinnedDomain(
             domain: isWildcard ? String(name.dropFirst(2)) : name, includesSubdomains: isWildcard,
             authorities: authorities, leaves: leaves)
-    }
-
-    /// Judges a chain under a dictionary with pins, as `check` judges the chain of a server.
-    ///
-    /// - Returns: every failed requirement, first cause first; empty if an app with this dictionary accepts the chain.
-    package static func causes(
-        of trust: PresentedTrust, under dictionary: ATSDictionary, on profile: OSProfile, url: LoadURL,
-        at instant: Date, logs: CTLogList?
-    ) -> [Cause] {
-        let requirements = ATSPolicy(dictionary: dictionary, profile: profile).requirements(for: url)
-        return evaluate(requirements, trust, host: url.host, at: instant, logs: logs).causes
     }
 }

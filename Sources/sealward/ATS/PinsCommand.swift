@@ -108,8 +108,9 @@ struct PinsCommand: WorkingCommand {
             let because: [Cause]
             switch source {
             case .file(let trust, let url):
-                because = PinProposal.causes(
-                    of: trust, under: dictionary, on: settings.profile, url: url, at: instant, logs: settings.logs)
+                let requirements = ATSPolicy(dictionary: dictionary, profile: settings.profile).requirements(for: url)
+                because =
+                    evaluate(requirements, trust, host: url.host, at: instant, logs: settings.logs).causes
                 results.append(because.isEmpty ? .pass : .fail)
             case .server(let target):
                 let result = try await CheckSession(settings).check(target).decisive
