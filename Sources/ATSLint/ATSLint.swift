@@ -36,21 +36,19 @@ public struct LintSubject: Sendable {
 
         /// The role that an Info.plist tells by itself.
         package init(infoPlist root: PlistNode) {
+            let types: [String: Role] = [
+                "XPC!": .appExtension, "APPL": .app, "FMWK": .framework, "BNDL": .framework,
+            ]
+            let type = root["CFBundlePackageType"]?.string.flatMap { types[$0] } ?? .unknown
             self =
-                if root["NSExtension"] != nil || root["EXAppExtensionAttributes"] != nil
-                    || root["CFBundlePackageType"]?.string == "XPC!"
-                {
+                if root["NSExtension"] != nil || root["EXAppExtensionAttributes"] != nil || type == .appExtension {
                     .appExtension
                 } else if root["NSAppClip"] != nil {
                     .appClip
                 } else if root["WKApplication"] != nil || root["WKWatchKitApp"] != nil {
                     .watchApp
                 } else {
-                    switch root["CFBundlePackageType"]?.string {
-                    case "APPL": .app
-                    case "FMWK", "BNDL": .framework
-                    default: .unknown
-                    }
+                    type
                 }
         }
     }
@@ -99,22 +97,14 @@ public struct LintResult: Sendable {
     /// In the order of the file.
     public let findings: [LintFinding]
     /// The keys for which App Review asks for a justification, in the order of the file, each once.
-    public let reviewTriggers: [String]
+    public var reviewTriggers: [String] {
+        // All of them are keys of Apple's, so few are different.
+        questions.reduce(into: []) { if !$0.contains($1.key) { $0.append($1.key) } }
+    }
     /// The same keys, each with every place where it asks.
     package let questions: [ReviewQuestion]
     /// How many more findings there are than are listed.
     public let omitted: Int
-
-    init(subject: LintSubject, findings: [LintFinding], questions: [ReviewQuestion], omitted: Int = 0) {
-        self.subject = subject
-        self.findings = findings
-        self.questions = questions
-        self.omitted = omitted
-        // All of them are keys of Apple's, so few are different.
-        var triggers: [String] = []
-        for question in questions where !triggers.contains(question.key) { triggers.append(question.key) }
-        reviewTriggers = triggers
-    }
 }
 
 /// A key that App Review asks about because it is there, whatever its effect.

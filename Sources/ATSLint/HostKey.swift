@@ -26,10 +26,7 @@ struct HostKey: Sendable, Equatable {
     let bareHost: String
 
     /// What to give `ats check` for it: the key, or a word for one of its addresses where it is a range.
-    var checkTarget: String {
-        if case .block = kind { return "ADDRESS" }
-        return text
-    }
+    var checkTarget: String { isRange ? "ADDRESS" : text }
 
     init(_ text: String) {
         self.text = text
@@ -90,10 +87,7 @@ struct HostKey: Sendable, Equatable {
 
     var isWildcard: Bool { bareHost.utf8.contains(0x2A) }
     /// Whether letters keep the key from matching. A range is compared by its bits.
-    var hasUppercase: Bool {
-        if case .block = kind { return false }
-        return isASCII && text.utf8.contains { (0x41...0x5A).contains($0) }
-    }
+    var hasUppercase: Bool { !isRange && isASCII && text.utf8.contains { (0x41...0x5A).contains($0) } }
     /// How the address is usually written, if the key spells it otherwise; capitals apart.
     var usualSpelling: String? {
         let address: IPAddress

@@ -17,16 +17,9 @@ enum PlistScalar {
         }
     }
 
-    private static func trimmed(_ text: String) -> Substring {
-        var rest = Substring(text)
-        while let first = rest.first, first.isWhitespace { rest.removeFirst() }
-        while let last = rest.last, last.isWhitespace { rest.removeLast() }
-        return rest
-    }
-
     /// Decimal or `0x` hexadecimal; a number above `Int.max` that still fits 64 bits becomes a real.
     private static func integer(_ text: String) -> PlistNode.Value? {
-        var digits = trimmed(text)
+        var digits = Substring(text.trimmed())
         let isNegative = digits.hasPrefix("-")
         if isNegative || digits.hasPrefix("+") { digits.removeFirst() }
         let magnitude: UInt64?
@@ -45,7 +38,7 @@ enum PlistScalar {
     }
 
     private static func real(_ text: String) -> PlistNode.Value? {
-        let digits = trimmed(text).lowercased()
+        let digits = Substring(text.trimmed()).lowercased()
         switch digits {
         case "nan": return .real(.nan)
         case "+infinity", "infinity", "inf", "+inf": return .real(.infinity)
@@ -56,7 +49,7 @@ enum PlistScalar {
 
     /// `YYYY-MM-DDTHH:MM:SSZ`, the only form that property lists have.
     private static func date(_ text: String) -> Date? {
-        let bytes = Array(trimmed(text).utf8)
+        let bytes = Array(Substring(text.trimmed()).utf8)
         guard bytes.count == 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A,
             bytes[16] == 0x3A, bytes[19] == 0x5A
         else { return nil }

@@ -83,20 +83,19 @@ struct XMLPlistReader {
             throw fault("ends before its last element is closed; the file is truncated")
         }
         guard let root else { throw fault("contains no value; an Info.plist is a <plist> with one <dict>") }
-        try noteTrailingContent()
+        noteTrailingContent()
         return root
     }
 
-    private mutating func noteTrailingContent() throws(MalformedInput) {
+    private mutating func noteTrailingContent() {
         tokens.skipSpace()
-        while let byte = tokens.byte {
-            let start = tokens.position
-            if byte == UInt8(ascii: "<"), (try? tokens.skipMarkup()) == true {
-                tokens.skipSpace()
-                continue
-            }
+        var start = tokens.position
+        while tokens.byte == UInt8(ascii: "<"), (try? tokens.skipMarkup()) == true {
+            tokens.skipSpace()
+            start = tokens.position
+        }
+        if start < tokens.bytes.count {
             oddities.append(.init(kind: .trailingContent, keyPath: [], offset: start))
-            return
         }
     }
 

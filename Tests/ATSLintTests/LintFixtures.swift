@@ -48,3 +48,11 @@ enum LintFixtures {
 extension Rule: CustomTestStringConvertible {
     public var testDescription: String { id }
 }
+
+extension ReadingBudget {
+    /// A budget with so many bytes of one kind.
+    convenience init(_ kind: ReferenceWritableKeyPath<ReadingBudget, Int>, _ bytes: Int) {
+        self.init()
+        self[keyPath: kind] = bytes
+    }
+}

@@ -36,17 +36,15 @@ struct LineReader {
         var bytes: [UInt8] = []
         while true {
             if rest.isEmpty { rest = try read(offset, 1 << 15)[...] }
-            if rest.isEmpty { return offset == start ? nil : line(start, bytes, isEnded: false) }
+            if rest.isEmpty {
+                return offset == start ? nil : Line(offset: start, bytes: bytes, end: offset, isEnded: false)
+            }
             let part = rest.prefix { $0 != 0x0A }
             bytes += part.prefix(LineReader.limit + 1 - bytes.count)
             let isEnded = part.count < rest.count
             offset += part.count + (isEnded ? 1 : 0)
             rest = rest.dropFirst(part.count + (isEnded ? 1 : 0))
-            if isEnded { return line(start, bytes, isEnded: true) }
+            if isEnded { return Line(offset: start, bytes: bytes, end: offset, isEnded: true) }
         }
-    }
-
-    private func line(_ start: Int, _ bytes: [UInt8], isEnded: Bool) -> Line {
-        Line(offset: start, bytes: bytes, end: offset, isEnded: isEnded)
     }
 }

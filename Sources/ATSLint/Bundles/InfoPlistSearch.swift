@@ -126,7 +126,6 @@ package struct InfoPlistSearch {
     package static func read(
         _ input: InputFile, name: String, budget: ReadingBudget = ReadingBudget()
     ) throws(MalformedInput) -> FoundPlists {
-        var search = InfoPlistSearch(budget)
         var head: [UInt8] = []
         var file: InputFile?
         do throws(InputFault) {
@@ -139,11 +138,9 @@ package struct InfoPlistSearch {
         } catch {
             throw .file(error)
         }
-        if let file {
-            try search.archive(file, name: name)
-        } else {
-            try search.keep(FoundPlist(path: name, document: try document(head, name: "-")))
-        }
+        guard let file else { return try read(head, name: name, budget: budget) }
+        var search = InfoPlistSearch(budget)
+        try search.archive(file, name: name)
         return search.found
     }
 

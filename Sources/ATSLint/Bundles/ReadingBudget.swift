@@ -8,27 +8,17 @@ import Vocabulary
 /// otherwise hold a thousand times over.
 package final class ReadingBudget {
     /// Bytes of lists that are kept until the report is written, as ``weight(of:)`` counts them.
-    private var kept: Int
+    var kept = ReadingLimits.keptBytes
     /// Bytes of lists that archives unfold to, in the file and in memory.
-    var unfolded: Int
+    var unfolded = ReadingLimits.unfoldedBytes
     /// Bytes of profiles that are searched for entitlements.
-    var claims: Int
+    var claims = ReadingLimits.claimBytes
     /// Bytes of executables that archives unfold to.
-    var executables: Int
+    var executables = ReadingLimits.executableBytes
     /// Bytes of .NET projects.
-    private var projects: Int
+    var projects = ReadingLimits.projectBytes
 
-    package init(
-        kept: Int = ReadingLimits.keptBytes, unfolded: Int = ReadingLimits.unfoldedBytes,
-        claims: Int = ReadingLimits.claimBytes, executables: Int = ReadingLimits.executableBytes,
-        projects: Int = ReadingLimits.projectBytes
-    ) {
-        self.kept = kept
-        self.unfolded = unfolded
-        self.claims = claims
-        self.executables = executables
-        self.projects = projects
-    }
+    package init() {}
 
     /// Takes a list into what is kept.
     ///

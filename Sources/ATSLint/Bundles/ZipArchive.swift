@@ -76,16 +76,9 @@ package struct ZipArchive {
     }
 
     private static func endRecord(_ tail: [UInt8]) -> Int? {
-        var index = tail.count - 22
-        while index >= 0 {
-            if tail[index] == 0x50, tail[index + 1] == 0x4B, tail[index + 2] == 0x05, tail[index + 3] == 0x06,
-                index + 22 + tail.number(index + 20, 2) <= tail.count
-            {
-                return index
-            }
-            index -= 1
+        (0...(tail.count - 22)).last { index in
+            tail.number(index, 4) == 0x0605_4B50 && index + 22 + tail.number(index + 20, 2) <= tail.count
         }
-        return nil
     }
 
     /// The counts of a zip64 archive: a locator stands before the end record and names the record that has them.

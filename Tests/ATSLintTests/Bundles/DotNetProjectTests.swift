@@ -282,7 +282,7 @@ struct DotNetProjectTests {
         var files: [String: String] = [:]
         for number in 10..<20 { files["a\(number).csproj"] = "<Project Sdk=\"S\"/>" }
         // Each has 18 bytes.
-        let found = try search(files, budget: ReadingBudget(projects: 100))
+        let found = try search(files, budget: ReadingBudget(\.projects, 100))
         #expect(found.unreadable.map(\.path.lastName) == (15..<20).map { "a\($0).csproj" })
         #expect(found.unreadable.allSatisfy { $0.fault.reason.contains("is not evaluated") })
         #expect(try search(files).unreadable.isEmpty)

@@ -95,11 +95,12 @@ enum TinyZip {
     @Test func oneBudgetIsForTheWholeRun() throws {
         let archive = TinyZip.archive((0..<20).map { (Array("Payload/A\($0).app/Info.plist".utf8), Self.list, nil) })
         #expect(
-            refusal(archive, budget: ReadingBudget(kept: 50_000))?.contains("is not linted: with it the lists") == true)
+            refusal(archive, budget: ReadingBudget(\.kept, 50_000))?.contains("is not linted: with it the lists")
+                == true)
         #expect(
-            refusal(archive, budget: ReadingBudget(unfolded: 50_000))?.contains("of this run expand to more") == true)
+            refusal(archive, budget: ReadingBudget(\.unfolded, 50_000))?.contains("of this run expand to more") == true)
         // What one path leaves is what the next one has.
-        let budget = ReadingBudget(kept: 150_000)
+        let budget = ReadingBudget(\.kept, 150_000)
         #expect(refusal(archive, budget: budget) == nil)
         #expect(refusal(archive, budget: budget)?.contains("is not linted") == true)
     }
@@ -115,7 +116,7 @@ enum TinyZip {
             }
         )
         #expect(refusal(archive) == nil)
-        #expect(refusal(archive, budget: ReadingBudget(claims: 300))?.contains("the profiles of this run") == true)
+        #expect(refusal(archive, budget: ReadingBudget(\.claims, 300))?.contains("the profiles of this run") == true)
     }
 
     @Test func truncatedAtEveryByte() {
