@@ -73,30 +73,25 @@ struct NetworkLoading: TargetLoading {
     /// What a failed load tells. The last place's TLS is judged again from its own hellos, so only what they cannot show ends the trace.
     private static func trace(of error: ATSLoadError, _ url: LoadURL) -> LoadTrace {
         let hops = error.hops + [Hop(url: error.url, status: nil)]
-        let (places, scopes) = (LoadTrace.places(url, hops.map(\.url)), LoadTrace.scopes(hops))
-        // The hellos of the policy are the prober's, which has every suite.
-        if error.code == .noteLoadNotMade {
-            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes), scopes: scopes)
-        }
-        if error.outcome == .noAnswer {
-            return LoadTrace(places: places, end: .noAnswer(error.error, error.causes), scopes: scopes)
-        }
+        var places = LoadTrace.places(url, hops.map(\.url))
+        let end: LoadTrace.End
         switch (error.code, CauseTable.current[error.code]?.stage) {
+        // The hellos of the policy are the prober's, which has every suite.
+        case (.noteLoadNotMade, _): end = .handshakeRefused(error.error, error.causes)
+        case _ where error.outcome == .noAnswer: end = .noAnswer(error.error, error.causes)
         case (.httpRedirectLoop, _), (.tlsClientCertificateRequired, _):
             // A loop leads back to where the load has been.
-            return LoadTrace(
-                places: Array(places.dropLast(places.count > 1 ? 1 : 0)), end: .refused(error.error, error.causes),
-                scopes: scopes)
-        case (_, .handshake), (_, .trust):
-            return LoadTrace(places: places, end: .handshakeRefused(error.error, error.causes), scopes: scopes)
+            if places.count > 1 { places.removeLast() }
+            end = .refused(error.error, error.causes)
+        case (_, .handshake), (_, .trust): end = .handshakeRefused(error.error, error.causes)
         // A redirect that no policy could allow: to no URL, to another scheme.
         case (.httpRedirectBlocked, _) where error.error != .requiresSecureConnection:
-            return LoadTrace(places: places, end: .refused(error.error, error.causes), scopes: scopes)
+            end = .refused(error.error, error.causes)
         // Where the load may not go, the policy of each configuration says so itself.
-        case (.cleartextBlocked, _), (.httpRedirectBlocked, _):
-            return LoadTrace(places: places, end: .loaded, scopes: scopes)
-        default: return LoadTrace(places: places, end: .refused(error.error, error.causes), scopes: scopes)
+        case (.cleartextBlocked, _), (.httpRedirectBlocked, _): end = .loaded
+        default: end = .refused(error.error, error.causes)
         }
+        return LoadTrace(places: places, end: end, scopes: LoadTrace.scopes(hops))
     }
 
     static func settings(_ configuration: CheckSession.Configuration, _ instant: Date) -> ATSClient.Configuration {

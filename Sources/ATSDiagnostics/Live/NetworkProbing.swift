@@ -44,7 +44,6 @@ struct NetworkProbing: ServerProbing {
             let outcomes = offers.map { ($0, HandshakeOutcome.connection(failure)) }
             return HostEvidence(outcomes: Dictionary(outcomes) { first, _ in first })
         }
-        let plan = HelloPlan(offers: offers, isExhaustive: configuration.isExhaustive)
         var hellos = 0
         func send(_ offer: HelloOffer) async -> HandshakeOutcome? {
             let timeout = TargetDeadline.remaining(atMost: configuration.connectTimeout)
@@ -62,7 +61,7 @@ struct NetworkProbing: ServerProbing {
             if let outcome = known.outcome(of: offer) { return outcome }
             return await send(offer)
         }
-        var evidence = await plan.run(ask)
+        var evidence = await HostEvidence(offers: offers, isExhaustive: configuration.isExhaustive, ask: ask)
         evidence.address = known.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             let baseline = WidestHello.Baseline(maximum: last.maximumVersion, groups: last.groups)

@@ -3,18 +3,16 @@
 
 import ATSClient
 package import AppTransportSecurity
-package import TLSModel
+import TLSModel
 package import TLSProbe
 
-/// Which hellos are sent to learn the outcome of all offers: all of them, or as few as decide the rest.
-package struct HelloPlan: Sendable {
-    package let offers: [HelloOffer]
-    package let isExhaustive: Bool
-
+extension HostEvidence {
+    /// Sends the hellos from which the outcome of every offer is known: all of them, or as few as decide the rest.
+    ///
     /// - Parameter ask: sends one hello; nil when the time is over.
-    package func run(_ ask: (HelloOffer) async -> HandshakeOutcome?) async -> HostEvidence {
-        var evidence = HostEvidence()
-        for group in groups {
+    init(offers: [HelloOffer], isExhaustive: Bool, ask: (HelloOffer) async -> HandshakeOutcome?) async {
+        self.init()
+        for group in HelloOffer.comparable(offers) {
             var plan = AdaptivePlan(
                 questions: group.map { HelloQuestion(minimumVersion: $0.minimumVersion, suites: $0.suites) },
                 maximumVersion: group.first?.maximumVersion ?? .tls13,
@@ -23,23 +21,9 @@ package struct HelloPlan: Sendable {
                 guard let outcome = await ask(group[index]) else { break }
                 plan.record(outcome, for: index)
             }
-            for index in group.indices { evidence.outcomes[group[index]] = plan.answer(index)?.outcome }
-            evidence.hellos += plan.hellosSent
+            for index in group.indices { outcomes[group[index]] = plan.answer(index)?.outcome }
+            hellos += plan.hellosSent
         }
-        return evidence
-    }
-
-    /// Offers that differ in version floor and suites alone decide one another; those with other groups or signature schemes do not.
-    private var groups: [[HelloOffer]] {
-        var groups: [[HelloOffer]] = []
-        for offer in offers {
-            if let index = groups.firstIndex(where: { $0.first.map(offer.isComparable) == true }) {
-                groups[index].append(offer)
-            } else {
-                groups.append([offer])
-            }
-        }
-        return groups
     }
 }
 
@@ -55,6 +39,17 @@ extension HelloOffer {
             }
         }
         return offers
+    }
+
+    /// Offers that differ in version floor and suites alone decide one another; those with other groups or signature schemes do not.
+    fileprivate static func comparable(_ offers: [HelloOffer]) -> [[HelloOffer]] {
+        offers.reduce(into: []) { groups, offer in
+            if let index = groups.firstIndex(where: { $0.first.map(offer.isComparable) == true }) {
+                groups[index].append(offer)
+            } else {
+                groups.append([offer])
+            }
+        }
     }
 
     /// Whether what is learned with one of two hellos says something about the other.
