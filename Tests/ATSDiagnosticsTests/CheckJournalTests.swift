@@ -103,7 +103,7 @@ import Vocabulary
         let path = folder.path("state")
         _ = try Self.open(path)
         let fault = try #require(throws: InputFault.self) {
-            _ = try Self.open(path, [.init("the targets", "a"), .init("the systems", "ios18 18")])
+            _ = try Self.open(path, [("the targets", "a"), ("the systems", "ios18 18")])
         }
         #expect(fault.reason.contains("the systems changed"))
     }

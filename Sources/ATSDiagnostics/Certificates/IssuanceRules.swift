@@ -209,12 +209,7 @@ enum IssuanceRules {
         return labels.enumerated().allSatisfy { index, label in
             if index == 0, label.elementsEqual([0x2A]) { return true }
             return (1...63).contains(label.count) && label.first != 0x2D && label.last != 0x2D
-                && label.allSatisfy {
-                    switch $0 {
-                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D: true
-                    default: false
-                    }
-                }
+                && label.allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x2D }
         }
     }
 

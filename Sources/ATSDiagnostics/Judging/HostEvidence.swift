@@ -34,16 +34,9 @@ package struct HostEvidence: Sendable {
 
     /// What to show of the server: the answer to the default offer, or else to the widest one, or else to a smaller one.
     func answer(to defaults: HelloOffer, host: String) -> (facts: ConnectionFacts?, hello: AnsweredHello) {
+        let gotFurther = smaller.map { if case .connection = $0.outcome { false } else { true } }
         var smallerFacts: ConnectionFacts?
-        var gotFurther: Bool?
-        switch smaller?.outcome {
-        case .negotiated(let observation)?:
-            smallerFacts = facts(of: observation)
-            gotFurther = true
-        case .alert?, .protocolError?: gotFurther = true
-        case .connection?: gotFurther = false
-        case nil: break
-        }
+        if case .negotiated(let observation)? = smaller?.outcome { smallerFacts = facts(of: observation) }
         func hello(_ kind: AnsweredHello.Kind, _ offer: HelloOffer?) -> AnsweredHello {
             AnsweredHello(
                 kind: kind, length: offer.map { $0.named(host).length }, smallerGotFurther: gotFurther)

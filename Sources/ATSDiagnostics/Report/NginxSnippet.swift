@@ -19,14 +19,7 @@ package enum NginxSnippet {
             unique.append(line)
         }
         guard !unique.isEmpty else { return nil }
-        let isName =
-            !host.isEmpty
-            && host.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E: true
-                default: false
-                }
-            }
+        let isName = !host.isEmpty && host.utf8.allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x2D || $0 == 0x2E }
         let name = isName ? "    server_name \(host);\n" : ""
         return "server {\n    listen \(port) ssl;\n\(name)" + unique.map { "    \($0)\n" }.joined() + "}\n"
     }

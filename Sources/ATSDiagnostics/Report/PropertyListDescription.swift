@@ -45,12 +45,7 @@ extension PropertyListValue {
 
     /// A word of letters, digits, `_` and `$` stands bare; everything else in quotes, other scripts as `\Uxxxx`.
     private static func quoted(_ text: String) -> String {
-        let isBare =
-            !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                    || byte == 0x5F || byte == 0x24
-            }
+        let isBare = !text.isEmpty && text.utf8.allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x5F || $0 == 0x24 }
         if isBare { return text }
         var result = "\""
         for unit in text.utf16 {

@@ -433,10 +433,7 @@ package struct InfoPlistSearch {
                 else { return }
                 try keep(project, path, bytes)
             } else if name.hasSuffix(".xcconfig") {
-                guard let bytes = try contents(path, limit: PlistLimits.bytes),
-                    let document = try ProjectFile.document(name, bytes)
-                else { return }
-                try keep(FoundPlist(path: path, document: document, origin: .generated))
+                projectFile(path, origin: .generated)
             } else if ProjectFile.isKnown(name), projectFiles.count < 16 {
                 projectFiles.append(path)
             }
@@ -445,13 +442,13 @@ package struct InfoPlistSearch {
         }
     }
 
-    /// Reads the file of a project that has no Info.plist yet.
-    private mutating func projectFile(_ path: String) {
+    /// Reads a file from which an Info.plist is made.
+    private mutating func projectFile(_ path: String, origin: FoundPlist.Origin = .file) {
         do throws(MalformedInput) {
             guard let bytes = try contents(path, limit: PlistLimits.bytes),
                 let document = try ProjectFile.document(path.lastName, bytes)
             else { return }
-            try keep(FoundPlist(path: path, document: document))
+            try keep(FoundPlist(path: path, document: document, origin: origin))
         } catch {
             refuse(path, error)
         }
