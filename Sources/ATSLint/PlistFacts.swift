@@ -34,8 +34,8 @@ struct PlistFacts: Sendable {
         systems = subject.systems
         scopes = LoadScopes(ATSDictionary(ats?.node.propertyListValue), systems)
         members = ats?.node.members ?? []
-        exceptionsMember = members.last { $0.key.hasSameBytes(as: ATSKey.exceptionDomains) }
-        pinsMember = members.last { $0.key.hasSameBytes(as: ATSKey.pinnedDomains) }
+        exceptionsMember = ats?.node.member(ATSKey.exceptionDomains)
+        pinsMember = ats?.node.member(ATSKey.pinnedDomains)
         let named = DomainEntry.entries(of: exceptionsMember, scopes)
         let pinned = DomainEntry.entries(of: pinsMember, nil)
         exceptions = named.filter { !$0.isKey }
@@ -48,7 +48,7 @@ struct PlistFacts: Sendable {
     func path(_ key: String) -> [String] { Self.atsPath + [key] }
 
     /// The member of the ATS dictionary that counts for a key.
-    func global(_ key: String) -> PlistMember? { members.last { $0.key.hasSameBytes(as: key) } }
+    func global(_ key: String) -> PlistMember? { ats?.node.member(key) }
 
     /// A global switch as Apple's parser reads it: a wrong type counts as absent.
     func flag(_ key: String) -> Bool? { global(key).flatMap { $0.node.asAppleBoolean } }
@@ -120,7 +120,7 @@ final class DomainEntry: Sendable {
         }
     }
 
-    func sub(_ key: String) -> PlistMember? { members?.last { $0.key.hasSameBytes(as: key) } }
+    func sub(_ key: String) -> PlistMember? { member.node.member(key) }
 
     func flag(_ key: String) -> Bool? { sub(key).flatMap { $0.node.asAppleBoolean } }
 

@@ -20,14 +20,6 @@ extension RuleCatalog {
             root: "<key>CFBundleIdentifier</key>\n<string>$(PRODUCT_BUNDLE_IDENTIFIER)</string>"),
         check: .plist { facts, hits in
             guard let ats = facts.ats else { return }
-            // Placeholders begin with $ or @; without one in the text there is nothing to look for.
-            let source = facts.subject.document.source
-            if !source.isEmpty, source.indices.contains(ats.node.range.lowerBound),
-                ats.node.range.upperBound <= source.count,
-                !source[ats.node.range].contains(where: { $0 == 0x24 || $0 == 0x40 || $0 == 0x26 })
-            {
-                return
-            }
             var pending: [(member: PlistMember, path: [String])] = [(ats, PlistFacts.atsPath)]
             while let (member, path) = pending.popLast() {
                 if PlaceholderText.isIn(member.key) {
