@@ -404,7 +404,7 @@ package struct PastedBytes: Sendable, Equatable {
                 continue
             }
             guard let value = escape(&rest) else { return nil }
-            bytes += value
+            bytes.append(contentsOf: value)
         }
         return bytes
     }
