@@ -163,7 +163,8 @@ import Vocabulary
         if isRefused { evidence.explanation = widest(server) }
         evidence.chains[PresentedChain(server.chain.presented.map(\.der))] = server.chain
         let judge = ConfigurationJudge(
-            target: url, profile: profile, evidence: [Endpoint(url): evidence], instant: ModelServer.instant)
+            target: url, profile: profile, appProfile: profile, evidence: [Endpoint(url): evidence],
+            instant: ModelServer.instant)
         return Known(judge: judge, minimal: DictionarySearch([(target, judge)]).minimal())
     }
 

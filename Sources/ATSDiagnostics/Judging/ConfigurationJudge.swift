@@ -19,21 +19,8 @@ package struct ConfigurationJudge: Sendable {
     /// Nil if no load was made.
     package var trace: LoadTrace?
     package let instant: Date
-    package let logs: CTLogList?
+    package private(set) var logs: CTLogList?
     private let trust = TrustMemory()
-
-    package init(
-        target: LoadURL, profile: OSProfile, appProfile: OSProfile? = nil, evidence: [Endpoint: HostEvidence],
-        trace: LoadTrace? = nil, instant: Date, logs: CTLogList? = nil
-    ) {
-        self.target = target
-        self.profile = profile
-        self.appProfile = appProfile ?? profile
-        self.evidence = evidence
-        self.trace = trace
-        self.instant = instant
-        self.logs = logs
-    }
 
     /// How one place of a load ends under one policy.
     package struct Judgement: Sendable {
