@@ -24,12 +24,17 @@ extension RuleCatalog {
                     KeyReading(member.key, at: key.level) == nil
                 else { return }
                 let isHost = key.level == .global && HostKey(member.key).labelCount > 1 && member.node.members != nil
-                let removal: [TextEdit] = isHost ? [] : [.remove(member)]
-                hits.report(
-                    member, key.path,
-                    "'\(member.key.prefix(bytes: 120))' is not a key that is read here; the system ignores it.\(isHost ? " It looks like a host." : "")",
-                    fix: isHost ? "Move it into NSExceptionDomains: hosts belong there." : "Remove it.", edits: removal,
-                    advice: isHost ? [] : [Advice(removal, .sameLoads)])
+                let name = member.key.prefix(bytes: 120)
+                if isHost {
+                    hits.report(
+                        member, key.path,
+                        "'\(name)' is not a key that is read here; the system ignores it. It looks like a host.",
+                        fix: "Move it into NSExceptionDomains: hosts belong there.")
+                } else {
+                    hits.report(
+                        member, key.path, "'\(name)' is not a key that is read here; the system ignores it.",
+                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                }
             }
         }
     )
