@@ -91,13 +91,16 @@ import Vocabulary
     /// The member that a duplicate hides is found whatever the size and the depth of what is around.
     @Test func theEarlierOfTwoKeysIsFound() throws {
         let text =
-            "<plist><dict><key>x</key><dict><key>a</key><true/><key>b</key><dict><key>c</key><true/><key>c</key><false/></dict>"
+            "<plist><dict><key>y</key><array><dict><key>d</key><true/><key>d</key><false/></dict></array><key>x</key><dict><key>a</key><true/><key>b</key><dict><key>c</key><true/><key>c</key><false/></dict>"
             + "<key>a</key><false/><key>a</key><true/></dict></dict></plist>"
         let subject = try LintFixtures.subject(text)
         let result = Linter.lint(subject)
         let fixes = result.findings.filter { $0.finding.rule == "ATS035" }.compactMap(\.edits.first)
         let removed = fixes.map { String(decoding: subject.document.source[$0.range], as: UTF8.self) }
-        #expect(removed == ["<key>c</key><true/>", "<key>a</key><true/>", "<key>a</key><false/>"])
+        #expect(
+            removed == [
+                "<key>d</key><true/>", "<key>c</key><true/>", "<key>a</key><true/>", "<key>a</key><false/>",
+            ])
     }
 
     @Test func baselinesAreReadByBytesWithinLimits() throws {
