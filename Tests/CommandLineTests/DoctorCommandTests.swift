@@ -19,13 +19,65 @@ import Testing
         try ProgramRun(["doctor", "--format", "json"] + words, input: input ?? "", in: folder.url)
     }
 
-    /// The example of each form is recognised as that form, and none is said to be fine that has a fault or cannot be judged.
-    @Test func everyFormIsRecognised() throws {
-        for form in Recogniser.all {
-            guard let example = form.example else { continue }
-            let input = Recogniser.Input(name: example.name, head: Array(example.text.utf8))
-            #expect(Recogniser.of(input)?.what == form.what, "\(example.name)")
+    /// A text of each form that texts have.
+    static let examples = [
+        ("private-key", "AuthKey_ABC.p8", "-----BEGIN PRIVATE KEY-----\nMIGT\n-----END PRIVATE KEY-----\n"),
+        ("entitlements", "Shop.entitlements", "<plist version=\"1.0\"><dict><key>a</key><true/></dict></plist>"),
+        ("strings-table", "Localizable.strings", "\"title\" = \"Shop\";\n"),
+        ("public-key", "key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n"),
+        (
+            "certificate-request", "shop.csr",
+            "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n"
+        ),
+        ("certificate", "chain.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
+        ("app-check-placeholder", "header.txt", "eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ=="),
+        ("token", "token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"),
+        ("report", "check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#),
+        ("expo-project", "app.json", #"{"expo": {"name": "shop"}}"#),
+        ("expo-project", "app.config.js", "export default { expo: { name: makeName() } }"),
+        (
+            "electron-project", "package.json",
+            #"{"build": {"mac": {"extendInfo": {"NSAppTransportSecurity": {}}}}}"#
+        ),
+        ("electron-project", "electron-builder.json", #"{"appId": "com.example.shop"}"#),
+        ("electron-project", "electron-builder.js", "appId: com.example.shop"),
+        ("capacitor-project", "capacitor.config.js", #"{"appId": "com.example.shop"}"#),
+        ("flutter-project", "pubspec.yaml", "name: shop\ndependencies:\n  flutter:\n    sdk: flutter"),
+        ("xcodegen-project", "project.yml", "name: Shop\ntargets:\n  Shop:\n    type: application"),
+        ("tuist-project", "Project.swift", "import ProjectDescription\nlet project = Project(name: \"Shop\")"),
+        ("titanium-project", "tiapp.xml", "<ti:app xmlns:ti=\"http://ti.appcelerator.org\"></ti:app>"),
+        ("nativescript-project", "nativescript.config.js", "export default { id: 'com.example.shop' }"),
+        ("unreal-project", "shop.uproject", #"{"FileVersion": 3}"#),
+        ("tauri-project", "tauri.conf.js", #"{"productName": "shop"}"#),
+        (
+            "project-json", "shop.json", #"{"name": "shop", "ios": {"infoPlist": {"NSAppTransportSecurity": {}}}}"#
+        ),
+        ("xcode-project", "project.pbxproj", "// !$*UTF8*$!\n{ objects = { A = { isa = XCBuildConfiguration; }; }; }"),
+        ("cordova-project", "config.xml", "<widget><access origin=\"http://old.example.com\" /></widget>"),
+        ("unity-project", "ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n"),
+        ("dotnet-project", "Shop.csproj", "<Project Sdk=\"Microsoft.NET.Sdk\"></Project>"),
+        (
+            "info-plist", "Info.plist",
+            "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict/></dict></plist>"
+        ),
+        ("proof-in-json", "body.json", #"{"keyId": "a", "attestation": "b", "challenge": "c"}"#),
+        ("log", "console.txt", "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={}"),
+        ("json", "a.json", #"{"a": 1}"#), ("property-list", "list.txt", "{ A = { B = 1; }; }"),
+        ("hash", "keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), ("explained", "words.txt", "-1022"),
+    ]
+
+    /// Forms of which no text is one, or that only some objects have.
+    static let others: Set = [
+        "app-archive", "attestation", "assertion", "receipt", "provisioning-profile", "ocsp-response",
+        "root-certificate", "executable",
+    ]
+
+    @Test func everyFormIsRecognised() {
+        for (what, name, text) in Self.examples {
+            let input = Recogniser.Input(name: name, head: Array(text.utf8))
+            #expect(Recogniser.of(input)?.what == what, "\(name)")
         }
+        #expect(Set(Recogniser.all.map(\.what)) == Set(Self.examples.map(\.0)).union(Self.others))
     }
 
     @Test func aFileIsGivenToItsCommand() throws {

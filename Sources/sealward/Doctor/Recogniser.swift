@@ -87,20 +87,17 @@ struct Recogniser: Sendable {
     let what: String
     let words: String
     let answer: Answer
-    /// The name of a file of this form and its content; nil where no text is one.
-    let example: (name: String, text: String)?
     let matches: @Sendable (Input) -> Bool
 
-    init(
-        _ what: String, _ words: String, _ answer: Answer, _ example: (name: String, text: String)? = nil,
-        _ matches: @escaping @Sendable (Input) -> Bool
+    private init(
+        _ what: String, _ words: String, _ answer: Answer, _ matches: @escaping @Sendable (Input) -> Bool
     ) {
-        (self.what, self.words, self.answer, self.example, self.matches) = (what, words, answer, example, matches)
+        (self.what, self.words, self.answer, self.matches) = (what, words, answer, matches)
     }
 
     /// Files that the linter knows by their names.
-    private init(linted what: String, _ words: String, _ suffixes: [String], _ example: (String, String)? = nil) {
-        self.init(what, words, Recogniser.lint, example) { $0.ends(suffixes) }
+    private init(linted what: String, _ words: String, _ suffixes: [String]) {
+        self.init(what, words, Recogniser.lint) { $0.ends(suffixes) }
     }
 
     private static let lint = Answer.command(["ats", "lint", "--fail-on", "warning"])
@@ -114,8 +111,7 @@ struct Recogniser: Sendable {
     private static let objects: [Recogniser] = [
         Recogniser(
             "private-key", "a private key",
-            .named("keep it secret, and give it to no tool that asks for it in a chat: nothing in it was read"),
-            ("AuthKey_ABC.p8", "-----BEGIN PRIVATE KEY-----\nMIGT\n-----END PRIVATE KEY-----\n")
+            .named("keep it secret, and give it to no tool that asks for it in a chat: nothing in it was read")
         ) { $0.has("PRIVATE KEY-----") },
         Recogniser("app-archive", "an app in an archive", lint) { ZipArchive.isArchive($0.head) },
         Recogniser("attestation", "an attestation of App Attest", .attestation) {
@@ -131,26 +127,17 @@ struct Recogniser: Sendable {
                 }
         },
         Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
-        Recogniser(
-            linted: "entitlements", "the entitlements of an app", [".entitlements"],
-            (
-                "Shop.entitlements",
-                "<plist version=\"1.0\"><dict><key>com.apple.security.app-sandbox</key><true/></dict></plist>"
-            )),
+        Recogniser(linted: "entitlements", "the entitlements of an app", [".entitlements"]),
         Recogniser(
             linted: "provisioning-profile", "a provisioning profile", [".mobileprovision", ".provisionprofile"]),
-        Recogniser(
-            linted: "strings-table", "a table of texts", [".strings"],
-            ("Localizable.strings", "\"title\" = \"Shop\";\n")),
+        Recogniser(linted: "strings-table", "a table of texts", [".strings"]),
         Recogniser(
             "public-key", "a public key",
-            .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion"),
-            ("key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n")
+            .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion")
         ) { $0.hasPEM("PUBLIC KEY") && !$0.hasPEM("CERTIFICATE") || $0.isBytes([65, 91]) },
         Recogniser(
             "certificate-request", "a request for a certificate",
-            .named("give the certificate that the authority made of it to `sealward ats certificate`"),
-            ("shop.csr", "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n")
+            .named("give the certificate that the authority made of it to `sealward ats certificate`")
         ) { $0.hasPEM("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST") },
         Recogniser(
             "ocsp-response", "an OCSP response",
@@ -166,10 +153,7 @@ struct Recogniser: Sendable {
                     && $0.keyUsage?.contains(5) == true
             } == true
         },
-        Recogniser(
-            "certificate", "a certificate or a chain", .command(["ats", "certificate"]),
-            ("chain.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
-        ) {
+        Recogniser("certificate", "a certificate or a chain", .command(["ats", "certificate"])) {
             $0.hasPEM("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE", "PKCS7")
                 || $0.ends([".cer", ".crt", ".der", ".p7b", ".p7c", ".p12", ".pfx", ".pem"])
                 || $0.head.first == 0x30 && $0.head.dropFirst().first.map { $0 > 0x80 } == true
@@ -178,13 +162,11 @@ struct Recogniser: Sendable {
         },
         Recogniser(
             "app-check-placeholder", "the placeholder that App Check's client sends when it could not get a token",
-            .named("find the first App Check error in the log of the app, and give that to `sealward doctor -`"),
-            ("header.txt", "eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==")
+            .named("find the first App Check error in the log of the app, and give that to `sealward doctor -`")
         ) { $0.line?.hasPrefix("eyJlcnJvciI6") == true },
         Recogniser(
             "token", "a signed token (JWT)",
-            .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize"),
-            ("token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln")
+            .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize")
         ) { $0.line.map { $0.hasPrefix("eyJ") && $0.utf8.count { $0 == UInt8(ascii: ".") } == 2 } == true },
         Recogniser("property-list", "a binary property list", lint) { $0.head.starts(with: "bplist00".utf8) },
         Recogniser(
@@ -198,49 +180,32 @@ struct Recogniser: Sendable {
         },
         Recogniser(
             "report", "a document of this program",
-            .named("what was found stands in it; to find it again, name what it is about"),
-            ("check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#)
+            .named("what was found stands in it; to find it again, name what it is about")
         ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
     ]
 
     /// Project files of each kind.
     private static let projects: [Recogniser] =
         ProjectFile.kinds.map { kind in
-            let name = kind.names.first ?? ""
-            let example = name.hasPrefix(".") ? "shop" + name : name.hasSuffix(".") ? name + "js" : name
-            return Recogniser(
-                kind.label, "the file of a project (\(kind.label))", lint, (example, kind.example)
-            ) { kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head) }
+            Recogniser(kind.label, "the file of a project (\(kind.label))", lint) {
+                kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head)
+            }
         } + [
-            Recogniser(
-                linted: "xcode-project", "the project file of Xcode", [".pbxproj", ".xcconfig"],
-                (
-                    "project.pbxproj",
-                    "// !$*UTF8*$!\n{ objects = { A = { isa = XCBuildConfiguration; name = Release; buildSettings = { GENERATE_INFOPLIST_FILE = YES; INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads = YES; }; }; }; }"
-                )),
-            Recogniser(
-                "cordova-project", "the config.xml of a Cordova or Ionic project", lint,
-                ("config.xml", "<widget><access origin=\"http://old.example.com\" /></widget>")
-            ) { $0.name == "config.xml" && $0.has("<widget") },
-            Recogniser(
-                "unity-project", "the settings of a Unity project", lint,
-                ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n")
-            ) { $0.name == "ProjectSettings.asset" },
+            Recogniser(linted: "xcode-project", "the project file of Xcode", [".pbxproj", ".xcconfig"]),
+            Recogniser("cordova-project", "the config.xml of a Cordova or Ionic project", lint) {
+                $0.name == "config.xml" && $0.has("<widget")
+            },
+            Recogniser("unity-project", "the settings of a Unity project", lint) {
+                $0.name == "ProjectSettings.asset"
+            },
             Recogniser(
                 "dotnet-project", "a .NET project",
-                .named("name its folder, or the Info.plist below Platforms: `sealward ats lint FOLDER`"),
-                ("Shop.csproj", "<Project Sdk=\"Microsoft.NET.Sdk\"></Project>")
+                .named("name its folder, or the Info.plist below Platforms: `sealward ats lint FOLDER`")
             ) { $0.ends([".csproj", ".fsproj", ".vbproj"]) },
         ]
 
     private static let texts: [Recogniser] = [
-        Recogniser(
-            "info-plist", "an Info.plist, or a part of one", lint,
-            (
-                "Info.plist",
-                "<plist version=\"1.0\"><dict><key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><string>YES</string></dict></dict></plist>"
-            )
-        ) { input in
+        Recogniser("info-plist", "an Info.plist, or a part of one", lint) { input in
             if input.ends([".plist", ".log"]) { return input.ends([".plist"]) }
             // Keys of an Info.plist begin with these letters; other texts with braces are none.
             if let list = input.list { return list.contains { ["NS", "CF", "UI", "LS"].contains($0.key.prefix(2)) } }
@@ -251,30 +216,22 @@ struct Recogniser: Sendable {
         Recogniser(
             "proof-in-json", "a JSON document with proofs in it",
             .named(
-                "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`"),
-            ("body.json", #"{"keyId": "a", "attestation": "b", "challenge": "c"}"#)
+                "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`")
         ) { $0.json.map(hasProof) == true },
-        Recogniser(
-            "log", "a log", .command(["ats", "log"]),
-            (
-                "console.txt",
-                "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLStringKey=http://old.example.com/}"
-            )
-        ) { $0.ends([".log"]) || $0.has("Error Domain=") || $0.has("\"eventMessage\"") },
-        Recogniser(
-            "json", "a JSON document", .named("it has no key of an Info.plist and no proof of App Attest"),
-            ("a.json", #"{"a": 1}"#)
-        ) { $0.json != nil },
-        Recogniser(
-            "property-list", "a property list", .named("it has no key of an Info.plist"),
-            ("list.txt", "{ A = { B = 1; }; }")
-        ) { Input.begins($0.head, "{<D") && $0.list?.isEmpty == false },
+        Recogniser("log", "a log", .command(["ats", "log"])) {
+            $0.ends([".log"]) || $0.has("Error Domain=") || $0.has("\"eventMessage\"")
+        },
+        Recogniser("json", "a JSON document", .named("it has no key of an Info.plist and no proof of App Attest")) {
+            $0.json != nil
+        },
+        Recogniser("property-list", "a property list", .named("it has no key of an Info.plist")) {
+            Input.begins($0.head, "{<D") && $0.list?.isEmpty == false
+        },
         Recogniser(
             "hash", "32 bytes: a key identifier or a hash",
-            .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation"),
-            ("keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+            .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation")
         ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
-        Recogniser("explained", "a code, a number or a name", .words(["explain"]), ("words.txt", "-1022")) { input in
+        Recogniser("explained", "a code, a number or a name", .words(["explain"])) { input in
             input.line.map { CodeCatalog.explanation(of: $0) != nil || ExplainedSubject($0) != nil } == true
         },
     ]
