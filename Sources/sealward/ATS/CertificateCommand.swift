@@ -63,12 +63,15 @@ struct CertificateCommand: WorkingCommand {
         var answers: [CertificateAnswer] = []
         var isComplete = true
         for file in files {
-            do {
-                answers.append(try await bench.answer(options.job(file: file)))
-            } catch let chain as UnreadableChain {
-                CommandIO.say("sealward: \(chain.fault.description)")
+            let chain: [[UInt8]]
+            do throws(CommandFault) {
+                chain = try CertificateBench.chain(file)
+            } catch {
+                CommandIO.say("sealward: \(error.description)")
                 isComplete = false
+                continue
             }
+            answers.append(try await bench.answer(options.job(file: file), chain))
         }
         if answers.isEmpty { return .undetermined }
         let stream = try ResultStream(path: shared.output)

@@ -119,15 +119,12 @@ extension CertificateJob {
     }
 }
 
-/// The file of a chain cannot be read, or has none in it.
-struct UnreadableChain: Error {
-    let fault: CommandFault
-}
-
 /// Answers jobs one after the other, with the stores of roots and the lists of logs read once.
 struct CertificateBench {
     private let now: Date
-    private var stores: [StoreKey: TrustAnchors] = [:]
+    /// By the paths of roots, of authorities and of anchors of the app.
+    private let stores = BoundedCache<[[UTF8Key]], TrustAnchors>(capacity: CertificateBench.maximumStores)
+    private var system: TrustAnchors?
     private let lists = BoundedCache<UTF8Key, CTLogList>(capacity: CertificateBench.maximumStores)
 
     init(now: Date) { self.now = now }
@@ -151,9 +148,7 @@ struct CertificateBench {
             CertificateAnswer(file: file, host: job.host, code: code, reason: reason)
         }
         do {
-            return try await answer(job)
-        } catch let chain as UnreadableChain {
-            return undetermined(.malformedCertificate, chain.fault.description)
+            return try await answer(job, CertificateBench.chain(job.path))
         } catch let fault as CommandFault {
             return undetermined(.malformedCertificate, fault.description)
         } catch let malformed as MalformedInput {
@@ -163,8 +158,8 @@ struct CertificateBench {
         }
     }
 
-    mutating func answer(_ job: CertificateJob) async throws -> CertificateAnswer {
-        let certificates = try CertificateBench.chain(job.path)
+    /// - Parameter certificates: what ``chain(_:)`` reads from the job's file.
+    mutating func answer(_ job: CertificateJob, _ certificates: [[UInt8]]) async throws -> CertificateAnswer {
         let judge = CertificateJudge(anchors: try anchors(job), logs: try job.logs.flatMap { try logs($0) })
         let question = CertificateJudge.Question(
             certificates: certificates,
@@ -199,14 +194,11 @@ struct CertificateBench {
     }
 
     /// The certificates of a file, leaf first: PEM, or one in DER.
-    static func chain(_ path: String) throws(UnreadableChain) -> [[UInt8]] {
-        let bytes: [UInt8]
-        do { bytes = try CommandIO.readText(path, limit: maximumFile) } catch { throw UnreadableChain(fault: error) }
+    static func chain(_ path: String) throws(CommandFault) -> [[UInt8]] {
+        let bytes = try CommandIO.readText(path, limit: maximumFile)
         let certificates = PEMBlocks.decode(bytes)
         if certificates.isEmpty, bytes.first == 0x30 {
-            if let what = container(bytes) {
-                throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): \(what)"))
-            }
+            if let what = container(bytes) { throw CommandFault("\(CommandIO.name(of: path)): \(what)") }
             return [bytes]
         }
         if !certificates.isEmpty { return certificates }
@@ -221,7 +213,7 @@ struct CertificateBench {
         } else {
             what = "contains no certificate in PEM."
         }
-        throw UnreadableChain(fault: CommandFault("\(CommandIO.name(of: path)): \(what)"))
+        throw CommandFault("\(CommandIO.name(of: path)): \(what)")
     }
 
     /// Certificates as they are pasted: behind blanks or marks of quotation, on one line, with `\\n` for its ends, or one
@@ -251,48 +243,23 @@ struct CertificateBench {
 
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
     private mutating func anchors(_ job: CertificateJob) throws -> TrustAnchors {
-        let key = StoreKey(roots: job.roots, authorities: job.authorities, appAnchors: job.appAnchors)
+        let key = [job.roots, job.authorities, job.appAnchors].map { paths in paths.map { UTF8Key($0) } }
         if let known = stores[key] { return known }
-        let base = StoreKey(roots: job.roots, authorities: [], appAnchors: [])
-        var anchors: TrustAnchors
-        if let known = stores[base] {
-            anchors = known
-        } else {
-            anchors = TrustAnchors()
+        var anchors = TrustAnchors()
+        if job.roots.isEmpty {
             do {
-                for path in job.roots { try anchors.add(input: path, kind: .system) }
-                if job.roots.isEmpty { anchors = try .system() }
+                anchors = try system ?? .system()
+                system = anchors
             } catch {
                 // A machine without roots can still judge chains to the roots that were named.
-                guard job.roots.isEmpty, !job.authorities.isEmpty || !job.appAnchors.isEmpty else { throw error }
+                guard !job.authorities.isEmpty || !job.appAnchors.isEmpty else { throw error }
             }
-            keep(anchors, base)
         }
+        for path in job.roots { try anchors.add(input: path, kind: .system) }
         for path in job.appAnchors { try anchors.add(input: path, kind: .app) }
         for path in job.authorities { try anchors.add(input: path, kind: .installed) }
-        keep(anchors, key)
+        stores.keep(anchors, for: key)
         return anchors
-    }
-
-    /// The files of a store of roots, as paths.
-    private struct StoreKey: Hashable {
-        let roots: [UTF8Key]
-        let authorities: [UTF8Key]
-        let appAnchors: [UTF8Key]
-
-        init(roots: [String], authorities: [String], appAnchors: [String]) {
-            self.roots = roots.map { UTF8Key($0) }
-            self.authorities = authorities.map { UTF8Key($0) }
-            self.appAnchors = appAnchors.map { UTF8Key($0) }
-        }
-    }
-
-    /// Every line of a list may name another store; the stores of a few lines are kept.
-    private mutating func keep(_ anchors: TrustAnchors, _ key: StoreKey) {
-        if stores.count >= CertificateBench.maximumStores {
-            stores = stores.filter { $0.key.roots.isEmpty && $0.key.authorities.isEmpty && $0.key.appAnchors.isEmpty }
-        }
-        stores[key] = anchors
     }
 
     private func logs(_ path: String) throws -> CTLogList? {

@@ -127,12 +127,7 @@ struct PinsCommand: WorkingCommand {
     }
 
     private func trust(ofFile path: String, _ profile: OSProfile, at instant: Date) async throws -> PresentedTrust {
-        let certificates: [[UInt8]]
-        do throws(UnreadableChain) {
-            certificates = try CertificateBench.chain(path)
-        } catch {
-            throw error.fault
-        }
+        let certificates = try CertificateBench.chain(path)
         let judge = CertificateJudge(anchors: try connection.trust.anchors(), logs: try connection.transparency.logs())
         return await judge.judge(.init(certificates: certificates, profile: profile), at: instant).facts
     }
