@@ -17,26 +17,15 @@ struct AttestationAnswer {
     private var refusal: Refusal? {
         switch verdict {
         case .refused(let refusal): refusal
-        case .accepted(let key):
-            if requiresReceipt, case .refused(let refusal)? = key.receiptVerdict { refusal } else { nil }
+        case .accepted(let key): requiresReceipt ? key.receiptVerdict?.refusal : nil
         }
     }
 
     var isAccepted: Bool { refusal == nil }
 
-    /// The step of the attestation that failed; the steps of its receipt have numbers of their own.
-    private var step: Int? {
-        if case .refused(let refusal) = verdict { refusal.step } else { nil }
-    }
-
-    /// `sealward.attestation/1`.
+    /// `sealward.attestation/1`. The step is the attestation's: the steps of its receipt have numbers of their own.
     var json: JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("schema", "sealward.attestation/1"), .init("verdict", isAccepted ? "accepted" : "refused"),
-            .init("step", .optional(step)), .init("code", .optional(refusal?.code.rawValue)),
-            .init("message", .string(refusal?.reason ?? "all verification steps passed")),
-        ]
-        members += Refusal.difference(refusal)
+        var members = Refusal.document("sealward.attestation/1", refusal, step: verdict.refusal?.step)
         if case .accepted(let key) = verdict {
             members += [
                 .init("keyId", .string(key.keyId.base64)),
@@ -98,7 +87,20 @@ struct AttestationAnswer {
     }
 }
 
+extension AttestationVerdict {
+    var refusal: Refusal? { if case .refused(let refusal) = self { refusal } else { nil } }
+}
+
 extension Refusal {
+    /// The members with which the document of a verdict begins; nil is accepted.
+    static func document(_ schema: String, _ refusal: Refusal?, step: Int?) -> [JSONValue.Member] {
+        [
+            .init("schema", .string(schema)), .init("verdict", refusal == nil ? "accepted" : "refused"),
+            .init("step", .optional(step)), .init("code", .optional(refusal?.code.rawValue)),
+            .init("message", .string(refusal?.reason ?? "all verification steps passed")),
+        ] + difference(refusal)
+    }
+
     func text(of name: String) -> String {
         let place = step.map { " in step \($0)" } ?? ""
         return (["refused: the \(name) fails\(place)"] + lines).map(\.terminalSafe).joined(separator: "\n") + "\n"

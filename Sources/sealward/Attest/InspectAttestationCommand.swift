@@ -40,7 +40,7 @@ struct InspectAttestationCommand: ResultCommand {
     private static func document(_ object: AttestationObject) -> JSONValue {
         let receipt: JSONValue
         do throws(MalformedInput) {
-            receipt = try Receipt(decoding: object.receipt).json(schema: "sealward.receipt-inspect/1", verdict: [])
+            receipt = try Receipt(decoding: object.receipt).inspection
         } catch {
             receipt = ["malformed": .string(error.description)]
         }

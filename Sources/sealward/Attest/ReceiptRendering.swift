@@ -26,55 +26,40 @@ struct JudgedReceipt {
 
     var json: JSONValue { verdict.json(receipt) }
     var text: String { verdict.text + (receipt.map(\.listing) ?? "") }
-    var outcome: Outcome { if case .accepted = verdict { .clean } else { .findings } }
+    var outcome: Outcome { verdict.refusal == nil ? .clean : .findings }
 }
 
 extension ReceiptVerdict {
     /// `sealward.receipt/1`. The fields are the receipt's own; they are proven only where the verdict is `accepted`.
     func json(_ receipt: Receipt?) -> JSONValue {
-        let verdict: [JSONValue.Member] =
-            switch self {
-            case .accepted:
-                [
-                    .init("verdict", "accepted"), .init("step", nil), .init("code", nil),
-                    .init("message", "all verification steps passed"),
-                ] + Refusal.difference(nil)
-            case .refused(let refusal):
-                [
-                    .init("verdict", "refused"), .init("step", .optional(refusal.step)),
-                    .init("code", .string(refusal.code.rawValue)), .init("message", .string(refusal.reason)),
-                ] + Refusal.difference(refusal)
-            }
-        if let receipt { return receipt.json(schema: "sealward.receipt/1", verdict: verdict) }
+        let head = Refusal.document("sealward.receipt/1", refusal, step: refusal?.step)
+        if let receipt { return .object(head + receipt.members) }
         let names = [
             "type", "appId", "environment", "creationTime", "refreshNotBefore", "expirationTime", "riskMetric",
             "fields",
         ]
-        return .object([.init("schema", "sealward.receipt/1")] + verdict + names.map { .init($0, nil) })
+        return .object(head + names.map { .init($0, nil) })
     }
 
     /// The same for people.
     var text: String {
-        switch self {
-        case .refused(let refusal): refusal.text(of: "receipt")
-        case .accepted: "accepted: all verification steps of the receipt passed\n"
-        }
+        refusal?.text(of: "receipt") ?? "accepted: all verification steps of the receipt passed\n"
     }
 }
 
 extension Receipt {
-    func json(schema: String, verdict: [JSONValue.Member]) -> JSONValue {
+    /// `sealward.receipt-inspect/1`.
+    var inspection: JSONValue { .object([.init("schema", "sealward.receipt-inspect/1")] + members) }
+
+    fileprivate var members: [JSONValue.Member] {
         func time(_ number: Int, _ date: Date?) -> JSONValue { date == nil ? nil : .optional(field(number)?.text) }
-        var members: [JSONValue.Member] = [.init("schema", .string(schema))]
-        members += verdict
-        members += [
+        return [
             .init("type", .optional(type?.rawValue)), .init("appId", .optional(applicationId)),
             .init("environment", .optional(environment)), .init("creationTime", time(12, creationTime)),
             .init("refreshNotBefore", time(19, refreshNotBefore)), .init("expirationTime", time(21, expirationTime)),
             .init("riskMetric", .optional(riskMetric)),
             .init("fields", .object(uniqueFields.map { .init(String($0.number), .string($0.readable)) })),
         ]
-        return .object(members)
     }
 
     /// The first field of each number, so that the document has no name twice.

@@ -73,37 +73,30 @@ struct VerifyAssertionCommand: ResultCommand {
             let verifier = AssertionVerifier(app: judgement.appId)
             let first = verifier.verify(
                 bytes, publicKey: publicKey, clientDataHash: input.hash, previousCounter: counter)
-            verdict =
-                if case .refused(let refusal) = first {
-                    .refused(
-                        verifier.explained(
-                            refusal, of: bytes, publicKey: publicKey, clientDataHash: input.hash,
-                            clientData: input.data))
-                } else {
-                    first
-                }
+            let explained = first.refusal.map {
+                verifier.explained(
+                    $0, of: bytes, publicKey: publicKey, clientDataHash: input.hash, clientData: input.data)
+            }
+            verdict = explained.map { .refused($0) } ?? first
         case .failure(let malformed): verdict = .refused(Refusal(malformed: malformed))
         }
-        let isAccepted = if case .accepted = verdict { true } else { false }
         return CommandResult(
-            verdict.json(claimedCounter: claimed?.claimedCounter), text: verdict.text, isAccepted ? .clean : .findings)
+            verdict.json(claimedCounter: claimed?.claimedCounter), text: verdict.text,
+            verdict.refusal == nil ? .clean : .findings)
     }
 }
 
 extension AssertionVerdict {
+    var refusal: Refusal? { if case .refused(let refusal) = self { refusal } else { nil } }
+
     /// `sealward.assertion/1`. The counter is the object's own; it is proven only where the verdict is `accepted`.
     func json(claimedCounter: UInt32?) -> JSONValue {
-        let refusal: Refusal? = if case .refused(let refusal) = self { refusal } else { nil }
         var (counter, extensions) = (claimedCounter.map(Int.init), JSONValue.null)
         if case .accepted(let assertion) = self {
             (counter, extensions) = (Int(assertion.counter), assertion.extensions?.json ?? .null)
         }
         return .object(
-            [
-                .init("schema", "sealward.assertion/1"), .init("verdict", refusal == nil ? "accepted" : "refused"),
-                .init("step", .optional(refusal?.step)), .init("code", .optional(refusal?.code.rawValue)),
-                .init("message", .string(refusal?.reason ?? "all verification steps passed")),
-            ] + Refusal.difference(refusal) + [
+            Refusal.document("sealward.assertion/1", refusal, step: refusal?.step) + [
                 .init("counter", .optional(counter)), .init("extensions", extensions),
             ])
     }

@@ -109,15 +109,11 @@ struct VerifyAttestationCommand: ResultCommand {
         case .success(let bytes):
             let first = await verifier.verify(
                 bytes, keyId: keyId, clientDataHash: input.hash, at: judgement.instant)
-            verdict =
-                if case .refused(let refusal) = first {
-                    .refused(
-                        verifier.explained(refusal, of: bytes, clientDataHash: input.hash, clientData: input.data))
-                } else {
-                    first
-                }
-        case .failure(let malformed):
-            verdict = .refused(Refusal(malformed: malformed))
+            let explained = first.refusal.map {
+                verifier.explained($0, of: bytes, clientDataHash: input.hash, clientData: input.data)
+            }
+            verdict = explained.map { .refused($0) } ?? first
+        case .failure(let malformed): verdict = .refused(Refusal(malformed: malformed))
         }
         let answer = AttestationAnswer(
             verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)

@@ -78,7 +78,6 @@ struct InspectReceiptCommand: ResultCommand {
         let receipt = try CommandIO.named(file) { () throws(MalformedInput) in
             try Receipt(decoding: try input.get())
         }
-        return CommandResult(
-            receipt.json(schema: "sealward.receipt-inspect/1", verdict: []), text: receipt.listing)
+        return CommandResult(receipt.inspection, text: receipt.listing)
     }
 }
