@@ -17,56 +17,55 @@ enum CheckDocuments {
     /// One suite a target, one case a configuration; only the decisive one can fail the build, the others are diagnosis. With several systems the
     /// decisive one of each is a case.
     static func junit(_ report: TargetReport) -> String {
-        if !report.systems.isEmpty { return junit(systemsOf: report) }
-        let decisive = report.decisive?.configuration
-        let failures = report.decisive?.result == .fail ? 1 : 0
-        let errors = report.decisive?.result == .undetermined ? 1 : 0
-        var text =
-            "  <testsuite name=\"\(Markup.attribute(report.target))\" tests=\"\(report.results.count)\" failures=\"\(failures)\" "
-        text += "errors=\"\(errors)\" time=\"\(Double(report.elapsed.milliseconds) / 1000)\">\n"
-        for result in report.results {
-            let name = "\(result.configuration.section): \(result.configuration.name)"
-            text += "    <testcase classname=\"\(Markup.attribute(report.host))\" name=\"\(Markup.attribute(name))\""
-            let shown = result.because + (result.configuration == decisive ? report.warnings : [])
-            let reasons = shown.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
-            let first = result.because.first?.code.rawValue ?? result.result.rawValue
-            if result.result == .pass, result.configuration == decisive, !report.warnings.isEmpty {
-                let warnings = report.warnings.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
-                text += ">\n      <system-out>\(Markup.text(warnings))</system-out>\n    </testcase>\n"
-            } else if result.result == .pass {
-                text += "/>\n"
-            } else if result.configuration == decisive {
-                let element = result.result == .fail ? "failure" : "error"
-                text +=
-                    ">\n      <\(element) message=\"\(Markup.attribute(first))\">\(Markup.text(reasons))</\(element)>\n    </testcase>\n"
+        var cases = ""
+        /// The results that decide.
+        var decided: [ConfigurationResult.Result] = []
+        for row in report.systems.isEmpty ? report.results : [] {
+            let name = "\(row.configuration.section): \(row.configuration.name)"
+            if row.configuration == report.decisive?.configuration {
+                decided.append(row.result)
+                cases += testCase(report, name, row.result, row.because)
             } else {
-                text +=
-                    ">\n      <system-out>\(Markup.text("\(result.result.rawValue) \(reasons)"))</system-out>\n    </testcase>\n"
+                let diagnosis = row.result == .pass ? "" : "\(row.result.rawValue) \(lines(row.because))"
+                cases += testCase(report, name, "system-out", diagnosis)
             }
         }
-        return text + "  </testsuite>\n"
+        for system in report.systems {
+            decided.append(system.decisive?.result ?? .undetermined)
+            cases += testCase(
+                report, system.profile.shownName, system.decisive?.result ?? .undetermined,
+                system.decisive?.because ?? [])
+        }
+        let count = report.systems.isEmpty ? report.results.count : report.systems.count
+        return
+            "  <testsuite name=\"\(Markup.attribute(report.target))\" tests=\"\(count)\" failures=\"\(decided.count { $0 == .fail })\" "
+            + "errors=\"\(decided.count { $0 == .undetermined })\" time=\"\(Double(report.elapsed.milliseconds) / 1000)\">\n"
+            + cases + "  </testsuite>\n"
     }
 
-    private static func junit(systemsOf report: TargetReport) -> String {
-        let results = report.systems.map { $0.decisive?.result ?? .undetermined }
-        var text =
-            "  <testsuite name=\"\(Markup.attribute(report.target))\" tests=\"\(results.count)\" failures=\"\(results.count { $0 == .fail })\" "
-        text +=
-            "errors=\"\(results.count { $0 == .undetermined })\" time=\"\(Double(report.elapsed.milliseconds) / 1000)\">\n"
-        for (system, result) in zip(report.systems, results) {
-            text +=
-                "    <testcase classname=\"\(Markup.attribute(report.host))\" name=\"\(Markup.attribute(system.profile.shownName))\""
-            let because = system.decisive?.because ?? []
-            let shown = (because + report.warnings).map { "\($0.code): \($0.message)" }.joined(separator: "\n")
-            let element = result == .pass ? "system-out" : result == .fail ? "failure" : "error"
-            let message =
-                result == .pass
-                ? "" : " message=\"\(Markup.attribute(because.first?.code.rawValue ?? result.rawValue))\""
-            text +=
-                shown.isEmpty && result == .pass
-                ? "/>\n" : ">\n      <\(element)\(message)>\(Markup.text(shown))</\(element)>\n    </testcase>\n"
-        }
-        return text + "  </testsuite>\n"
+    /// The case of a result that decides, with the warnings of its target.
+    private static func testCase(
+        _ report: TargetReport, _ name: String, _ result: ConfigurationResult.Result, _ because: [Cause]
+    ) -> String {
+        let message = Markup.attribute(because.first?.code.rawValue ?? result.rawValue)
+        let element =
+            switch result {
+            case .pass: "system-out"
+            case .fail: "failure message=\"\(message)\""
+            case .undetermined: "error message=\"\(message)\""
+            }
+        return testCase(report, name, element, lines(because + report.warnings))
+    }
+
+    private static func testCase(_ report: TargetReport, _ name: String, _ element: String, _ text: String) -> String {
+        let head = "    <testcase classname=\"\(Markup.attribute(report.host))\" name=\"\(Markup.attribute(name))\""
+        if text.isEmpty, element == "system-out" { return head + "/>\n" }
+        let end = element.prefix { $0 != " " }
+        return head + ">\n      <\(element)>\(Markup.text(text))</\(end)>\n    </testcase>\n"
+    }
+
+    private static func lines(_ causes: [Cause]) -> String {
+        causes.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
     }
 
     static func markdownHead(os: String) -> String { "# App Transport Security check on \(os)\n" }
@@ -75,14 +74,9 @@ enum CheckDocuments {
         if !report.systems.isEmpty { return markdown(systemsOf: report) }
         let result = report.decisive?.result.rawValue ?? "UNDETERMINED"
         var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
-        for cause in report.decisive?.because ?? [] {
-            text += "- \(Markdown.code(cause.code.rawValue)): \(Markdown.text(cause.message))\n"
-        }
-        for warning in report.warnings {
-            text += "- \(Markdown.code(warning.code.rawValue)): \(Markdown.text(warning.message))\n"
-        }
-        text +=
-            "- smallest exception: \(Markdown.code(report.smallestException.dictionary?.propertyListValue.json.rendered(pretty: false) ?? "none helps"))\n"
+        text += (report.decisive?.because ?? []).map(item).joined() + report.warnings.map(item).joined()
+        let exception = report.smallestException.dictionary?.propertyListValue.json.rendered(pretty: false)
+        text += "- smallest exception: \(Markdown.code(exception ?? "none helps"))\n"
         if let facts = report.facts {
             text += "- negotiated: \(facts.handshake.version), \(facts.handshake.suite)\n"
         }
@@ -96,17 +90,18 @@ enum CheckDocuments {
 
     private static func markdown(systemsOf report: TargetReport) -> String {
         var text = "\n## \(TargetSummary.verdict(report).rawValue) \(Markdown.code(report.target))\n\n"
-        for warning in report.warnings {
-            text += "- \(Markdown.code(warning.code.rawValue)): \(Markdown.text(warning.message))\n"
-        }
-        text += "\n| system | result | because |\n|---|---|---|\n"
+        text += report.warnings.map(item).joined() + "\n| system | result | because |\n|---|---|---|\n"
         for system in report.systems {
-            let because = (system.decisive?.because ?? []).map {
-                "\(Markdown.code($0.code.rawValue)): \(Markdown.text($0.message))"
-            }
-            text +=
-                "| \(Markdown.text(system.profile.shownName)) | \((system.decisive?.result ?? .undetermined).rawValue) | \(because.joined(separator: " ")) |\n"
+            let result = (system.decisive?.result ?? .undetermined).rawValue
+            let because = (system.decisive?.because ?? []).map(sentence).joined(separator: " ")
+            text += "| \(Markdown.text(system.profile.shownName)) | \(result) | \(because) |\n"
         }
         return text
+    }
+
+    private static func item(_ cause: Cause) -> String { "- \(sentence(cause))\n" }
+
+    private static func sentence(_ cause: Cause) -> String {
+        "\(Markdown.code(cause.code.rawValue)): \(Markdown.text(cause.message))"
     }
 }
