@@ -49,3 +49,38 @@ enum Overview {
         ("help", [ExplainCodeCommand.self, CompletionsCommand.self]),
     ]
 }
+
+struct ATSCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ats",
+        abstract: "Will an app load from this server? App Transport Security, decided, diagnosed and enforced.",
+        subcommands: [
+            ExplainCommand.self, CheckCommand.self, LintCommand.self, MinimizeCommand.self, FetchCommand.self,
+            ProxyCommand.self, CertificateCommand.self, PinsCommand.self, LogCommand.self, CompareCommand.self,
+            MergeCommand.self,
+            HistoryCommand.self, ExporterCommand.self,
+            RulesCommand.self, SystemsCommand.self,
+        ]
+    )
+}
+
+struct AttestCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "attest",
+        abstract: "Is this request from our real app? Attestations and assertions, inspected and verified.",
+        subcommands: [
+            InspectAttestationCommand.self, VerifyAttestationCommand.self, VerifyAssertionCommand.self,
+        ]
+    )
+}
+
+struct SimulateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Apple's side and a fleet of devices over HTTP, and every object that a verifier must judge.",
+        subcommands: [
+            SimulateAppleCommand.self, SimulateFleetCommand.self, SimulateFaultsCommand.self,
+            SimulateVerifierTestsCommand.self,
+        ]
+    )
+}

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import ConnectionAdmission
+import HTTPService
 import Vocabulary
 
 /// TLS of a command that listens.
@@ -63,5 +64,20 @@ struct ListenerOptions: ParsableArguments {
             throw CommandFault("\(CommandIO.name(of: path)): \(writers).")
         }
         return text
+    }
+}
+
+/// The names that a server of a command answers to.
+struct HostNames: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "A name under which it is reached, besides localhost, addresses and the name in --listen; another Host gets 421. May be repeated.",
+            valueName: "NAME"))
+    var host: [String] = []
+
+    func validate() throws {
+        for name in host where BrowserGate.name(name) == nil {
+            throw ValidationError("--host: \(name.terminalSafe) is not a host name without a port.")
+        }
     }
 }

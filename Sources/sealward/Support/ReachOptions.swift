@@ -5,8 +5,10 @@ import AppTransportSecurity
 import AppleServices
 import ArgumentParser
 import ConnectionAdmission
+import FoundationEssentials
 import HTTPService
 import TLSProbe
+import Vocabulary
 
 /// How every command that connects reaches its servers: name resolution, and the time for a connection.
 struct ReachOptions: ParsableArguments {
@@ -43,5 +45,78 @@ struct ReachOptions: ParsableArguments {
             timeout: timeout, connectTimeout: connectLimit, connectionsPerHost: connectionsPerHost,
             addresses: addresses,
             identity: identity)
+    }
+}
+
+/// Where to connect in place of what the resolver says: what every command that connects has in common.
+struct ResolveOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Connect to ADDRESS for this host and port, as in curl; may be repeated.", valueName: "HOST:PORT:ADDRESS"))
+    var resolve: [AddressOverride] = []
+
+    @Option(help: ArgumentHelp("More --resolve entries, one per line; `-` is standard input.", valueName: "FILE"))
+    var resolveFrom: String?
+
+    /// Those of the file, then those of the command line: of two for one place the later one counts.
+    func overrides() throws -> [AddressOverride] {
+        let listed = try resolveFrom.map { path in
+            try EntryFile.entries(of: path) { text throws(MalformedInput) in try AddressOverride(text) }
+        }
+        return (listed ?? []) + resolve
+    }
+}
+
+/// A file with one entry a line; `#` begins a comment.
+enum EntryFile {
+    /// - Throws: `CommandFault` that names the line of what cannot be read.
+    static func entries<Entry>(of path: String, _ read: (String) throws(MalformedInput) -> Entry) throws -> [Entry] {
+        var entries: [Entry] = []
+        try lines(of: path, limit: 64 << 20) { line, fault in
+            let entry = String(decoding: line.utf8.prefix { $0 != 0x23 }, as: UTF8.self)
+                .trimmed()
+            if entry.isEmpty { return }
+            do throws(MalformedInput) {
+                entries.append(try read(entry))
+            } catch {
+                throw fault(error.description)
+            }
+        }
+        return entries
+    }
+
+    /// Calls `body` with each line, without the white space around it, and with what makes a fault of a reason.
+    ///
+    /// The file is read in pieces: neither it nor a list of its lines is ever in memory as a whole.
+    ///
+    /// - Parameter limit: the most bytes of the file.
+    /// - Throws: `CommandFault` that names the line, where it is no text; what `body` throws.
+    static func lines(
+        of path: String, limit: Int, _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
+    ) throws {
+        var number = 1
+        func take(_ line: some Collection<UInt8>) throws {
+            func fault(_ reason: String) -> CommandFault {
+                CommandFault("\(CommandIO.name(of: path)): line \(number): \(reason).")
+            }
+            let isText = line.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }
+            guard isText, let text = String(validating: line, as: UTF8.self) else {
+                throw fault("is not text; write one entry per line, in UTF-8")
+            }
+            try body(text.trimmed(), fault)
+            number += 1
+        }
+        /// A line whose end is not read yet.
+        var open: [UInt8] = []
+        try CommandIO.readText(path, limit: limit) { piece in
+            var start = piece.startIndex
+            while let end = piece[start...].firstIndex(of: 0x0A) {
+                try take(open + piece[start..<end])
+                open = []
+                start = piece.index(after: end)
+            }
+            open += piece[start...]
+        }
+        try take(open)
     }
 }
