@@ -36,12 +36,6 @@ struct CertificateAnswer {
         because = [Cause(code, reason)]
     }
 
-    /// FAIL beats undetermined.
-    static func outcome(_ verdicts: [Verdict]) -> Outcome {
-        if verdicts.contains(.fail) { return .findings }
-        return verdicts.contains(.undetermined) ? .undetermined : .clean
-    }
-
     /// One certificate of `sealward.ats-certificate/1`.
     var json: JSONValue {
         var members: [JSONValue.Member] = [

@@ -90,7 +90,9 @@ struct CertificateCommand: WorkingCommand {
             for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
         }
         try stream.close()
-        return CertificateAnswer.outcome(answers.map(\.verdict) + (isComplete ? [] : [.undetermined]))
+        let verdicts = answers.map(\.verdict)
+        return Outcome(
+            fails: verdicts.contains(.fail), isUndetermined: verdicts.contains(.undetermined) || !isComplete)
     }
 
     /// One answer a line, as it comes.
@@ -110,7 +112,7 @@ struct CertificateCommand: WorkingCommand {
         if verdicts.isEmpty {
             throw CommandFault("\(CommandIO.name(of: path)): contains no job; write one JSON object per line.")
         }
-        return CertificateAnswer.outcome(Array(verdicts))
+        return Outcome(fails: verdicts.contains(.fail), isUndetermined: verdicts.contains(.undetermined))
     }
 }
 

@@ -132,26 +132,15 @@ struct CheckCommand: WorkingCommand {
                 try CheckJournal(path, of: list, conditions: conditions)
             }
         }
-        let options = CheckOutput.Options(
-            format: format,
-            profiles: profiles,
-            comparesSystems: systems != nil,
-            showsChangesOnly: changes,
-            verbose: verbose,
-            showsAddresses: allAddresses,
-            // What is kept may be printed elsewhere the next time.
-            colored: shared.showsColors && fleet.state == nil,
-            progress: ProgressLine(of: places.count, quiet: shared.quiet),
-            instant: network.at?.date ?? Date()
-        )
+        let instant = network.at?.date ?? Date()
         let historyRun = try fleet.history.map { path in
             try CheckHistoryRun(
-                path, at: options.instant, start: Date(), asked: question(profiles, app), token: journal?.run)
+                path, at: instant, start: Date(), asked: question(profiles, app), token: journal?.run)
         }
         let stream = try ResultStream(path: shared.output, sparing: files)
         if let days = fleet.keep { try historyRun?.forget(days, quiet: shared.quiet) }
         var output = try CheckOutput(
-            options: options, targets: list, places: places, shard: fleet.shard, journal: journal, stream: stream)
+            of: self, on: profiles, targets: list, places: places, journal: journal, stream: stream)
         try output.begin()
         let run = CheckRun(
             session: session, list: list, places: places,
@@ -174,11 +163,11 @@ struct CheckCommand: WorkingCommand {
             }
         } catch let fault as CommandFault {
             // What is known stays readable: a document without an end is of no use.
-            try? output.end()
+            try? output.end(at: instant)
             throw fault
         }
         if let historyRun { try output.compare(historyRun.changes) }
-        try output.end()
+        try output.end(at: instant)
         if !isComplete {
             CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")
             return output.outcome == .findings ? .findings : .undetermined

@@ -11,30 +11,16 @@ import Vocabulary
 
 /// Renders reports as they come: `jsonl` at once, every other form in the order in which the targets were given.
 struct CheckOutput {
-    struct Options {
-        let format: CheckFormat
-        /// The systems with the SDKs of nscurl's rows: mostly one.
-        let profiles: [OSProfile]
-        /// Whether several systems were asked for, or one in that manner.
-        let comparesSystems: Bool
-        /// Whether targets are left out whose verdict is the same on all systems.
-        let showsChangesOnly: Bool
-        let verbose: Bool
-        /// Whether the addresses of a name are targets of their own.
-        let showsAddresses: Bool
-        let colored: Bool
-        let progress: ProgressLine?
-        /// The moment of judgement.
-        let instant: Date
-    }
-
-    private let options: Options
-    private var profile: OSProfile { options.profiles.first ?? .standard }
-    private var hasSystems: Bool { options.comparesSystems }
+    private let command: CheckCommand
+    /// The systems with the SDKs of nscurl's rows: mostly one.
+    private let profiles: [OSProfile]
+    private let progress: ProgressLine?
+    private var profile: OSProfile { profiles.first ?? .standard }
+    /// Whether several systems were asked for, or one in that manner.
+    private var hasSystems: Bool { command.systems != nil }
     private let targets: TargetList
     /// The places of the list that are checked, in order.
     private let places: [UInt32]
-    private let shard: Shard?
     /// Of the whole list, for the marks of a shard.
     private let digest: String?
     private let stream: ResultStream
@@ -47,7 +33,7 @@ struct CheckOutput {
     private var pages: [Int: DiagnosisPage.Target] = [:]
     private var turn = 0
     private var written = 0
-    private var summary = CheckSummary()
+    private var verdicts: [TargetSummary.Verdict: Int] = [:]
     /// Results that were not asked for now.
     private(set) var kept = KeptResults()
     private(set) var finished = 0
@@ -57,16 +43,17 @@ struct CheckOutput {
     ///   - places: what is checked of it, in order.
     ///   - journal: where results are kept that were rendered before they come here.
     init(
-        options: Options, targets: TargetList, places: [UInt32], shard: Shard? = nil, journal: CheckJournal? = nil,
-        stream: ResultStream
+        of command: CheckCommand, on profiles: [OSProfile], targets: TargetList, places: [UInt32],
+        journal: CheckJournal?, stream: ResultStream
     ) throws {
-        self.options = options
+        self.command = command
+        self.profiles = profiles
+        progress = ProgressLine(of: places.count, quiet: command.shared.quiet)
         self.targets = targets
         self.places = places
-        self.shard = shard
         self.journal = journal
         self.stream = stream
-        digest = shard == nil ? nil : FleetOptions.digest(of: targets)
+        digest = command.fleet.shard == nil ? nil : FleetOptions.digest(of: targets)
         var width = 0
         for place in places where width < CheckOutput.widest {
             let url = try targets.target(at: Int(place)).url
@@ -74,38 +61,39 @@ struct CheckOutput {
             width = max(width, name.displayWidth)
         }
         text = CheckText(
-            colored: options.colored, verbose: options.verbose, width: min(CheckOutput.widest, width),
-            showsAddresses: options.showsAddresses)
+            // What is kept may be printed elsewhere the next time.
+            colored: command.shared.showsColors && command.fleet.state == nil, verbose: command.verbose,
+            width: min(CheckOutput.widest, width), showsAddresses: command.allAddresses)
     }
 
     /// The widest column of names; longer names move their line.
     private static let widest = 48
-    /// FAIL beats undetermined.
-    var outcome: Outcome {
-        summary.outcome
-    }
+
+    var outcome: Outcome { Outcome(fails: count(.fail) > 0, isUndetermined: count(.undetermined) > 0) }
+
+    private func count(_ verdict: TargetSummary.Verdict) -> Int { verdicts[verdict, default: 0] }
 
     mutating func begin() throws {
-        switch options.format {
+        switch command.format {
         case .json:
             try stream.write(
                 CheckedTargets.head(os: profile.id, sdk: profile.sdk?.description, checked: RFC3339.text(Date())))
         case .junit: try stream.write(CheckDocuments.junitHead)
         case .markdown: try stream.write(CheckDocuments.markdownHead(os: words))
-        case .text where hasSystems: try stream.write(text.head(options.profiles))
+        case .text where hasSystems: try stream.write(text.head(profiles))
         case .text, .nscurl, .jsonl, .html: break
         }
     }
 
-    private var words: String { options.profiles.map(\.shownID).joined(separator: ", ") }
+    private var words: String { profiles.map(\.shownID).joined(separator: ", ") }
 
     /// What this form says about a target, as it is written; empty if it says nothing or says it at the end.
     mutating func rendered(_ report: TargetReport, at place: Int) throws -> [UInt8] {
         // The form of nscurl has no place for it.
-        if options.format == .nscurl {
+        if command.format == .nscurl {
             for warning in report.warnings { CommandIO.say("sealward: \(warning.message.terminalSafe)") }
         }
-        if options.format == .html {
+        if command.format == .html {
             if isShown(report) { pages[place] = CheckDocuments.page(report, on: profile) }
             return []
         }
@@ -118,9 +106,9 @@ struct CheckOutput {
     mutating func add(_ result: CheckResult, isKept: Bool = false) throws {
         if isKept { kept.add(result.checked) }
         finished += 1
-        summary.add(result.verdict)
-        defer { options.progress?.advance() }
-        if options.format == .jsonl { return try emit(result.text) }
+        verdicts[result.verdict, default: 0] += 1
+        defer { progress?.advance() }
+        if command.format == .jsonl { return try emit(result.text) }
         guard turn < places.count, places[turn] == result.place else {
             waiting[result.place] = try result.line ?? spooled(result.text)
             return
@@ -164,32 +152,34 @@ struct CheckOutput {
     }
 
     /// Writes what is known of targets whose predecessors never finished, and closes the document.
-    mutating func end() throws {
+    ///
+    /// - Parameter instant: the moment of judgement.
+    mutating func end(at instant: Date) throws {
         for place in places[min(turn, places.count)...] {
             _ = try emitWaiting(Int(place))
         }
-        options.progress?.clear()
-        switch options.format {
+        progress?.clear()
+        switch command.format {
         case .json: try stream.write(CheckedTargets.tail(isEmpty: written == 0))
         case .junit: try stream.write(CheckDocuments.junitTail)
         case .html:
             let page = DiagnosisPage(
                 version: Sealward.configuration.version, targets: pages.keys.sorted().compactMap { pages[$0] },
-                judgedAt: CheckDocuments.seconds(options.instant))
+                judgedAt: CheckDocuments.seconds(instant))
             try stream.write(page.html())
         case .text:
             if kept.count > 0 {
                 let results = "\(kept.count) result\(kept.count == 1 ? " is" : "s are")"
                 try stream.write("\(results) from --state, \(kept.times)\n")
             }
-            if summary.failed > 0, !hasSystems {
+            if count(.fail) > 0, !hasSystems {
                 try stream.write(
                     "The fraction counts the configurations of nscurl that pass; the first, or the app's dictionary, decides. --verbose lists them.\n"
                         .fitted)
             }
             if places.count > 1 {
                 try stream.write(
-                    "\(summary.passed) pass, \(summary.failed) fail, \(summary.undetermined) undetermined on \(words)\n"
+                    "\(count(.pass)) pass, \(count(.fail)) fail, \(count(.undetermined)) undetermined on \(words)\n"
                 )
             }
         case .nscurl, .jsonl, .markdown: break
@@ -197,22 +187,22 @@ struct CheckOutput {
         try stream.close()
     }
 
-    private func isShown(_ report: TargetReport) -> Bool { !options.showsChangesOnly || report.changesBetweenSystems }
+    private func isShown(_ report: TargetReport) -> Bool { !command.changes || report.changesBetweenSystems }
 
     private mutating func emit(_ bytes: [UInt8]) throws {
         if bytes.isEmpty { return }
-        options.progress?.clear()
-        if options.format == .json, written > 0 { try stream.write(",") }
+        progress?.clear()
+        if command.format == .json, written > 0 { try stream.write(",") }
         try stream.write(bytes)
         written += 1
     }
 
     private func render(_ report: TargetReport, _ place: Int) throws -> [UInt8] {
-        switch options.format {
+        switch command.format {
         case .text: Array((hasSystems ? text.matrix(report) : text.render(report)).fitted.commandSafe.utf8)
         case .nscurl:
             Array(
-                NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: options.verbose)
+                NSCurlText.render(report, url: try targets.target(at: place).displayURL, verbose: command.verbose)
                     .commandSafe.utf8)
         case .json: CheckedTargets.indented(document(report, place))
         // Each line is a document.
@@ -229,7 +219,7 @@ struct CheckOutput {
         if journal != nil, let members = json.members {
             json = .object(members + [.init("checked", .string(RFC3339.text(Date())))])
         }
-        guard let shard else { return json }
+        guard let shard = command.fleet.shard else { return json }
         let mark = ShardMark(
             shard: shard, place: place, targets: targets.count, list: digest, os: profile.id,
             sdk: profile.sdk?.description)
@@ -256,26 +246,5 @@ struct KeptResults {
         guard let first, let last else { return "at an unknown time" }
         let known = first == last ? "at \(RFC3339.text(first))" : "from \(RFC3339.text(first)) to \(RFC3339.text(last))"
         return isUnknown ? "\(known), some at an unknown time" : known
-    }
-}
-
-/// How many targets ended how.
-struct CheckSummary {
-    private(set) var passed = 0
-    private(set) var failed = 0
-    private(set) var undetermined = 0
-
-    /// FAIL beats undetermined.
-    var outcome: Outcome {
-        if failed > 0 { return .findings }
-        return undetermined > 0 ? .undetermined : .clean
-    }
-
-    mutating func add(_ verdict: TargetSummary.Verdict) {
-        switch verdict {
-        case .pass: passed += 1
-        case .fail: failed += 1
-        case .undetermined: undetermined += 1
-        }
     }
 }

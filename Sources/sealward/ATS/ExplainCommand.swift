@@ -61,6 +61,6 @@ struct ExplainCommand: ResultCommand {
         return CommandResult(
             ExplainReport.json(rows, policy),
             text: ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose),
-            verdicts.contains(.blocked) ? .findings : verdicts.contains(nil) ? .undetermined : .clean)
+            Outcome(fails: verdicts.contains(.blocked), isUndetermined: verdicts.contains(nil)))
     }
 }

@@ -144,8 +144,7 @@ struct LintCommand: WorkingCommand {
         for (path, reason) in report.gaps where format != .text || draft != nil {
             CommandIO.say("sealward: \(path): \(reason).")
         }
-        if report.fails { return .findings }
-        return report.gaps.isEmpty ? .clean : .undetermined
+        return Outcome(fails: report.fails, isUndetermined: !report.gaps.isEmpty)
     }
 
     /// Notes for a reader of the text, besides findings: the HTTP stacks of .NET apps, and skipped files.

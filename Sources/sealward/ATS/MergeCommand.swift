@@ -99,8 +99,7 @@ struct MergeCommand: WorkingCommand {
                 "sealward: \(merge.missing == 1 ? "1 target of the list is" : "\(merge.missing) targets of the list are") missing\(which)."
             )
         }
-        if merge.verdicts[.fail, default: 0] > 0 { return .findings }
-        return written == 0 || merge.missing > 0 || merge.verdicts[.undetermined, default: 0] > 0
-            ? .undetermined : .clean
+        let isUndetermined = written == 0 || merge.missing > 0 || merge.verdicts[.undetermined, default: 0] > 0
+        return Outcome(fails: merge.verdicts[.fail, default: 0] > 0, isUndetermined: isUndetermined)
     }
 }

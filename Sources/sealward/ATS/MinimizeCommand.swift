@@ -63,9 +63,8 @@ struct MinimizeCommand: WorkingCommand {
                 CommandIO.say("sealward: \(target.target): \(target.message)")
             }
         }
-        if !result.withCode.isEmpty || result.impossible.contains(where: { !$0.isUndetermined }) {
-            return .findings
-        }
-        return result.impossible.isEmpty ? .clean : .undetermined
+        return Outcome(
+            fails: !result.withCode.isEmpty || result.impossible.contains { !$0.isUndetermined },
+            isUndetermined: !result.impossible.isEmpty)
     }
 }

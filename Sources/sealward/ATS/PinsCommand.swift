@@ -122,8 +122,7 @@ struct PinsCommand: WorkingCommand {
             CommandIO.say("\(word)  \(name.terminalSafe)")
             for cause in because { CommandIO.say("\(cause.code.rawValue): \(cause.message.terminalSafe)") }
         }
-        if results.contains(.fail) { return .findings }
-        return results.contains(.undetermined) ? .undetermined : .clean
+        return Outcome(fails: results.contains(.fail), isUndetermined: results.contains(.undetermined))
     }
 
     private func trust(ofFile path: String, _ profile: OSProfile, at instant: Date) async throws -> PresentedTrust {

@@ -15,6 +15,11 @@ enum Outcome: Int32 {
     /// It could not be determined or done.
     case undetermined = 2
 
+    /// The outcome of several judgements: FAIL beats undetermined.
+    init(fails: Bool, isUndetermined: Bool) {
+        self = fails ? .findings : isUndetermined ? .undetermined : .clean
+    }
+
     /// Ends the command with this status without printing anything more.
     func exit() throws {
         if self != .clean { throw ExitCode(rawValue) }
