@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import ATSDiagnostics
+import CSQLite
 package import FoundationEssentials
 import Glibc
 import TrustStores
@@ -119,8 +120,7 @@ package final class HistoryFile {
         if isEmpty, application == 0, version == 0 {
             guard writes else { throw HistoryFault("is empty; 'ats check --history' fills it") }
             try connection.run(script: "PRAGMA synchronous = FULL")
-            try change(from: 0, by: HistoryFile.schema)
-            return
+            return try change(by: HistoryFile.schema, from: 0, "PRAGMA user_version")
         }
         guard application == HistoryFile.application else {
             throw HistoryFault("is the database of another program; name a file that 'ats check --history' wrote")
@@ -146,24 +146,18 @@ package final class HistoryFile {
                 "lacks tables of a history, or has views, triggers or computed columns, which are not read; remove those"
             )
         }
-        if writes, version < 2 { try change(from: version, by: HistoryFile.second) }
-        if writes { try addBeginning() }
-    }
-
-    /// A run's start has its own column because the judged time can differ. A program that does not know the column reads and writes the
-    /// file as before, so its version stays.
-    private func addBeginning() throws {
+        guard writes else { return }
+        if version < 2 { try change(by: HistoryFile.second, from: version, "PRAGMA user_version") }
+        // A run's start has its own column because the judged time can differ. A program that does not know the column reads and writes
+        // the file as before, so its version stays.
         let column = "SELECT count(*) FROM pragma_table_info('runs') WHERE name = 'began'"
-        guard try connection.value(column) == .integer(0) else { return }
-        try connection.transaction {
-            if try connection.value(column) == .integer(0) { try connection.run(script: HistoryFile.beginning) }
-        }
+        if try connection.value(column) == .integer(0) { try change(by: HistoryFile.beginning, from: 0, column) }
     }
 
-    /// Brings the file forward, unless another run was first.
-    private func change(from version: Int64, by script: String) throws {
+    /// Brings the file forward, unless another run was first and a question has another answer now.
+    private func change(by script: String, from old: Int64, _ question: String) throws {
         try connection.transaction {
-            if try connection.value("PRAGMA user_version") == .integer(version) { try connection.run(script: script) }
+            if try connection.value(question) == .integer(old) { try connection.run(script: script) }
         }
     }
 
@@ -200,20 +194,15 @@ package final class HistoryFile {
     /// - Returns: its number, for ``append(_:to:)``.
     package func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64
     {
-        return try guarded {
-            let rows = try SQLiteSession(connection).run([
-                SQLStatement(
-                    """
-                    INSERT INTO runs (at, systems, token, began) VALUES ($1, $2, $3, $4)
-                    ON CONFLICT (token) WHERE token IS NOT NULL DO UPDATE SET token = excluded.token RETURNING id
-                    """,
-                    .integer(HistoryFile.seconds(instant)),
-                    .text(asked),
-                    .optional(token),
-                    .integer(HistoryFile.seconds(start))
-                )
-            ])
-            guard let id = try rows.first?.rows.first?.integer(0) else { throw HistoryFault("gave a run no number") }
+        try guarded {
+            let row = try execute(
+                """
+                INSERT INTO runs (at, systems, token, began) VALUES ($1, $2, $3, $4)
+                ON CONFLICT (token) WHERE token IS NOT NULL DO UPDATE SET token = excluded.token RETURNING id
+                """, .integer(HistoryFile.seconds(instant)), .text(asked), .optional(token),
+                .integer(HistoryFile.seconds(start))
+            ).rows.first
+            guard let id = try row?.integer(0) else { throw HistoryFault("gave a run no number") }
             return id
         }
     }
@@ -222,27 +211,22 @@ package final class HistoryFile {
     package func append(_ results: [(target: String, summary: TargetSummary)], to run: Int64) throws(HistoryFault) {
         try guarded {
             try connection.transaction {
-                let session = SQLiteSession(connection)
                 for (target, summary) in results {
-                    _ = try session.run([
-                        SQLStatement("INSERT OR IGNORE INTO targets (name) VALUES ($1)", .text(target)),
-                        SQLStatement(
-                            """
-                            INSERT OR REPLACE INTO results (target, run, verdict, cause, certificate, not_after, key_group)
-                            SELECT id, $2, $3, $4, $5, $6, $7 FROM targets WHERE name = $1
-                            """,
-                            .text(target),
-                            .integer(run),
-                            .text(summary.verdict.rawValue),
-                            .optional(summary.cause),
-                            .optional(summary.certificate),
-                            .optional(summary.notAfter),
-                            .optional(summary.group)
-                        ),
-                    ])
+                    _ = try execute("INSERT OR IGNORE INTO targets (name) VALUES ($1)", .text(target))
+                    _ = try execute(
+                        """
+                        INSERT OR REPLACE INTO results (target, run, verdict, cause, certificate, not_after, key_group)
+                        SELECT id, $2, $3, $4, $5, $6, $7 FROM targets WHERE name = $1
+                        """, .text(target), .integer(run), .text(summary.verdict.rawValue), .optional(summary.cause),
+                        .optional(summary.certificate), .optional(summary.notAfter), .optional(summary.group))
                 }
             }
         }
+    }
+
+    private func execute(_ text: SQLText, _ values: SQLValue...) throws -> SQLResult {
+        let results = try SQLiteSession(connection).run([SQLStatement(text, arguments: values)])
+        return results.first ?? SQLResult(rows: [], changes: 0)
     }
 
     private static func seconds(_ instant: Date) -> Int64 {
@@ -260,16 +244,12 @@ package final class HistoryFile {
         return try guarded {
             var gone = 0
             try connection.transaction {
-                let results = try SQLiteSession(connection).run([
-                    // With a clock that is wrong by years everything is old.
-                    SQLStatement(
-                        SQLText("DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE \(HistoryFile.old))"),
-                        arguments: [limit]),
-                    SQLStatement(SQLText("DELETE FROM runs WHERE \(HistoryFile.old)"), arguments: [limit]),
-                    SQLStatement(
-                        "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)"),
-                ])
-                gone = results.dropFirst().first?.changes ?? 0
+                // With a clock that is wrong by years everything is old.
+                let old = HistoryFile.old
+                _ = try execute(SQLText("DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE \(old))"), limit)
+                gone = try execute(SQLText("DELETE FROM runs WHERE \(old)"), limit).changes
+                _ = try execute(
+                    "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)")
             }
             return gone
         }
@@ -280,9 +260,9 @@ package final class HistoryFile {
     /// How many runs there are, and the earliest and the latest time that they judged at.
     package func runs() throws(HistoryFault) -> (count: Int, first: Int64?, last: Int64?) {
         try guarded {
-            let row = try SQLiteSession(connection).run([SQLStatement("SELECT count(*), min(at), max(at) FROM runs")])
-                .first?.rows.first
-            guard let row else { return (0, nil, nil) }
+            guard let row = try execute("SELECT count(*), min(at), max(at) FROM runs").rows.first else {
+                return (0, nil, nil)
+            }
             return (Int(clamping: try row.integer(0)), try row.optionalInteger(1), try row.optionalInteger(2))
         }
     }
@@ -292,25 +272,20 @@ package final class HistoryFile {
         var last: [UInt8] = []
         while true {
             let names: [(id: Int64, name: String)] = try guarded {
-                let rows =
-                    try SQLiteSession(connection).run([
-                        // By the bytes of a name: one that is no UTF-8 would be another one as text.
-                        SQLStatement(
-                            """
-                            SELECT id, name, CAST(name AS BLOB) FROM targets
-                            WHERE typeof(name) = 'text' AND name > CAST($1 AS TEXT) ORDER BY name LIMIT $2
-                            """,
-                            .bytes(last),
-                            .integer(Int64(HistoryFile.page))
-                        )
-                    ]).first?.rows ?? []
+                // By the bytes of a name: one that is no UTF-8 would be another one as text.
+                let rows = try execute(
+                    """
+                    SELECT id, name, CAST(name AS BLOB) FROM targets
+                    WHERE typeof(name) = 'text' AND name > CAST($1 AS TEXT) ORDER BY name LIMIT $2
+                    """, .bytes(last), .integer(Int64(HistoryFile.page))
+                ).rows
                 last = try rows.last?.bytes(2) ?? last
                 return try rows.map { (id: try $0.integer(0), name: try $0.text(1)) }
             }
             if names.isEmpty { return }
             for (id, name) in names {
                 let found: [Observation] = try guarded {
-                    try observations("WHERE target = $1", [.integer(id)], newest: HistoryFile.observationLimit)
+                    try observations("WHERE target = $1", .integer(id), newest: HistoryFile.observationLimit)
                 }
                 try body(name, found)
             }
@@ -321,31 +296,21 @@ package final class HistoryFile {
     package func newest(_ count: Int, of name: String, upTo run: Int64) throws(HistoryFault) -> [Observation] {
         try guarded {
             let found = try observations(
-                """
-                WHERE target = (SELECT id FROM targets WHERE name = $1) AND run <= $2
-                AND systems = (SELECT systems FROM runs WHERE id = $2)
-                """,
-                [.text(name), .integer(run)],
-                newest: count
-            )
+                "WHERE target = (SELECT id FROM targets WHERE name = $1) AND run <= $2 AND systems = (SELECT systems FROM runs WHERE id = $2)",
+                .text(name), .integer(run), newest: count)
             return found.last?.run == run ? found : []
         }
     }
 
     /// In the order in which they were made, whatever the clock said.
-    private func observations(_ filter: String, _ values: [SQLValue], newest: Int) throws -> [Observation] {
-        let rows = try SQLiteSession(connection).run([
-            SQLStatement(
-                SQLText(
-                    """
-                    SELECT at, verdict, cause, certificate, not_after, key_group, systems, run
-                    FROM results JOIN runs ON runs.id = results.run \(filter) ORDER BY run DESC LIMIT \(newest)
-                    """
-                ),
-                arguments: values
-            )
-        ]).first?.rows
-        return try (rows ?? []).reversed().map { row in
+    private func observations(_ filter: String, _ values: SQLValue..., newest: Int) throws -> [Observation] {
+        let text = """
+            SELECT at, verdict, cause, certificate, not_after, key_group, systems, run
+            FROM results JOIN runs ON runs.id = results.run \(filter) ORDER BY run DESC LIMIT \(newest)
+            """
+        let statement = SQLStatement(SQLText(text), arguments: values)
+        let rows = try SQLiteSession(connection).run([statement]).first?.rows ?? []
+        return try rows.reversed().map { row in
             guard let verdict = TargetSummary.Verdict(rawValue: try row.text(1)) else {
                 throw HistoryFault("contains an unknown verdict")
             }
@@ -365,6 +330,41 @@ package final class HistoryFile {
             return try body()
         } catch {
             throw HistoryFault(error, path: path)
+        }
+    }
+}
+
+/// Why a history cannot be used, as the end of a sentence that begins with the name of its file.
+package struct HistoryFault: Error, Equatable, CustomStringConvertible {
+    package let reason: String
+    package var description: String { reason }
+
+    package init(_ reason: String) { self.reason = reason }
+
+    /// What an error of the database means to a user.
+    init(_ error: any Error, path: String) {
+        switch error {
+        case let fault as HistoryFault: self = fault
+        case let fault as StoreFault:
+            let start = path + ": "
+            let isNamed = fault.reason.utf8.starts(with: start.utf8)
+            reason = isNamed ? String(fault.reason.dropFirst(start.count)) : fault.reason
+        case let failure as SQLiteFailure: reason = HistoryFault.reason(failure)
+        default: reason = "cannot be used (\(error))"
+        }
+    }
+
+    private static func reason(_ failure: SQLiteFailure) -> String {
+        switch failure.code & 0xFF {
+        case SQLITE_NOTADB: "is not an SQLite database; name a file that 'ats check --history' wrote"
+        case SQLITE_CORRUPT: "is damaged (\(failure.message)); restore a backup, or begin another file"
+        case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
+            "is read-only; check the permissions of the file and its folder"
+        case SQLITE_CANTOPEN: "cannot be opened; check that it exists and is readable"
+        case SQLITE_TOOBIG: "contains more text than a check writes; restore a backup, or begin another file"
+        case SQLITE_FULL: "cannot be written, the disk is full; make room and run the check again"
+        case SQLITE_BUSY, SQLITE_LOCKED: "is in use by another program; try again when that has ended"
+        default: "cannot be used: SQLite says \(failure.message) (\(failure.code))"
         }
     }
 }
