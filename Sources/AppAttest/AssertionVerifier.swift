@@ -52,12 +52,12 @@ public struct AssertionVerifier: Sendable {
         _ assertion: some Collection<UInt8>, publicKey: AttestationPublicKey, clientDataHash: ClientDataHash,
         previousCounter: UInt32
     ) -> AssertionVerdict {
-        do throws(Refusal) {
-            let object: AssertionObject
-            do { object = try AssertionObject(decoding: assertion) } catch { throw Refusal(error) }
-            return .accepted(try judge(object, publicKey, clientDataHash, previousCounter))
+        do {
+            let object = try AssertionObject(decoding: assertion)
+            return verify(
+                object, publicKey: publicKey, clientDataHash: clientDataHash, previousCounter: previousCounter)
         } catch {
-            return .refused(error)
+            return .refused(Refusal(error))
         }
     }
 
@@ -119,12 +119,9 @@ public struct AssertionVerifier: Sendable {
         }
 
         // Step 7 (ours): the extensions of iOS 27 are understood, and are those that the operator asks for.
-        var extensions: AttestationExtensions?
-        if let trailer = data.trailer {
-            do { extensions = try AttestationExtensions(trailer, encoded: data.trailerBytes) } catch {
-                throw Refusal(
-                    .assertExtensionsUnknownShape, step: 7, "the extensions are not understood: \(error.description)")
-            }
+        let (extensions, unknownShape) = data.claimedExtensions
+        if let unknownShape {
+            throw Refusal(.assertExtensionsUnknownShape, step: 7, "the extensions are not understood: \(unknownShape)")
         }
         if let required = policy.validationCategories, !required.accepts(extensions?.validationCategory) {
             throw Refusal(

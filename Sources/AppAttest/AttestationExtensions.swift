@@ -22,27 +22,20 @@ public struct AttestationExtensions: Hashable, Sendable {
         package let encodedValue: [UInt8]
     }
 
-    /// A shape that this version does not understand, described without its content.
-    struct UnknownShape: Error {
-        let description: String
-    }
-
-    /// Reads the map that follows the key; throws if the item is not one, or if a known key has an unknown kind of value.
-    init(_ item: CBORItem, encoded: ArraySlice<UInt8>) throws(UnknownShape) {
-        guard let entries = item.entries else { throw UnknownShape(description: item.shape) }
+    /// Reads the map that follows the key; nil if the item is not one, or if a known key has an unknown kind of value.
+    init?(_ item: CBORItem, encoded: ArraySlice<UInt8>) {
+        guard let entries = item.entries else { return nil }
         var version: String?
         var category: ValidationCategory?
         var unknown: [UnknownEntry] = []
         for entry in entries {
-            guard let key = entry.key.textString else { throw UnknownShape(description: item.shape) }
+            guard let key = entry.key.textString else { return nil }
             switch key {
             case "apple_bundle_version_01":
-                guard let text = entry.value.textString else { throw UnknownShape(description: item.shape) }
+                guard let text = entry.value.textString else { return nil }
                 version = text
             case "apple_validation_category_01":
-                guard let number = AttestationExtensions.category(entry.value) else {
-                    throw UnknownShape(description: item.shape)
-                }
+                guard let number = AttestationExtensions.category(entry.value) else { return nil }
                 category = ValidationCategory(rawValue: number)
             default:
                 unknown.append(UnknownEntry(key: key, encodedValue: entry.value.encoded))

@@ -195,7 +195,10 @@ public struct AttestationVerifier: Sendable {
         }
 
         // Step 11 (ours): the extensions of iOS 27 are understood.
-        let extensions = try extensions(data)
+        let (extensions, unknownShape) = data.claimedExtensions
+        if let unknownShape {
+            throw Refusal(.attestExtensionsUnknownShape, step: 11, "the extensions are not understood: \(unknownShape)")
+        }
 
         // Step 12 (ours): what the operator asks for.
         let facts = LeafFacts(leaf)
@@ -273,14 +276,6 @@ public struct AttestationVerifier: Sendable {
                 [ComparedValue("environment", expected: accepted, found: found)])
         }
         return named.environment
-    }
-
-    private func extensions(_ data: AuthenticatorData) throws(Refusal) -> AttestationExtensions? {
-        guard let trailer = data.trailer else { return nil }
-        do { return try AttestationExtensions(trailer, encoded: data.trailerBytes) } catch {
-            throw Refusal(
-                .attestExtensionsUnknownShape, step: 11, "the extensions are not understood: \(error.description)")
-        }
     }
 
     private func checkPolicy(_ extensions: AttestationExtensions?, _ leaf: LeafFacts) throws(Refusal) {

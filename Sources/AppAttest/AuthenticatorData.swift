@@ -16,16 +16,15 @@ package struct AuthenticatorData: Sendable {
     package let credential: AttestedCredential?
     /// What follows the credential: one CBOR item from iOS 27 on, nothing before. Found by offset, because devices set the flag (0x80)
     /// and Apple's published sample does not.
-    let trailer: CBORItem?
+    private let trailer: CBORItem?
     /// The same as bytes: empty if there is nothing.
-    let trailerBytes: ArraySlice<UInt8>
+    private let trailerBytes: ArraySlice<UInt8>
 
-    /// The extensions without a verdict, or the description of an unknown shape.
+    /// The extensions without a verdict, or what an unknown shape is, described without its content.
     package var claimedExtensions: (known: AttestationExtensions?, unknownShape: String?) {
         guard let trailer else { return (nil, nil) }
-        do { return (try AttestationExtensions(trailer, encoded: trailerBytes), nil) } catch {
-            return (nil, error.description)
-        }
+        let known = AttestationExtensions(trailer, encoded: trailerBytes)
+        return (known, known == nil ? trailer.shape : nil)
     }
 
     /// What a device says about a new key.
