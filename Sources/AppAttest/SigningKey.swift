@@ -43,13 +43,8 @@ enum SigningKey: Sendable, Equatable {
         }
     }
 
-    static func == (one: SigningKey, other: SigningKey) -> Bool {
-        switch (one, other) {
-        case (.p256(let one), .p256(let other)): one.x963Representation == other.x963Representation
-        case (.p384(let one), .p384(let other)): one.x963Representation == other.x963Representation
-        case (.p256, .p384), (.p384, .p256): false
-        }
-    }
+    /// Points of the two curves have different lengths.
+    static func == (one: SigningKey, other: SigningKey) -> Bool { one.point == other.point }
 
     private func isValid(_ signature: ArraySlice<UInt8>, for digest: some Digest) -> Bool {
         switch self {

@@ -67,21 +67,18 @@ struct TrustAnchors: Sendable {
             guard document.discriminator == "CERTIFICATE" else {
                 throw malformed("a trust root must be a PEM CERTIFICATE, not \(document.discriminator.prefix(40))")
             }
-            do {
-                let record: CertificateRecord
-                do { record = try CertificateRecord(der: document.derBytes[...]) } catch {
-                    throw ASN1Fault("a trust root cannot be read as a certificate: \(error.reason)")
-                }
-                guard record.isAuthority, let key = SigningKey(record) else {
-                    throw ASN1Fault("a trust root must be a CA certificate with a P-256 or P-384 key")
-                }
-                anchors.append(Authority(record, key: key))
-                certificates.append(try Certificate(derEncoded: document.derBytes))
-            } catch let fault as ASN1Fault {
-                throw malformed(fault.reason)
-            } catch {
+            let record: CertificateRecord
+            do { record = try CertificateRecord(der: document.derBytes[...]) } catch {
+                throw malformed("a trust root cannot be read as a certificate: \(error.reason)")
+            }
+            guard record.isAuthority, let key = SigningKey(record) else {
+                throw malformed("a trust root must be a CA certificate with a P-256 or P-384 key")
+            }
+            guard let certificate = try? Certificate(derEncoded: document.derBytes) else {
                 throw malformed("a trust root cannot be read as a certificate")
             }
+            anchors.append(Authority(record, key: key))
+            certificates.append(certificate)
         }
         self.anchors = anchors
         encoded = documents.map(\.derBytes)
@@ -90,14 +87,10 @@ struct TrustAnchors: Sendable {
 
     /// Roots that are part of the source. A root that cannot be read leaves no anchor, so that nothing is trusted; a test guards it.
     init(pinned pem: String) {
-        self = (try? TrustAnchors(pem: pem)) ?? TrustAnchors(anchors: [], certificates: [])
+        self = (try? TrustAnchors(pem: pem)) ?? TrustAnchors()
     }
 
-    private init(anchors: [Authority], certificates: [Certificate]) {
-        self.anchors = anchors
-        encoded = []
-        self.certificates = certificates
-    }
+    private init() { (anchors, encoded, certificates) = ([], [], []) }
 
     /// Whether a certificate is one of these authorities: the same bytes, or the same name and key in a certificate that this key signed.
     ///
