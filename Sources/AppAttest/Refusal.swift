@@ -1,7 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Formats
+package import Formats
 import FoundationEssentials
 public import Vocabulary
 
@@ -156,4 +156,24 @@ extension ProofMistake {
     static let appIdCase = ProofMistake(
         "app-id-case", "the App ID differs only in the case of letters",
         "write the App ID exactly as it is in the app: case counts")
+}
+
+extension Refusal {
+    /// `expected`, `found` and `mistake`, as every document and answer about a refusal has them; null where nothing was refused.
+    package static func difference(_ refusal: Refusal?) -> [JSONValue.Member] {
+        [
+            .init("expected", refusal?.expected ?? .null), .init("found", refusal?.found ?? .null),
+            .init("mistake", .optional(refusal?.mistake?.name)),
+        ]
+    }
+
+    /// What was expected, a member for each value that differs.
+    private var expected: JSONValue {
+        .object(compared.compactMap { value in value.expected.map { .init(value.name, .string($0)) } })
+    }
+
+    /// What the object has, a member for each value that differs.
+    private var found: JSONValue {
+        .object(compared.compactMap { value in value.found.map { .init(value.name, .string($0)) } })
+    }
 }
