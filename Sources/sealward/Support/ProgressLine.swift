@@ -14,52 +14,36 @@ final class ProgressLine: Sendable {
         var next: ContinuousClock.Instant
     }
 
-    /// The total, or what is counted if the total is unknown.
-    private enum End {
-        case total(Int)
-        case unknown(String)
-    }
-
     private static let interval = Duration.milliseconds(100)
-    private let end: End
+    /// Nil if the end is not known.
+    private let total: Int?
+    private let things: String
     private let begin: ContinuousClock.Instant
     private let state: Mutex<State>
 
     /// Nil unless standard error is a terminal and there is more than one thing to do.
-    convenience init?(of total: Int, quiet: Bool) {
-        guard total > 1 else { return nil }
-        self.init(.total(total), after: .zero, quiet: quiet)
-    }
-
-    /// For what has no known end: nothing is shown of what is done at once.
     ///
-    /// - Parameter things: what is counted, for example `files looked at`.
-    convenience init?(counting things: String, quiet: Bool) {
-        self.init(.unknown(things), after: ProgressLine.interval, quiet: quiet)
-    }
-
-    private init?(_ end: End, after pause: Duration, quiet: Bool) {
-        guard !quiet, isatty(STDERR_FILENO) == 1 else { return nil }
-        self.end = end
+    /// - Parameters:
+    ///   - total: nil for what has no known end: nothing is shown of what is done at once.
+    ///   - things: what is counted then, for example `files looked at`.
+    init?(of total: Int? = nil, counting things: String = "", quiet: Bool) {
+        guard !quiet, total ?? 2 > 1, isatty(STDERR_FILENO) == 1 else { return nil }
+        (self.total, self.things) = (total, things)
         begin = .now
-        state = Mutex(State(next: begin + pause))
+        state = Mutex(State(next: total == nil ? begin + ProgressLine.interval : begin))
     }
 
     /// One more is done. With the last one of a known number the line goes away.
     func advance() {
         state.withLock { state in
             state.finished += 1
-            if case .total(let total) = end, state.finished >= total { return ProgressLine.hide(&state) }
+            if let total, state.finished >= total { return ProgressLine.hide(&state) }
             let now = ContinuousClock.now
             guard now >= state.next else { return }
             state.next = now + ProgressLine.interval
             state.isShown = true
-            let words =
-                switch end {
-                case .total(let total): ProgressLine.words(state.finished, of: total, after: now - begin)
-                case .unknown(let things): "\(state.finished) \(things)"
-                }
-            ProgressLine.write("\r\u{1B}[K" + words)
+            let words = total.map { ProgressLine.words(state.finished, of: $0, after: now - begin) }
+            ProgressLine.write("\r\u{1B}[K" + (words ?? "\(state.finished) \(things)"))
         }
     }
 
