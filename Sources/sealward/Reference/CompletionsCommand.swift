@@ -19,14 +19,6 @@ struct CompletionsCommand: WorkingCommand {
 
     enum Shell: String, ExpressibleByArgument, CaseIterable {
         case bash, zsh, fish
-
-        var form: CompletionShell {
-            switch self {
-            case .bash: .bash
-            case .zsh: .zsh
-            case .fish: .fish
-            }
-        }
     }
 
     @Argument(help: ArgumentHelp("bash, zsh or fish.", valueName: "SHELL"))
@@ -35,7 +27,8 @@ struct CompletionsCommand: WorkingCommand {
     @OptionGroup var shared: SharedOptions
 
     func outcome() async throws -> Outcome {
-        var script = Sealward.completionScript(for: shell.form)
+        guard let form = CompletionShell(rawValue: shell.rawValue) else { return .undetermined }
+        var script = Sealward.completionScript(for: form)
         if script.utf8.last != 0x0A { script += "\n" }
         try CommandIO.write(script, to: shared.output)
         return .clean

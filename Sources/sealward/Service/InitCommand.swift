@@ -51,7 +51,7 @@ struct InitCommand: ResultCommand {
         }
         guard listen != apple else { throw ValidationError("--listen and --apple must differ.") }
         // The id is part of paths, and many proxies rewrite percent-encoding there.
-        guard !app.isEmpty, app != ".", app != "..", app.utf8.allSatisfy(InitCommand.isUnreserved) else {
+        guard !app.isEmpty, app != ".", app != "..", app.utf8.allSatisfy(\.isUnreserved) else {
             throw ValidationError(
                 "--app: '\(app.terminalSafe)' cannot be part of a path; use letters, digits and - . _ ~, for example shop."
             )
@@ -84,14 +84,6 @@ struct InitCommand: ResultCommand {
                 + commands.map { $0 + "\n" }.joined(), fits: false)
     }
 
-    /// RFC 3986, section 2.3.
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "-._~".utf8.contains(byte)
-        }
-    }
-
     /// They run in one shell as they are, in the folder where this command ran: the first two in the background.
     private func commands(for identity: AppIdentity) -> [String] {
         let program = ShellWord.quoted(CommandLine.arguments.first ?? "sealward")
@@ -114,12 +106,7 @@ struct InitCommand: ResultCommand {
 enum ShellWord {
     /// The word, in quotes if the shell would read it as something else.
     static func quoted(_ word: String) -> String {
-        let isPlain = word.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-            default: "_-./:=,@%+".utf8.contains(byte)
-            }
-        }
+        let isPlain = word.utf8.allSatisfy { $0.isASCIIAlphanumeric || "_-./:=,@%+".utf8.contains($0) }
         if isPlain, !word.isEmpty { return word }
         return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"
     }
