@@ -5,7 +5,8 @@ import ATSDiagnostics
 import Foundation
 import TestSupport
 import Testing
-import sealward
+
+@testable import sealward
 
 /// The file of `ats check --history`.
 @Suite struct HistoryFileTests {

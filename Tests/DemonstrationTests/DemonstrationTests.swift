@@ -3,7 +3,8 @@
 
 import Foundation
 import Testing
-import sealward
+
+@testable import sealward
 
 @Suite struct DemonstrationTests {
     private static func withFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {

@@ -105,7 +105,7 @@ struct ExporterCommand: WorkingCommand {
         // Files that cannot be used are said now, not with the first scrape.
         _ = try configuration.session(configuration.profile)
         let say: @Sendable (String) -> Void = { output.write(CommandIO.lines($0)) }
-        let exporter = CheckExporter(configuration, registry: registry, log: log, announce: say)
+        let exporter = CheckExporter(configuration: configuration, registry: registry, log: log, announce: say)
         do {
             // They stop from the last to the first, so spans go out after the checks.
             let services: [any Service] =

@@ -4,7 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import Crypto
-package import FoundationEssentials
+import FoundationEssentials
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -17,30 +17,30 @@ import X509
 import _CryptoExtras
 
 /// The first half of the demonstration: an app checks its servers.
-package struct DemoServers {
+struct DemoServers {
     /// What the check said about one server.
-    package struct Row {
-        package let host: String
-        package let flaw: String
-        package let result: String
-        package let code: String
+    struct Row {
+        let host: String
+        let flaw: String
+        let result: String
+        let code: String
         /// The keys of the smallest exception, if one is needed and helps.
-        package let exception: String?
+        let exception: String?
 
-        package var cells: [String] { [host, flaw, result, code] }
+        var cells: [String] { [host, flaw, result, code] }
 
         /// The good server passes, every flawed one fails for a reason.
-        package var isAsExpected: Bool { flaw == "none" ? result == "PASS" : result == "FAIL" && !code.isEmpty }
+        var isAsExpected: Bool { flaw == "none" ? result == "PASS" : result == "FAIL" && !code.isEmpty }
     }
 
     /// Which servers an exception helps: the keys are too long for a column.
-    package static func exceptions(_ rows: [Row]) -> String {
+    static func exceptions(_ rows: [Row]) -> String {
         let helped = rows.compactMap { row in row.exception.map { "\(row.host) loads with \($0)" } }
         return (helped + ["no exception helps the others"]).joined(separator: "; ")
     }
 
     /// Starts the servers, checks them, stops them.
-    package static func check(in folder: String, now: Date) async throws -> [Row] {
+    static func check(in folder: String, now: Date) async throws -> [Row] {
         let authority = try DemoAuthority(name: "Demonstration Root", now: now)
         let stranger = try DemoAuthority(name: "Somebody Else's Root", now: now)
         let roots = folder + "/demo-root.pem"

@@ -15,25 +15,15 @@ import TrustService
 import TrustStores
 import Vocabulary
 
-/// Why the demonstration could not go on: a sentence without a full stop.
-package struct DemoFault: Error, CustomStringConvertible {
-    package let description: String
-}
-
 /// The second half of the demonstration: simulated Apple, the trust service on SQLite, a fleet, a promotion, a token.
-package struct DemoService {
-    package let folder: String
-    package let devices: Int
+struct DemoService {
+    let folder: String
+    let devices: Int
 
     private static let appId = "SIMTEAM001.com.example.shop"
 
-    package init(folder: String, devices: Int) {
-        self.folder = folder
-        self.devices = devices
-    }
-
     /// Goes on with some work until somebody ends it.
-    package typealias Staying = (_ work: () async throws -> Void) async throws -> Void
+    typealias Staying = (_ work: () async throws -> Void) async throws -> Void
 
     /// Runs it; whether everything went as it should.
     ///
@@ -41,7 +31,7 @@ package struct DemoService {
     ///   - stay: if given, the console is there as well, and its address is printed at the end; a device goes on in `work` until
     ///   this returns. nil ends everything at once.
     ///   - progress: called for each device that is done.
-    package func run(_ page: inout DemoPage, stay: Staying? = nil, progress: () -> Void = {}) async throws -> Bool {
+    func run(_ page: inout DemoPage, stay: Staying? = nil, progress: () -> Void = {}) async throws -> Bool {
         var silent = Logger(label: "sealward.demo") { _ in SwiftLogNoOpLogHandler() }
         silent.logLevel = .critical
         let log = silent
@@ -57,7 +47,7 @@ package struct DemoService {
         let apples = Task { try await appleGroup.run() }
         defer { apples.cancel() }
         guard let port = await DemoService.first(of: ports.stream) else {
-            throw DemoFault(description: "simulated Apple did not start")
+            throw CommandFault("simulated Apple did not start.")
         }
         let appleURL = "http://127.0.0.1:\(port)"
 
@@ -92,7 +82,7 @@ package struct DemoService {
             if line.hasPrefix("internal") { internalAddress = last } else { address = last }
             if address != nil, internalAddress != nil || stay == nil { break }
         }
-        guard let address else { throw DemoFault(description: "the service did not start") }
+        guard let address else { throw CommandFault("the service did not start.") }
         page.line("  simulated Apple on \(appleURL), the trust service on \(address), its store on SQLite")
         page.line("")
 
@@ -246,26 +236,26 @@ package struct DemoService {
 }
 
 /// What the demonstration prints, line by line as it is known.
-package struct DemoPage {
+struct DemoPage {
     /// Everything that was printed.
-    package private(set) var text = ""
+    private(set) var text = ""
     private let print: (String) -> Void
 
     /// - Parameter print: is given each line, with its end, at once.
-    package init(print: @escaping (String) -> Void) { self.print = print }
+    init(print: @escaping (String) -> Void) { self.print = print }
 
-    package mutating func line(_ line: String) {
+    mutating func line(_ line: String) {
         text += line + "\n"
         print(line + "\n")
     }
 
-    package mutating func heading(_ heading: String) {
+    mutating func heading(_ heading: String) {
         if !text.isEmpty { line("") }
         line(heading)
         line("")
     }
 
-    package mutating func table(_ rows: [[String]]) {
+    mutating func table(_ rows: [[String]]) {
         for row in FleetTally.table(rows).split(separator: "\n") { line("  " + row) }
     }
 }

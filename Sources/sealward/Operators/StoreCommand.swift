@@ -50,7 +50,7 @@ struct CheckStoreCommand: ResultCommand {
             return (before, try await store.inspect(at: now))
         }
         let report = StoreReport(
-            after, repaired: confirmClock && before.clockFault != nil && after.clockFault == nil)
+            inspection: after, repaired: confirmClock && before.clockFault != nil && after.clockFault == nil)
         return CommandResult(report.json, text: report.text, report.isHealthy ? .clean : .findings)
     }
 
@@ -92,11 +92,6 @@ private struct ClockReport {
 private struct StoreReport {
     let inspection: StoreInspection
     let repaired: Bool
-
-    init(_ inspection: StoreInspection, repaired: Bool) {
-        self.inspection = inspection
-        self.repaired = repaired
-    }
 
     var isHealthy: Bool {
         inspection.problems.isEmpty && inspection.clockFault == nil && inspection.schema == inspection.expectedSchema

@@ -63,8 +63,6 @@ struct DemoCommand: WorkingCommand {
             isGood = try await service.run(&page, stay: stay) { progress?.advance() } && isGood
         } catch let fault as FleetFault {
             throw CommandFault("\(fault.description).")
-        } catch let fault as DemoFault {
-            throw CommandFault("\(fault.description).")
         }
         let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
         page.line("")

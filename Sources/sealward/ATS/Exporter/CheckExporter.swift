@@ -1,85 +1,65 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import ATSDiagnostics
-package import AppTransportSecurity
+import ATSDiagnostics
+import AppTransportSecurity
 import ConnectionAdmission
 import FoundationEssentials
-package import HTTPService
-package import Logging
+import HTTPService
+import Logging
 import ServiceLifecycle
 import TLSModel
-package import TLSProbe
-package import Vocabulary
+import TLSProbe
+import Vocabulary
 
 /// Judges servers for Prometheus, like its blackbox exporter: a scrape of `/probe?target=URL` is one check.
 ///
 /// Scrapes of the same target at the same time share one check. Every check has a deadline, and only so many run at once: more are answered
 /// with 503 at once, which Prometheus shows as a target that is down, and counted.
-package struct CheckExporter: Service {
+struct CheckExporter: Service {
     /// What an exporter needs to know.
-    package struct Configuration: Sendable {
+    struct Configuration: Sendable {
         /// Where it listens, and the option that says so; port 0 picks a free port.
-        package var listen: Listener.Place
+        var listen: Listener.Place
         /// The targets that may be asked for; empty allows every one.
-        package var allowed: [AllowedTarget] = []
+        var allowed: [AllowedTarget] = []
         /// The names that it answers to, without ports, besides loopback names, addresses and the name in ``listen``.
-        package var hosts: [String] = []
+        var hosts: [String] = []
         /// Whether checks load the URL. If not, targets that differ in path and query only have one result.
-        package var loadsHTTP = true
+        var loadsHTTP = true
         /// The most checks at the same time. One client, or one server, gets half of them, and one client for one server a quarter.
-        package var concurrency = 16
+        var concurrency = 16
         /// The most time for one check; a scrape that names a shorter one gets that, less ``margin``.
-        package var timeout: Duration = .seconds(30)
+        var timeout: Duration = .seconds(30)
         /// The system of a scrape that names none.
-        package var profile: OSProfile = .standard
-        /// The system of an id.
-        package var named: @Sendable (String) throws(MalformedInput) -> OSProfile
+        var profile: OSProfile = .standard
+        /// The system of an id, or why there is none.
+        var named: @Sendable (String) throws(MalformedInput) -> OSProfile
         /// What judges for a system. Made again once a minute, so that roots and the time of judgement are today's.
-        package var session: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
-
-        /// - Parameters:
-        ///   - named: the system of an id, or why there is none.
-        ///   - session: what judges for a system.
-        package init(
-            listen: Listener.Place, named: @escaping @Sendable (String) throws(MalformedInput) -> OSProfile,
-            session: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
-        ) {
-            self.listen = listen
-            self.named = named
-            self.session = session
-        }
+        var session: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
     }
 
     /// What of a scrape's time is left for the answer's way.
-    package static let margin: Duration = .milliseconds(500)
+    static let margin: Duration = .milliseconds(500)
 
-    private let configuration: Configuration
-    private let registry: PrometheusRegistry
-    private let log: Logger
-    private let announce: @Sendable (String) -> Void
-
-    /// - Parameter announce: is given the line that says where it listens.
-    package init(
-        _ configuration: Configuration, registry: PrometheusRegistry = PrometheusRegistry(), log: Logger,
-        announce: @escaping @Sendable (String) -> Void
-    ) {
-        self.configuration = configuration
-        self.registry = registry
-        self.log = log
-        self.announce = announce
-    }
+    let configuration: Configuration
+    let registry: PrometheusRegistry
+    let log: Logger
+    /// Is given the line that says where it listens.
+    let announce: @Sendable (String) -> Void
 
     /// Serves until it is stopped.
     ///
     /// - Throws: `ListenFault` if it cannot listen.
-    package func run() async throws {
+    func run() async throws {
         let observer = RequestObserver(registry: registry, log: log)
         let announce = announce
         let responder = ExporterResponder(
             configuration: configuration, registry: registry, observer: observer,
             checks: SharedChecks(limit: configuration.concurrency, observer: observer),
-            sessions: MinuteSessions(configuration.session), log: log)
+            sessions: MinuteSessions(configuration.session), log: log,
+            browsers: BrowserGate(listener: configuration.listen.host, names: configuration.hosts))
+        responder.begin()
         let place = configuration.listen
         let listener = Listener(
             place, admission: observer.admission(DescriptorLimit.current().limits(), to: "public"), observer: observer,
@@ -89,7 +69,7 @@ package struct CheckExporter: Service {
 }
 
 /// A host that may be asked for, at one port or at those of https and http.
-package struct AllowedTarget: Sendable, Equatable {
+struct AllowedTarget: Sendable, Equatable {
     private let host: UTF8Key
     private let ports: [Int]
     /// The addresses that it may have: an address is the user's own word, and a name only its name server's.
@@ -98,7 +78,7 @@ package struct AllowedTarget: Sendable, Equatable {
     /// Reads `HOST` or `HOST:PORT`, in the forms that a target has.
     ///
     /// - Throws: `MalformedInput` with code `malformed.url`.
-    package init(_ text: String) throws(MalformedInput) {
+    init(_ text: String) throws(MalformedInput) {
         let target = try CheckTarget(text)
         host = UTF8Key(target.url.host)
         scope = IPAddress(target.url.host) == nil ? .anyServer : .named
@@ -111,12 +91,12 @@ package struct AllowedTarget: Sendable, Equatable {
     }
 
     /// Whether a target is this one.
-    package func allows(_ target: CheckTarget) -> Bool { allows(target.url.host, target.url.effectivePort) }
+    func allows(_ target: CheckTarget) -> Bool { allows(target.url.host, target.url.effectivePort) }
 
     private func allows(_ host: String, _ port: Int) -> Bool { UTF8Key(host) == self.host && ports.contains(port) }
 
     /// The addresses that a place may have: the user must name those in private networks and on this machine.
-    package static func scope(of host: String, _ port: Int, among allowed: [AllowedTarget]) -> FetchScope {
+    static func scope(of host: String, _ port: Int, among allowed: [AllowedTarget]) -> FetchScope {
         allowed.filter { $0.allows(host, port) }.reduce(.publicAddresses) { $0.joined(with: $1.scope) }
     }
 }

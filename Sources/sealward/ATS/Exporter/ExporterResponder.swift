@@ -19,7 +19,7 @@ struct ExporterResponder: Sendable {
     let checks: SharedChecks
     let sessions: MinuteSessions
     let log: Logger
-    private let browsers: BrowserGate
+    let browsers: BrowserGate
     private let sampler = LineSampler(1, every: 60)
 
     /// Why a scrape gets no report.
@@ -37,20 +37,8 @@ struct ExporterResponder: Sendable {
         case roots
     }
 
-    init(
-        configuration: CheckExporter.Configuration, registry: PrometheusRegistry, observer: RequestObserver,
-        checks: SharedChecks, sessions: MinuteSessions, log: Logger
-    ) {
-        self.configuration = configuration
-        self.registry = registry
-        self.observer = observer
-        self.checks = checks
-        self.sessions = sessions
-        self.log = log
-        browsers = BrowserGate(listener: configuration.listen.host, names: configuration.hosts)
-        // Prometheus sees no increase in a series that begins with its first event.
-        for reason in Refusal.allCases { count(reason, by: 0) }
-    }
+    /// Counts from zero: Prometheus sees no increase in a series that begins with its first event.
+    func begin() { for reason in Refusal.allCases { count(reason, by: 0) } }
 
     func answer(_ request: IncomingRequest) async -> Answer {
         switch browsers.judge(request.head) {

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import ATSDiagnostics
+import ATSDiagnostics
 import CSQLite
-package import FoundationEssentials
+import FoundationEssentials
 import Glibc
 import TrustStores
 import Vocabulary
@@ -12,16 +12,16 @@ import Vocabulary
 /// kilobytes; changes are computed when they are asked for.
 ///
 /// It is opened by one run at a time for writing, and may be read meanwhile. Used by one task at a time.
-package final class HistoryFile {
+final class HistoryFile {
     /// One target in one run.
-    package struct Observation: Sendable, Equatable {
+    struct Observation: Sendable, Equatable {
         /// The time that the run judged at, in seconds since 1970: by default when it began.
-        package let at: Int64
+        let at: Int64
         /// What the run asked: systems and dictionary. Only observations that asked the same are compared.
-        package let asked: String
+        let asked: String
         /// Which run it is of.
-        package let run: Int64
-        package let summary: TargetSummary
+        let run: Int64
+        let summary: TargetSummary
     }
 
     /// `SWHI`: says to SQLite's own tools, and to us, whose file it is.
@@ -40,7 +40,7 @@ package final class HistoryFile {
     /// - Parameters:
     ///   - writes: whether the file may be changed.
     ///   - creates: whether it is made if it is not there.
-    package init(_ path: String, writes: Bool, creates: Bool) throws(HistoryFault) {
+    init(_ path: String, writes: Bool, creates: Bool) throws(HistoryFault) {
         self.path = path
         if let fault = InputFile.refusal(of: path), !creates || fault != .missing { throw HistoryFault(fault.reason) }
         do {
@@ -110,7 +110,7 @@ package final class HistoryFile {
     deinit { connection.close() }
 
     /// The file and those that SQLite keeps beside it.
-    package static func files(of path: String) -> [String] { ["", "-journal", "-wal", "-shm"].map { path + $0 } }
+    static func files(of path: String) -> [String] { ["", "-journal", "-wal", "-shm"].map { path + $0 } }
 
     private func check(writes: Bool) throws {
         let isEmpty = try connection.value("SELECT count(*) FROM sqlite_schema") == .integer(0)
@@ -192,8 +192,7 @@ package final class HistoryFile {
     ///   - asked: what it asks of every target; only runs that ask the same are compared.
     ///   - token: what a run that is taken up again has in common with itself; nil for one that cannot be.
     /// - Returns: its number, for ``append(_:to:)``.
-    package func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64
-    {
+    func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64 {
         try guarded {
             let row = try execute(
                 """
@@ -208,7 +207,7 @@ package final class HistoryFile {
     }
 
     /// Appends what is known of some targets, all or nothing.
-    package func append(_ results: [(target: String, summary: TargetSummary)], to run: Int64) throws(HistoryFault) {
+    func append(_ results: [(target: String, summary: TargetSummary)], to run: Int64) throws(HistoryFault) {
         try guarded {
             try connection.transaction {
                 for (target, summary) in results {
@@ -239,7 +238,7 @@ package final class HistoryFile {
     /// Forgets runs that began before an instant, but never the last one, and targets that no run knows anymore.
     ///
     /// - Returns: how many runs are gone.
-    package func forget(before instant: Date) throws(HistoryFault) -> Int {
+    func forget(before instant: Date) throws(HistoryFault) -> Int {
         let limit = SQLValue.integer(HistoryFile.seconds(instant))
         return try guarded {
             var gone = 0
@@ -258,7 +257,7 @@ package final class HistoryFile {
     // MARK: - Reading
 
     /// How many runs there are, and the earliest and the latest time that they judged at.
-    package func runs() throws(HistoryFault) -> (count: Int, first: Int64?, last: Int64?) {
+    func runs() throws(HistoryFault) -> (count: Int, first: Int64?, last: Int64?) {
         try guarded {
             guard let row = try execute("SELECT count(*), min(at), max(at) FROM runs").rows.first else {
                 return (0, nil, nil)
@@ -268,7 +267,7 @@ package final class HistoryFile {
     }
 
     /// Every target in the order of its name with its observations, oldest first; few targets are in memory at once.
-    package func each(_ body: (_ target: String, _ observations: [Observation]) throws -> Void) throws {
+    func each(_ body: (_ target: String, _ observations: [Observation]) throws -> Void) throws {
         var last: [UInt8] = []
         while true {
             let names: [(id: Int64, name: String)] = try guarded {
@@ -293,7 +292,7 @@ package final class HistoryFile {
     }
 
     /// What a run has of one target, and the run before it that asked the same: oldest first. Nothing if the run does not have the target.
-    package func newest(_ count: Int, of name: String, upTo run: Int64) throws(HistoryFault) -> [Observation] {
+    func newest(_ count: Int, of name: String, upTo run: Int64) throws(HistoryFault) -> [Observation] {
         try guarded {
             let found = try observations(
                 "WHERE target = (SELECT id FROM targets WHERE name = $1) AND run <= $2 AND systems = (SELECT systems FROM runs WHERE id = $2)",
@@ -335,11 +334,11 @@ package final class HistoryFile {
 }
 
 /// Why a history cannot be used, as the end of a sentence that begins with the name of its file.
-package struct HistoryFault: Error, Equatable, CustomStringConvertible {
-    package let reason: String
-    package var description: String { reason }
+struct HistoryFault: Error, Equatable, CustomStringConvertible {
+    let reason: String
+    var description: String { reason }
 
-    package init(_ reason: String) { self.reason = reason }
+    init(_ reason: String) { self.reason = reason }
 
     /// What an error of the database means to a user.
     init(_ error: any Error, path: String) {

@@ -2,32 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
-package import Formats
+import Formats
 import FoundationEssentials
 import Vocabulary
 
 /// What became of one target from run to run.
-package struct TargetHistory: Sendable {
+struct TargetHistory: Sendable {
     /// What is compared between two runs.
-    package enum Field: String, Sendable, CaseIterable { case verdict, cause, certificate, expiry, group }
+    enum Field: String, Sendable, CaseIterable { case verdict, cause, certificate, expiry, group }
 
     /// One difference between a run and the one before it that has the target and asked the same.
-    package struct Change: Sendable, Equatable {
+    struct Change: Sendable, Equatable {
         /// The time that the later run judged at, in seconds since 1970.
-        package let at: Int64
-        package let field: Field
-        package let before: String?
-        package let after: String?
+        let at: Int64
+        let field: Field
+        let before: String?
+        let after: String?
     }
 
-    package let target: String
+    let target: String
     /// Oldest first.
-    package let observations: [HistoryFile.Observation]
+    let observations: [HistoryFile.Observation]
     /// Oldest first.
-    package let changes: [Change]
+    let changes: [Change]
 
     /// - Parameter since: changes of earlier runs are left out, in seconds since 1970.
-    package init(_ target: String, _ observations: [HistoryFile.Observation], since: Int64? = nil) {
+    init(_ target: String, _ observations: [HistoryFile.Observation], since: Int64? = nil) {
         self.target = target
         self.observations = observations
         var previous: [UTF8Key: HistoryFile.Observation] = [:]
@@ -43,15 +43,15 @@ package struct TargetHistory: Sendable {
     }
 
     /// The last observation; nil if every run that had the target was forgotten.
-    package var last: HistoryFile.Observation? { observations.last }
+    var last: HistoryFile.Observation? { observations.last }
 
     /// Those that asked the same as the last one, oldest first: they can be compared.
-    package var comparable: [HistoryFile.Observation] {
+    var comparable: [HistoryFile.Observation] {
         guard let last else { return [] }
         return observations.filter { $0.asked.hasSameBytes(as: last.asked) }
     }
 
-    package var json: JSONValue {
+    var json: JSONValue {
         func at(_ seconds: Int64) -> JSONValue.Member { .init("at", .string(TargetHistory.time(seconds))) }
         let last = last.map { JSONValue.object([at($0.at)] + ($0.summary.json.members ?? [])) }
         let changes = changes.map { change in
@@ -67,7 +67,7 @@ package struct TargetHistory: Sendable {
     }
 
     /// For a terminal: the target, and a line for each change; empty if nothing changed.
-    package var text: String {
+    var text: String {
         if changes.isEmpty { return "" }
         var text = "\(target.terminalSafe)\n"
         for change in changes {
@@ -79,10 +79,10 @@ package struct TargetHistory: Sendable {
     }
 
     /// A value of a field, safe to show.
-    package static func shown(_ value: String?) -> String { value.map { $0.terminalSafe(limit: 120) } ?? "none" }
+    static func shown(_ value: String?) -> String { value.map { $0.terminalSafe(limit: 120) } ?? "none" }
 
     /// RFC 3339 in UTC.
-    package static func time(_ seconds: Int64) -> String {
+    static func time(_ seconds: Int64) -> String {
         RFC3339.text(Date(timeIntervalSince1970: Double(seconds)))
     }
 }
