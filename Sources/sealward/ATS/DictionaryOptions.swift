@@ -73,30 +73,24 @@ struct SystemOptions: ParsableArguments {
     /// The system with the SDK of the option, or else the app's, or else its own.
     ///
     /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(_ app: AppDictionary? = nil) throws -> OSProfile {
-        try SystemOptions.usable { () throws(MalformedInput) in try SystemOptions.judged(anyProfile(app)) }
+    func profile(_ app: AppDictionary? = nil) throws -> OSProfile { try profile(on: os ?? .standard, app) }
+
+    func anyProfile(_ app: AppDictionary? = nil) -> OSProfile { linked(os ?? .standard, app) }
+
+    private func linked(_ system: OSProfile, _ app: AppDictionary?) -> OSProfile {
+        (sdk ?? app?.sdk).map(system.linked) ?? system
     }
 
-    func anyProfile(_ app: AppDictionary? = nil) -> OSProfile {
-        let os = os ?? .standard
-        return (sdk ?? app?.sdk).map(os.linked) ?? os
-    }
-
-    /// Another system with the SDK of the option, or else its own.
-    ///
-    /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(on system: OSProfile) throws -> OSProfile {
-        try SystemOptions.usable { () throws(MalformedInput) in try judged(on: system) }
+    /// The same on another system.
+    func profile(on system: OSProfile, _ app: AppDictionary? = nil) throws -> OSProfile {
+        try SystemOptions.usable { () throws(MalformedInput) in try judged(on: system, app) }
     }
 
     /// The same.
     ///
     /// - Throws: `MalformedInput` for a system that is older than ATS.
-    func judged(on system: OSProfile) throws(MalformedInput) -> OSProfile {
-        try SystemOptions.judged(sdk.map(system.linked) ?? system)
-    }
-
-    private static func judged(_ profile: OSProfile) throws(MalformedInput) -> OSProfile {
+    func judged(on system: OSProfile, _ app: AppDictionary? = nil) throws(MalformedInput) -> OSProfile {
+        let profile = linked(system, app)
         guard profile.hasTransportSecurity else {
             throw MalformedInput(code: .malformedSystem, reason: profile.absence)
         }

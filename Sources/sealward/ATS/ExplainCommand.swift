@@ -56,7 +56,7 @@ struct ExplainCommand: ResultCommand {
         let color = form.shared.showsColors
         // What the sources contradict each other about is not known.
         let verdicts = rows.map { row in
-            (try? row.decision.get()).flatMap { ExplainReport.doubts($0).isEmpty ? $0.verdict : nil }
+            (try? row.decision.get()).flatMap { $0.disputedSources.isEmpty ? $0.verdict : nil }
         }
         return CommandResult(
             ExplainReport.json(rows, policy),

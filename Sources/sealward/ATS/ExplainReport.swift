@@ -32,6 +32,8 @@ enum ExplainReport {
     }
 
     private static func json(_ decision: URLDecision, _ policy: ATSPolicy) -> JSONValue {
+        let sources = decision.disputedSources
+        let error = decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because)
         var members: [JSONValue.Member] = [
             .init("url", .string(decision.url.text)),
             .init("host", .string(decision.url.host)),
@@ -47,16 +49,10 @@ enum ExplainReport {
             .init("pinned", .bool(decision.requirements.pins != nil)),
             .init("hardened", .bool(decision.requirements.isHardened)),
             .init("delegateMayAccept", .bool(decision.requirements.delegateMayAccept)),
-            .init("verdict", .string(doubts(decision).isEmpty ? decision.verdict.rawValue : "undetermined")),
-            .init(
-                "error",
-                doubts(decision).isEmpty
-                    ? decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because)
-                        ?? .null
-                    : .null),
+            .init("verdict", .string(sources.isEmpty ? decision.verdict.rawValue : "undetermined")),
+            .init("error", sources.isEmpty ? error ?? .null : .null),
             .init("because", .array(decision.because.map(\.json))),
         ]
-        let sources = doubts(decision)
         if !sources.isEmpty { members.append(.init("sources", .array(sources.map(JSONValue.string)))) }
         if decision.verdict == .blocked { members.append(.init("fix", .array(fixes(decision).map(JSONValue.string)))) }
         if !isStandard(policy.profile) {
@@ -92,7 +88,7 @@ enum ExplainReport {
     ) -> [String] {
         let (word, number) =
             switch decision.verdict {
-            case _ where !doubts(decision).isEmpty: ("UNDETERMINED", 33)
+            case _ where !decision.disputedSources.isEmpty: ("UNDETERMINED", 33)
             case .blocked: ("BLOCKED", 31)
             case .allowed: ("ALLOWED", 32)
             case .dependsOnServer: ("DEPENDS ON SERVER", 33)
@@ -100,7 +96,7 @@ enum ExplainReport {
         var lines = [
             "\(painted(word, number, color))  \(decision.url.text.terminalSafe)  (\(policy.profile.shownName), \(loader.rawValue))"
         ]
-        let sources = doubts(decision)
+        let sources = decision.disputedSources
         if !sources.isEmpty {
             lines.append("    sources   contradict each other: \(sources.joined(separator: "; and "))")
         }
@@ -125,11 +121,6 @@ enum ExplainReport {
             lines.append("    differs   from \(standardName(beside: policy.profile)): \(difference)")
         }
         return lines
-    }
-
-    /// The sources that contradict each other about how the load ends; empty if none do.
-    static func doubts(_ decision: URLDecision) -> [String] {
-        decision.disputedSources
     }
 
     /// What would change a block: on the server, or in the dictionary.

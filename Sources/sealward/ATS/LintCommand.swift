@@ -105,9 +105,7 @@ struct LintCommand: WorkingCommand {
         let values = try values.values()
         let progress = ProgressLine(counting: "files looked at", quiet: shared.quiet)
         func input() -> LintInput {
-            LintInput(
-                minimumOS: minimumOS, sdk: sdk, budget: budget, configuration: configuration, values: values,
-                progress: progress)
+            LintInput(of: self, budget: budget, values: values, progress: progress)
         }
         defer { progress?.clear() }
         var gathered = input()
@@ -174,36 +172,26 @@ struct LintCommand: WorkingCommand {
     /// The report in UTF-8: a large one is made once.
     private func render(
         _ report: FindingsReport, _ results: [LintResult], _ input: LintInput, _ draft: String?
-    )
-        -> [UInt8]
-    {
+    ) -> [UInt8] {
+        if let draft, format == .text || format == .markdown { return Array(draft.commandSafe.utf8) }
+        let text: String
         switch format {
         case .json: return json(results, report, input, draft).encoded() + [0x0A]
         case .sarif: return report.sarif().encoded() + [0x0A]
         // Its commands are ours; what they quote is escaped in each.
         case .github: return Array(report.github().utf8)
-        default: return Array(text(report, draft).commandSafe.utf8)
+        case .text: text = report.text(colored: shared.showsColors).fitted
+        case .junit: text = report.junit()
+        case .xcode: text = report.xcode()
+        case .markdown: text = report.markdown()
+        case .html: text = report.html()
         }
-    }
-
-    private func text(_ report: FindingsReport, _ draft: String?) -> String {
-        if let draft, format == .text || format == .markdown { return draft }
-        switch format {
-        case .text:
-            return report.text(colored: shared.showsColors).fitted
-        case .json, .sarif, .github: return ""
-        case .junit: return report.junit()
-        case .xcode: return report.xcode()
-        case .markdown: return report.markdown()
-        case .html: return report.html()
-        }
+        return Array(text.commandSafe.utf8)
     }
 
     private func json(
         _ results: [LintResult], _ report: FindingsReport, _ input: LintInput, _ draft: String?
-    )
-        -> JSONValue
-    {
+    ) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("schema", "sealward.ats-lint/1"),
             .init("files", .array(results.map { $0.json(attest: input.attest[$0.subject.path]) })),

@@ -10,12 +10,13 @@ import Vocabulary
 
 /// The lists that a run of `ats lint` looks at.
 struct LintInput {
+    private let command: LintCommand
     private let minimumOS: MinimumSystem?
-    private let progress: ProgressLine?
-    private let sdk: LinkedSDK?
+    /// What the run may keep, shared by all that it reads.
     private let budget: ReadingBudget
-    private let configuration: String
+    /// What a build puts for `$(NAME)`, by name.
     private let values: [UTF8Key: String]
+    private let progress: ProgressLine?
     /// Lists with the path that they were found through.
     private var found: [(root: String, subject: LintSubject)] = []
     /// Skipped folders.
@@ -24,23 +25,9 @@ struct LintInput {
     /// What embedded profiles say, by the path of the list.
     private(set) var attest: [String: JSONValue] = [:]
 
-    /// - Parameters:
-    ///   - minimumOS: the oldest system, where it was named.
-    ///   - sdk: the SDK that the apps are linked on, where it was named.
-    ///   - budget: what the run may keep, shared by all that it reads.
-    ///   - configuration: the configuration that .NET projects are evaluated for.
-    ///   - values: what a build puts for `$(NAME)`, by name.
-    ///   - progress: counts the files that are looked at.
-    init(
-        minimumOS: String?, sdk: LinkedSDK?, budget: ReadingBudget, configuration: String,
-        values: [UTF8Key: String] = [:], progress: ProgressLine? = nil
-    ) {
-        self.values = values
-        self.progress = progress
-        self.configuration = configuration
-        self.minimumOS = minimumOS.flatMap { MinimumSystem(id: $0) }
-        self.sdk = sdk
-        self.budget = budget
+    init(of command: LintCommand, budget: ReadingBudget, values: [UTF8Key: String], progress: ProgressLine?) {
+        (self.command, self.budget, self.values, self.progress) = (command, budget, values, progress)
+        minimumOS = command.minimumOS.flatMap { MinimumSystem(id: $0) }
     }
 
     var subjects: [LintSubject] { found.map(\.subject) }
@@ -54,7 +41,8 @@ struct LintInput {
                 lists = try InfoPlistSearch.read(
                     try InputFile.standardInput(), name: CommandIO.name(of: path), budget: budget)
             } else {
-                lists = try InfoPlistSearch.search(path, budget: budget, configuration: configuration) { [progress] in
+                lists = try InfoPlistSearch.search(path, budget: budget, configuration: command.configuration) {
+                    [progress] in
                     progress?.advance()
                 }
             }
@@ -81,7 +69,7 @@ struct LintInput {
         var subject = LintSubject(
             path: list.path,
             document: values.isEmpty ? list.document : list.document.substituting { values[UTF8Key($0)] },
-            minimumOS: minimumOS, sdk: sdk ?? list.sdk, role: list.place?.part ?? .unknown,
+            minimumOS: minimumOS, sdk: command.sdk ?? list.sdk, role: list.place?.part ?? .unknown,
             app: list.place?.app)
         subject.networkStack = list.stack.map {
             DotNetStack(
