@@ -50,6 +50,6 @@ extension DotNetStack {
 extension Rule {
     /// What the formats say about the rule.
     package var reportDescription: FindingsReport.RuleDescription {
-        .init(id: id, severity: severity, summary: summary, reason: reason, citation: citation)
+        (id, severity, summary, reason, citation)
     }
 }

@@ -8,7 +8,7 @@ package import Vocabulary
 /// Fill it with plain values; nothing is judged here. Every text is escaped.
 ///
 ///     var target = DiagnosisPage.Target(name: "https://api.example.com/")
-///     target.verdicts = [.init(system: "macOS 26", result: .fail)]
+///     target.verdicts = [("macOS 26", .fail)]
 ///     let html = DiagnosisPage(version: "0.1.0", targets: [target]).html()
 package struct DiagnosisPage: Sendable {
     package enum Result: String, Sendable {
@@ -20,25 +20,10 @@ package struct DiagnosisPage: Sendable {
     /// The verdict for one system, for the strip of hosts by systems.
     package typealias Verdict = (system: String, result: Result)
 
-    /// One tested configuration.
-    package struct Configuration: Sendable {
-        package let section: String
-        package let name: String
-        package let result: Result
-        /// Whether it is the smallest exception that works.
-        package let isSmallest: Bool
-        /// The dictionary as text, shown on demand.
-        package let dictionary: String?
-
-        package init(section: String, name: String, result: Result, isSmallest: Bool = false, dictionary: String? = nil)
-        {
-            self.section = section
-            self.name = name
-            self.result = result
-            self.isSmallest = isSmallest
-            self.dictionary = dictionary
-        }
-    }
+    /// One tested configuration: whether it is the smallest exception that works, and its dictionary as text, shown on demand.
+    package typealias Configuration = (
+        section: String, name: String, result: Result, isSmallest: Bool, dictionary: String?
+    )
 
     /// A cause with what fixes it.
     package typealias Reason = (cause: Cause, fix: String?)

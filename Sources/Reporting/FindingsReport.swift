@@ -6,39 +6,15 @@ package import Vocabulary
 /// The findings of one run over some files, ready for any of the formats.
 package struct FindingsReport: Sendable {
     /// What a format says about a rule beside its findings.
-    package struct RuleDescription: Sendable {
-        /// For example `ATS011`.
-        package let id: String
-        /// The severity of its findings where nothing raises it.
-        package let severity: Severity
-        /// One line.
-        package let summary: String
-        /// Why the rule exists.
-        package let reason: String
-        /// Where it is written.
-        package let citation: Citation
+    ///
+    /// The id is for example `ATS011`, the severity that of its findings where nothing raises it, the summary one line, the reason why the rule
+    /// exists, and the citation where it is written.
+    package typealias RuleDescription = (
+        id: String, severity: Severity, summary: String, reason: String, citation: Citation
+    )
 
-        package init(id: String, severity: Severity, summary: String, reason: String, citation: Citation) {
-            self.id = id
-            self.severity = severity
-            self.summary = summary
-            self.reason = reason
-            self.citation = citation
-        }
-    }
-
-    /// The findings of one file.
-    package struct File: Sendable {
-        /// Relative to where the program was started.
-        package let path: String
-        /// In the order of the file.
-        package let findings: [Finding]
-
-        package init(path: String, findings: [Finding]) {
-            self.path = path
-            self.findings = findings
-        }
-    }
+    /// The findings of one file in its order; the path is relative to where the program was started.
+    package typealias File = (path: String, findings: [Finding])
 
     /// The version of the program, for formats that name it.
     package let version: String

@@ -13,20 +13,8 @@ package struct HistoryPage: Sendable {
     /// One difference, as text.
     package typealias Change = (at: Int64, field: String, before: String, after: String)
 
-    /// One server.
-    package struct Target: Sendable {
-        package let name: String
-        /// Oldest first.
-        package let points: [Point]
-        /// Oldest first.
-        package let changes: [Change]
-
-        package init(name: String, points: [Point], changes: [Change]) {
-            self.name = name
-            self.points = points
-            self.changes = changes
-        }
-    }
+    /// One server, with points and changes oldest first.
+    package typealias Target = (name: String, points: [Point], changes: [Change])
 
     package let version: String
     package let runs: Int

@@ -17,10 +17,7 @@ enum LineDifference {
         }
     }
 
-    struct Line {
-        let kind: Kind
-        let text: String
-    }
+    typealias Line = (kind: Kind, text: String)
 
     /// The most lines of each text that are compared; the rest counts as replaced.
     private static let limit = 600
@@ -29,7 +26,7 @@ enum LineDifference {
         let left = split(old)
         let right = split(new)
         guard left.count <= limit, right.count <= limit else {
-            return left.map { Line(kind: .del, text: $0) } + right.map { Line(kind: .ins, text: $0) }
+            return left.map { line -> Line in (.del, line) } + right.map { line -> Line in (.ins, line) }
         }
         // Each line is read once and has a number from there on: the table below compares numbers.
         var numbers: [UTF8Key: Int] = [:]
@@ -54,14 +51,14 @@ enum LineDifference {
         var j = 0
         while i < left.count || j < right.count {
             if i < left.count, j < right.count, leftNumbers[i] == rightNumbers[j] {
-                result.append(Line(kind: .same, text: left[i]))
+                result.append((.same, left[i]))
                 i += 1
                 j += 1
             } else if i < left.count, j == right.count || lengths[i + 1][j] >= lengths[i][j + 1] {
-                result.append(Line(kind: .del, text: left[i]))
+                result.append((.del, left[i]))
                 i += 1
             } else {
-                result.append(Line(kind: .ins, text: right[j]))
+                result.append((.ins, right[j]))
                 j += 1
             }
         }

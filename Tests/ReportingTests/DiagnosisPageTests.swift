@@ -11,11 +11,9 @@ import Vocabulary
         var target = DiagnosisPage.Target(name: "https://old.example.com/<x>")
         target.verdicts = [("iOS 9", .pass), ("macOS 26", .fail)]
         target.configurations = [
-            .init(section: "Default ATS Secure Connection", name: "ATS Default Connection", result: .fail),
-            .init(
-                section: "Configuring TLS exceptions for old.example.com", name: "TLSv1.1", result: .pass,
-                isSmallest: true, dictionary: "{ }"),
-            .init(section: "Configuring TLS exceptions for old.example.com", name: "TLSv1.0", result: .undetermined),
+            ("Default ATS Secure Connection", "ATS Default Connection", .fail, false, nil),
+            ("Configuring TLS exceptions for old.example.com", "TLSv1.1", .pass, true, "{ }"),
+            ("Configuring TLS exceptions for old.example.com", "TLSv1.0", .undetermined, false, nil),
         ]
         target.causes = [
             (

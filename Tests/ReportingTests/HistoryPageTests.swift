@@ -10,7 +10,7 @@ import Testing
         let changes = times.dropFirst().map {
             (at: $0, field: "verdict", before: "FAIL", after: "PASS")
         }
-        let target = HistoryPage.Target(name: "a.example", points: points, changes: Array(changes))
+        let target = (name: "a.example", points: points, changes: Array(changes))
         let span = (times.first ?? 0)...max(times.first ?? 0, times.last ?? 0)
         return HistoryPage(version: "1", runs: times.count, span: span, targets: [target], omitted: 0).html()
     }

@@ -49,7 +49,7 @@ struct ReportEscapeTests {
         }
         return FindingsReport(
             version: "1", rules: [],
-            files: [.init(path: text(&random), findings: list), .init(path: text(&random), findings: [])],
+            files: [(text(&random), list), (text(&random), [])],
             unreadable: [(text(&random), text(&random))])
     }
 

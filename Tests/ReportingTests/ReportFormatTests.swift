@@ -31,16 +31,14 @@ import Vocabulary
         return FindingsReport(
             version: "1.2.3",
             rules: ["R001", "R002"].map {
-                .init(id: $0, severity: .error, summary: "Summary.", reason: "Reason.", citation: citation)
+                ($0, .error, "Summary.", "Reason.", citation)
             },
             files: [
-                .init(
-                    path: path,
-                    findings: [
-                        finding(.error, "R001", nasty), finding(.warning, "R002", "w"), finding(.note, "R002", "n"),
-                    ]
+                (
+                    path,
+                    [finding(.error, "R001", nasty), finding(.warning, "R002", "w"), finding(.note, "R002", "n")]
                 ),
-                .init(path: "Clean.plist", findings: []),
+                ("Clean.plist", []),
             ],
             failOn: failOn,
             unreadable: [("Broken.plist", "line 1: is broken")]
@@ -50,7 +48,7 @@ import Vocabulary
     /// A file with too many findings was read, and no format says otherwise.
     @Test func whatIsNotListedWasRead() {
         let report = FindingsReport(
-            version: "1.0.0", rules: [], files: [.init(path: "Many.plist", findings: [])],
+            version: "1.0.0", rules: [], files: [("Many.plist", [])],
             unlisted: [("Many.plist", "has 3 more findings, which are not listed")])
         #expect(report.text(colored: false).hasPrefix("Many.plist: has 3 more findings, which are not listed\n"))
         #expect(report.html().contains("Not listed") && !report.html().contains("Could not be read"))

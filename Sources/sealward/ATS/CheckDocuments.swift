@@ -113,10 +113,10 @@ extension CheckDocuments {
         var target = DiagnosisPage.Target(name: report.target)
         target.verdicts = verdicts(report, on: profile)
         target.configurations = report.results.map { row in
-            DiagnosisPage.Configuration(
-                section: row.configuration.section, name: row.configuration.name,
-                result: result(row),
-                isSmallest: report.isLeastPassing(row), dictionary: propertyList(row.configuration.dictionary))
+            (
+                row.configuration.section, row.configuration.name, result(row), report.isLeastPassing(row),
+                propertyList(row.configuration.dictionary)
+            )
         }
         let causes = report.decisive?.because ?? []
         target.causes = causes.map { ($0, Remediation(for: $0)?.server) }

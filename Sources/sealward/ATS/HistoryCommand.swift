@@ -127,13 +127,10 @@ struct HistoryCommand: WorkingCommand {
     }
 
     private func page(_ target: TargetHistory) -> HistoryPage.Target {
-        HistoryPage.Target(
-            name: target.target,
-            points: target.comparable.suffix(HistoryCommand.pointLimit).map {
-                ($0.at, DiagnosisPage.Result(rawValue: $0.summary.verdict.rawValue) ?? .undetermined)
-            },
-            changes: target.changes.suffix(HistoryCommand.pointLimit).map(\.row)
-        )
+        let points = target.comparable.suffix(HistoryCommand.pointLimit).map { point -> HistoryPage.Point in
+            (point.at, DiagnosisPage.Result(rawValue: point.summary.verdict.rawValue) ?? .undetermined)
+        }
+        return (target.target, points, target.changes.suffix(HistoryCommand.pointLimit).map(\.row))
     }
 
     // MARK: - For check too

@@ -129,7 +129,7 @@ struct LintCommand: WorkingCommand {
             version: Sealward.configuration.version,
             rules: RuleCatalog.all.map(\.reportDescription),
             files: results.map {
-                .init(path: LintInput.relative($0.subject.path), findings: $0.findings.map(\.finding))
+                (LintInput.relative($0.subject.path), $0.findings.map(\.finding))
             },
             failOn: failOn,
             unreadable: gathered.unreadable,
