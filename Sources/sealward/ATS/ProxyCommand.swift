@@ -130,18 +130,12 @@ struct ProxyCommand: WorkingCommand {
         return .clean
     }
 
-    private struct Place {
-        let address: String
-        let port: Int
-        let isLoopback: Bool
-    }
-
-    private func listenPlace() throws -> Place {
+    private func listenPlace() throws -> (address: String, port: Int, isLoopback: Bool) {
         let wrong = ValidationError("--listen takes an address and a port, for example 127.0.0.1:8843 or [::1]:8843.")
         guard let (host, port) = HostPort.listener(listen) else { throw wrong }
         let address = host == "localhost" ? "127.0.0.1" : String(host)
         guard let parsed = IPAddress(address) else { throw wrong }
-        return Place(address: address, port: port, isLoopback: AddressKind(parsed) == .loopback)
+        return (address, port, AddressKind(parsed) == .loopback)
     }
 
     /// One `user:password` a line; empty lines and those that begin with # are skipped.

@@ -20,9 +20,11 @@ struct ExplainedSubject {
     var codes: [Code] = []
     var action: String?
     let next: [String]
+}
 
-    // MARK: - Reading
+// MARK: - Reading
 
+extension ExplainedSubject {
     /// Nil for words that are none of these.
     init?(_ text: String) {
         let bytes = Array(text.utf8.prefix(300)).asciiLowercased
@@ -207,16 +209,8 @@ struct ExplainedSubject {
             LogExplanations.deviceErrors[number], ["sealward ats log FILE"])
     }
 
-    private init(title: String, means: String, codes: [Code] = [], action: String, next: [String]) {
-        (self.title, self.means, self.codes, self.action, self.next) = (title, means, codes, action, next)
-    }
-
     private init(title: String, _ row: CodeExplanation, _ next: [String]) {
-        self.title = title
-        means = row.meaning
-        codes = [row.code]
-        action = row.action
-        self.next = next
+        self.init(title: title, means: row.meaning, codes: [row.code], action: row.action, next: next)
     }
 
     private init?(alert: UInt8) {

@@ -20,15 +20,6 @@ extension AppIdentity: ExpressibleByArgument {
 
 extension Loader: ExpressibleByArgument {}
 
-extension OSProfile: ExpressibleByArgument {
-    public init?(argument: String) {
-        guard let profile = OSProfile.named(argument) else { return nil }
-        self = profile
-    }
-
-    public var defaultValueDescription: String { id }
-}
-
 extension LinkedSDK: ExpressibleByArgument {
     public init?(argument: String) { self.init(argument) }
 }
