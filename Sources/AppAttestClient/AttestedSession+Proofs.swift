@@ -144,7 +144,8 @@ extension AttestedSession {
         }
         let (answer, asked) = try await proven(clientData: clientData) { proof in
             let asked = clock.uptime()
-            let body = TokenRequest(proof, isSingleUse: isSingleUse)
+            let body = TokenRequest(
+                keyId: proof.keyId, assertion: proof.assertion, clientData: proof.clientData, singleUse: isSingleUse)
             switch try await api.post(path, body, as: TrustServiceAPI.Token.self) {
             case .done(let token): return .done((token, asked))
             case .problem(let problem): return .problem(problem)
@@ -162,18 +163,12 @@ extension AttestedSession {
         return CachedToken(token, asked: asked, life: life)
     }
 
+    /// Data is written in base64.
     private struct TokenRequest: Encodable, Sendable {
         let keyId: String
-        let assertion: String
-        let clientData: String
+        let assertion: Data
+        let clientData: Data
         let singleUse: Bool
-
-        init(_ proof: RequestProof, isSingleUse: Bool) {
-            keyId = proof.keyId
-            assertion = proof.assertion.base64EncodedString()
-            clientData = proof.clientData.base64EncodedString()
-            singleUse = isSingleUse
-        }
     }
 
     private struct DebugRequest: Encodable, Sendable {

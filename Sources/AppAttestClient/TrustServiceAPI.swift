@@ -148,9 +148,7 @@ struct TrustServiceAPI: Sendable {
     /// One POST below the base.
     func post<Value: ServiceDocument>(
         _ path: String, _ body: some Encodable, as type: Value.Type
-    ) async throws
-        -> ServiceOutcome<Value>
-    {
+    ) async throws -> ServiceOutcome<Value> {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var request = try self.request(path)
@@ -175,9 +173,7 @@ struct TrustServiceAPI: Sendable {
 
     private func outcome<Value: ServiceDocument>(
         of request: URLRequest, as type: Value.Type
-    ) async throws
-        -> ServiceOutcome<Value>
-    {
+    ) async throws -> ServiceOutcome<Value> {
         let answer: HTTPAnswer
         do {
             answer = try await transport.send(request)
