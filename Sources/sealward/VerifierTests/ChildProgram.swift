@@ -5,17 +5,12 @@ import Glibc
 
 /// A shell command in its own process group; its input and output are non-blocking pipes.
 final class ChildProgram {
-    /// How it ended.
-    enum End: Equatable {
-        case status(Int32)
-        case signal(Int32)
-    }
-
     private let id: pid_t
     /// Where its input is written to, and its output is read from.
     let writing: Int32
     let reading: Int32
-    private(set) var end: End?
+    /// How it ended, for example "with status 1" or "by signal 11".
+    private(set) var end: String?
 
     /// Starts it; nil where the system does not.
     init?(_ command: String) {
@@ -32,15 +27,6 @@ final class ChildProgram {
         }
         self.id = id
         for descriptor in [writing, reading] { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
-    }
-
-    /// "with status 1", "by signal 11".
-    var howItEnded: String {
-        switch end {
-        case .status(let number): "with status \(number)"
-        case .signal(let number): "by signal \(number)"
-        case nil: "nothing"
-        }
     }
 
     deinit { if end == nil { stop() } }
@@ -66,9 +52,11 @@ final class ChildProgram {
         var status: Int32 = 0
         // Safe: the system writes one number.
         let found = unsafe waitpid(id, &status, WNOHANG)
-        if found == id { end = status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F) }
+        if found == id {
+            end = status & 0x7F == 0 ? "with status \(status >> 8 & 0xFF)" : "by signal \(status & 0x7F)"
+        }
         // Only this process waits for it; if it is gone all the same, its status is lost.
-        if found < 0, errno != EINTR { end = .status(0) }
+        if found < 0, errno != EINTR { end = "with status 0" }
         return end != nil
     }
 

@@ -28,7 +28,7 @@ final class CommandVerifier {
     /// - Throws: ``CommandFault`` where the program cannot be started.
     func judge(_ question: [UInt8]) throws -> VerifierAnswer {
         // What it says unasked would be taken for the answer.
-        if let program, CommandVerifier.isReadable(program.reading) { finish() }
+        if let program, CommandVerifier.events(of: program.reading, POLLIN, within: 0) & POLLIN != 0 { finish() }
         let isNew = program == nil
         let program = try running()
         // A program may take a minute to start; that is not the time of its answer.
@@ -46,18 +46,15 @@ final class CommandVerifier {
             finish()
             return VerifierAnswer(.crashed, "the answer has more than \(CommandVerifier.answerLimit) bytes")
         case .ended:
-            let endedByItself = finish(after: .seconds(2))
+            let how = finish(after: .seconds(2)) ? program.end : nil
             // One that is not there, or lacks what it needs, ends at every question.
             endings += 1
             if !hasAnswered, endings == 3 {
-                let how = endedByItself ? program.howItEnded : "its input or output was closed"
+                let how = how ?? "its input or output was closed"
                 throw CommandFault("--command: the program ended three times (\(how)) and answered nothing.")
             }
-            guard endedByItself else {
-                return VerifierAnswer(.crashed, "the program closed its input or output without an answer")
-            }
-            let how = program.howItEnded
-            return VerifierAnswer(.crashed, "the program ended \(how) without an answer")
+            let what = how.map { "ended \($0)" } ?? "closed its input or output"
+            return VerifierAnswer(.crashed, "the program \(what) without an answer")
         }
     }
 
@@ -88,7 +85,7 @@ final class CommandVerifier {
     ) -> Exchange {
         var rest = question[...]
         while !rest.isEmpty {
-            guard CommandVerifier.wait(writing, Int16(POLLOUT), until: end) else { return .late }
+            guard CommandVerifier.wait(writing, POLLOUT, until: end) else { return .late }
             // Safe: the system reads no more than the buffer has, while it is lent.
             let count = unsafe rest.withUnsafeBytes { unsafe write(writing, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
@@ -98,7 +95,7 @@ final class CommandVerifier {
         var line: [UInt8] = []
         var scratch = [UInt8](repeating: 0, count: 4096)
         while true {
-            guard CommandVerifier.wait(reading, Int16(POLLIN), until: end) else { return .late }
+            guard CommandVerifier.wait(reading, POLLIN, until: end) else { return .late }
             // Safe: the system writes no more than the buffer has, while it is lent.
             let count = unsafe scratch.withUnsafeMutableBytes { unsafe read(reading, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
@@ -109,23 +106,19 @@ final class CommandVerifier {
         }
     }
 
-    /// Whether a descriptor has bytes to read now.
-    private static func isReadable(_ descriptor: Int32) -> Bool {
-        var one = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    /// What happened to a descriptor within a time; 0 if nothing did.
+    private static func events(of descriptor: Int32, _ events: Int32, within milliseconds: Int64) -> Int32 {
+        var one = pollfd(fd: descriptor, events: Int16(events), revents: 0)
         // Safe: one entry is lent, and one is announced.
-        return unsafe poll(&one, 1, 0) > 0 && one.revents & Int16(POLLIN) != 0
+        let ready = unsafe poll(&one, 1, Int32(clamping: milliseconds))
+        return ready < 0 && errno != EINTR ? POLLERR : ready > 0 ? Int32(one.revents) : 0
     }
 
     /// Waits until a descriptor is ready or broken; false where the time is over.
-    private static func wait(_ descriptor: Int32, _ events: Int16, until end: ContinuousClock.Instant) -> Bool {
-        while true {
-            let left = end - .now
-            guard left > .zero else { return false }
-            var one = pollfd(fd: descriptor, events: events, revents: 0)
-            // Safe: one entry is lent, and one is announced.
-            let ready = unsafe poll(&one, 1, Int32(clamping: left.components.seconds * 1000 + 1000))
-            if ready > 0 { return true }
-            if ready < 0, errno != EINTR { return true }
+    private static func wait(_ descriptor: Int32, _ awaited: Int32, until end: ContinuousClock.Instant) -> Bool {
+        while case let left = end - .now, left > .zero {
+            if events(of: descriptor, awaited, within: left.components.seconds * 1000 + 1000) != 0 { return true }
         }
+        return false
     }
 }
