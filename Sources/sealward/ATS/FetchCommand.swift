@@ -114,25 +114,25 @@ struct FetchCommand: WorkingCommand {
 private final class BodySink {
     private let path: String?
     private var held: [UInt8] = []
-    private var file: OutputFile?
+    private var stream: ResultStream?
 
     init(path: String?) { self.path = path }
 
     func take(_ bytes: some Sequence<UInt8>) throws {
         held.append(contentsOf: bytes)
-        if held.count > 1 << 20 || file != nil { try flush() }
+        if held.count > 1 << 20 || stream != nil { try flush() }
     }
 
     /// Writes what still waits; an empty answer makes an empty file.
     func finish() throws {
         try flush()
-        if let file { try CommandIO.check(file, named: path) }
+        try stream?.close()
     }
 
     private func flush() throws {
-        let file = try file ?? CommandIO.open(path)
-        self.file = file
-        try CommandIO.write(held, to: file, named: path)
+        let stream = try stream ?? ResultStream(path: path)
+        self.stream = stream
+        try stream.write(held)
         held.removeAll(keepingCapacity: true)
     }
 }

@@ -78,72 +78,16 @@ enum CommandIO {
     }
 
     /// Writes bytes as they are to `path`, or to standard output where no path is given.
-    static func write(_ bytes: [UInt8], to path: String?) throws { try write(bytes, to: path, replacesInput: false) }
-
-    private static func write(_ bytes: [UInt8], to path: String?, replacesInput: Bool) throws {
-        let file = try open(path, replacesInput: replacesInput)
-        try write(bytes, to: file, named: path)
-        try check(file, named: path)
-    }
-
-    /// A file that is overwritten, or standard output where no path is given.
-    ///
-    /// What is there stays what it is, as with `>` of a shell: a link, a named pipe or a device is written to and never replaced by a file
-    /// of its name. A named pipe without a reader is refused at once.
-    ///
-    /// What the command has read is never overwritten, whatever name or link leads to it.
-    ///
-    /// - Parameters:
-    ///   - others: files that the command is going to read, or keeps: they are not overwritten either.
-    ///   - replacesInput: the file may be one that the command has read.
-    static func open(
-        _ path: String?, sparing others: [String] = [], replacesInput: Bool = false
-    ) throws -> OutputFile {
-        guard let path else { return .standardOutput }
-        // Cut only once it is known to be no other file.
-        let flags = O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
-        let descriptor = SystemFile.open(path, flags, mode: 0o666)
-        guard descriptor >= 0 else {
-            throw CommandFault("\(path): cannot be written; choose another file with --output.")
-        }
-        // From here on a reader of a pipe may take its time.
-        _ = fcntl(descriptor, F_SETFL, 0)
-        let file = OutputFile(descriptor)
-        guard SystemFile.isRegular(descriptor) else { return file }
-        if !replacesInput && InputFile.wasRead(descriptor)
-            || others.contains(where: { SystemFile.leads($0, to: descriptor) })
-        {
-            throw CommandFault("\(path): is a file that this command uses itself; choose another one with --output.")
-        }
-        guard ftruncate(descriptor, 0) == 0 else {
-            throw CommandFault("\(path): cannot be written; choose another file with --output.")
-        }
-        return file
-    }
-
-    /// Writes to an open file or stream.
-    ///
-    /// - Throws: `ExitCode` without a word where the reader of a pipe went away, as `head` does; ``CommandFault`` for a full disk and the like.
-    static func write(_ bytes: [UInt8], to file: OutputFile, named path: String?) throws {
-        if path == nil, let capture = CommandCapture.current { return capture.add(output: Data(bytes)) }
-        try check(named: path, file.write(bytes))
-    }
-
-    /// - Throws: what ``write(_:to:named:)`` throws.
-    static func check(_ file: OutputFile, named path: String?) throws { try check(named: path, file.check()) }
-
-    private static func check(named path: String?, _ fault: CInt) throws {
-        if fault == EPIPE { throw ExitCode(Outcome.undetermined.rawValue) }
-        guard fault == 0 else {
-            throw CommandFault(
-                "\(path ?? "standard output"): cannot be written (\(SystemFile.message(fault))).")
-        }
+    static func write(_ bytes: [UInt8], to path: String?, replacesInput: Bool = false) throws {
+        let stream = try ResultStream(path: path, replacesInput: replacesInput)
+        try stream.write(bytes)
+        try stream.close()
     }
 
     /// What an input is called in a sentence.
     static func name(of path: String) -> String { path == "-" ? "standard input" : path }
 
-    /// Where the file of an input is found, for ``open(_:sparing:)``: a shell may have put a file in the place of standard input.
+    /// Where the file of an input is found, for what must not be overwritten: a shell may have put a file in the place of standard input.
     static func place(of path: String) -> String { path == "-" ? "/dev/stdin" : path }
 
     /// Reads a whole file, or standard input for `-`. Only regular files and the streams of ``InputFile`` are opened.
