@@ -111,7 +111,7 @@ struct LintCommand: WorkingCommand {
         var gathered = input()
         for path in paths { try gathered.add(path) }
         progress?.clear()
-        if fix { try LintFixes.apply(to: &gathered, quiet: shared.quiet) }
+        if fix { try gathered.fix(quiet: shared.quiet) }
         var results: [LintResult]
         if let against {
             var old = input()
@@ -206,5 +206,36 @@ struct LintCommand: WorkingCommand {
         }
         if let draft { members.append(.init("justification", .string(draft))) }
         return .object(members)
+    }
+}
+
+/// The baseline file of `ats lint`.
+enum LintBaselines {
+    /// Takes tolerated findings out of the results, and writes the file where that is asked for.
+    static func apply(_ path: String, to results: [LintResult], update: Bool, quiet: Bool) throws -> [LintResult] {
+        if path == "-", update {
+            throw ValidationError("--update-baseline needs a file to write; --baseline - is only read.")
+        }
+        guard path == "-" || FileManager.default.fileExists(atPath: path) else {
+            guard update else {
+                throw CommandFault("\(path): there is no such file; write it with --update-baseline.")
+            }
+            let baseline = Baseline(results)
+            try CommandIO.write(baseline.json().rendered() + "\n", to: path)
+            let count = results.reduce(0) { $0 + $1.findings.count }
+            if !quiet {
+                CommandIO.say("\(path): written; it tolerates \(count) \(count == 1 ? "finding" : "findings").")
+            }
+            return baseline.compare(results).new
+        }
+        let baseline = try CommandIO.value(of: path, Baseline.init(json:))
+        let (new, healed, tightened) = baseline.compare(results)
+        if update, healed > 0 {
+            try CommandIO.write(tightened.json().rendered() + "\n", to: path, replacesInput: true)
+            if !quiet { CommandIO.say("\(path): \(healed) fixed findings were dropped.") }
+        } else if healed > 0, !quiet {
+            CommandIO.say("\(path): \(healed) findings are fixed; --update-baseline drops them.")
+        }
+        return new
     }
 }

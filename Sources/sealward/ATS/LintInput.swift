@@ -31,8 +31,6 @@ struct LintInput {
     }
 
     var subjects: [LintSubject] { found.map(\.subject) }
-    /// The path that each subject was found through, as it was given.
-    var roots: [String] { found.map(\.root) }
 
     mutating func add(_ path: String) throws {
         let lists: FoundPlists
@@ -112,10 +110,6 @@ struct LintInput {
         return String(decoding: path.utf8.dropFirst(root.utf8.count), as: UTF8.self).trimmed { $0 == "/" }
     }
 
-    mutating func replace(_ index: Int, with subject: LintSubject) {
-        if found.indices.contains(index) { found[index].subject = subject }
-    }
-
     /// A path below the working folder without that folder: reports of two machines are the same.
     static func relative(_ path: String) -> String {
         guard path.hasPrefix("/") else { return path.hasPrefix("./") ? String(path.dropFirst(2)) : path }
@@ -127,4 +121,58 @@ struct LintInput {
         let folder = FileManager.default.currentDirectoryPath
         return folder.hasSuffix("/") ? folder : folder + "/"
     }()
+}
+
+extension LintInput {
+    /// Writes the safe edits of `ats lint --fix` into the files, says what was done, and takes the fixed lists.
+    mutating func fix(quiet: Bool) throws {
+        for (index, (root, subject)) in found.enumerated() where subject.origin == .file {
+            func say(_ what: String) { if !quiet { CommandIO.say("sealward: \(subject.path): \(what)") } }
+            if let obstacle = LintInput.obstacle(to: subject, foundThrough: root) {
+                say("cannot be fixed in place: \(obstacle).")
+                continue
+            }
+            let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
+            if !fixer.steps.isEmpty {
+                let text = subject.document.mark + fixer.text
+                try CommandIO.write(bytes: text, to: subject.path)
+                found[index].subject = subject.with(try PlistReader.read(text))
+            }
+            for step in fixer.steps {
+                say("\(step.finding.rule) \(step.finding.keyPath.keyPathText): \(step.action).")
+            }
+            for finding in fixer.declined {
+                say(
+                    "\(finding.rule) \(finding.keyPath.keyPathText): not fixed: the automatic fix would weaken the policy or introduce another finding. \(finding.fix ?? "")"
+                )
+            }
+        }
+    }
+
+    /// Why a list cannot be fixed in place, as the end of a sentence; nil if it can.
+    private static func obstacle(to subject: LintSubject, foundThrough root: String) -> String? {
+        if root == "-" { return "it is standard input; name the file instead" }
+        switch subject.document.format {
+        case .binary: return "it is a binary property list; convert it with plutil -convert xml1"
+        case .json: return "it is JSON; change it there by hand"
+        case .text: return "it is no XML property list; change it there by hand"
+        case .xml: break
+        }
+        guard subject.document.isVerbatim else { return "it is not UTF-8; save it as UTF-8" }
+        let isWritable = FileManager.default.isWritableFile(atPath: subject.path)
+        return isWritable ? nil : "it is not writable; check its permissions"
+    }
+}
+
+extension CommandIO {
+    /// Replaces a file by bytes, at once.
+    static func write(bytes: [UInt8], to path: String) throws {
+        do {
+            // A link stays a link: the file that it leads to is replaced.
+            let target = SystemFile.resolved(path) ?? path
+            try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)
+        } catch {
+            throw CommandFault("\(path): cannot be written; check its permissions.")
+        }
+    }
 }
