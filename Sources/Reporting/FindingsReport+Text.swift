@@ -69,27 +69,11 @@ extension FindingsReport {
     private static func workflowText(_ text: String) -> String {
         let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self).terminalSafe.commandSafe }
-        var result = ""
-        for scalar in lines.joined(separator: "\n").unicodeScalars {
-            switch scalar {
-            case "%": result += "%25"
-            case "\r": result += "%0D"
-            case "\n": result += "%0A"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
+        let escapes: [Unicode.Scalar: String] = ["%": "%25", "\r": "%0D", "\n": "%0A"]
+        return lines.joined(separator: "\n").escaped { escapes[$0] }
     }
 
     private static func workflowProperty(_ text: String) -> String {
-        var result = ""
-        for scalar in workflowText(text).unicodeScalars {
-            switch scalar {
-            case ":": result += "%3A"
-            case ",": result += "%2C"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
+        workflowText(text).escaped { $0 == ":" ? "%3A" : $0 == "," ? "%2C" : nil }
     }
 }

@@ -8,17 +8,15 @@ import Vocabulary
 package enum Markdown {
     /// Text on one line, also in a cell of a table: nothing in it is markup, and nothing in it steers what a reader sees.
     package static func text(_ text: String) -> String {
-        var result = ""
-        for scalar in oneLine(text).unicodeScalars {
+        oneLine(text).escaped { scalar in
             switch scalar {
-            case "|", "\\", "`", "*", "_", "[", "]", "#", "~": result += "\\\(scalar)"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "&": result += "&amp;"
-            default: result.unicodeScalars.append(scalar)
+            case "|", "\\", "`", "*", "_", "[", "]", "#", "~": "\\\(scalar)"
+            case "<": "&lt;"
+            case ">": "&gt;"
+            case "&": "&amp;"
+            default: nil
             }
         }
-        return result
     }
 
     /// Text as code, also inside a table.
@@ -31,25 +29,26 @@ package enum Markdown {
         guard line.utf8.contains(where: { $0 == 0x5C || $0 == 0x7C }) || line.mayContainCommand else {
             return "`" + String(decoding: line.utf8.map { $0 == 0x60 ? 0x27 : $0 }, as: UTF8.self) + "`"
         }
-        var result = "<code>"
-        for scalar in line.unicodeScalars {
-            switch scalar {
-            case "|", "\\", "`", "*", "_", "[", "]", "#", "~", "<", ">", "&": result += "&#\(scalar.value);"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result + "</code>"
+        let marks: Set<Unicode.Scalar> = ["|", "\\", "`", "*", "_", "[", "]", "#", "~", "<", ">", "&"]
+        return "<code>" + line.escaped { marks.contains($0) ? "&#\($0.value);" : nil } + "</code>"
     }
 
     /// The text with spaces for what begins a line, and safe for a terminal.
     private static func oneLine(_ text: String) -> String {
-        var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
+        text.escaped { scalar in
             switch scalar.value {
-            case 0x09...0x0D, 0x85, 0x2028, 0x2029: result.append(" ")
-            default: result.append(scalar)
+            case 0x09...0x0D, 0x85, 0x2028, 0x2029: " "
+            default: nil
             }
+        }.terminalSafe
+    }
+}
+
+extension String {
+    /// The text with what stands for some of its scalars in their place.
+    func escaped(_ escape: (Unicode.Scalar) -> String?) -> String {
+        unicodeScalars.reduce(into: "") { result, scalar in
+            if let text = escape(scalar) { result += text } else { result.unicodeScalars.append(scalar) }
         }
-        return String(result).terminalSafe
     }
 }

@@ -17,34 +17,23 @@ import Vocabulary
 
 /// Every code that the program can print or answer with. The sentences are in the tables of the modules; here is only their order.
 enum CodeCatalog {
-    struct Section {
-        let title: String
-        let explanations: [CodeExplanation]
-    }
-
-    static let sections: [Section] = [
-        Section(
-            title: "App Transport Security: causes (`because` of `ats check`, `fetch`, `proxy`, `certificate`)",
-            explanations: CauseTable.current.rows.map(\.explanation)),
-        Section(
-            title: "App Transport Security: rules and notes (`because` of `ats explain`)",
-            explanations: RuleExplanations.all),
-        Section(
-            title: "Logs and numbers: what only `ats log` and `explain` say", explanations: LogExplanations.all),
-        Section(title: "App Attest: attestations", explanations: RefusalExplanations.attestations),
-        Section(title: "App Attest: assertions", explanations: RefusalExplanations.assertions),
-        Section(title: "App Attest: receipts", explanations: RefusalExplanations.receipts),
-        Section(title: "Refreshing receipts, and Apple's services", explanations: AppleExplanations.all),
-        Section(title: "DeviceCheck", explanations: DeviceCheckFault.explanations),
-        Section(title: "Malformed input", explanations: MalformedInput.explanations),
-        Section(title: "The service (`code` of a problem document)", explanations: ProblemTable.explanations),
-        Section(title: "The store", explanations: StoreFault.explanations),
-        Section(
-            title: "Risk (`alerts` of `GET /v1/apps/{app}/risk`, the log and the metrics)",
-            explanations: RiskExplanations.all),
-        Section(
-            title: "The packages `AppAttestClient` and `SealwardHummingbird`, beside the service's codes",
-            explanations: packageCodes),
+    static let sections: [(title: String, explanations: [CodeExplanation])] = [
+        (
+            "App Transport Security: causes (`because` of `ats check`, `fetch`, `proxy`, `certificate`)",
+            CauseTable.current.rows.map(\.explanation)
+        ),
+        ("App Transport Security: rules and notes (`because` of `ats explain`)", RuleExplanations.all),
+        ("Logs and numbers: what only `ats log` and `explain` say", LogExplanations.all),
+        ("App Attest: attestations", RefusalExplanations.attestations),
+        ("App Attest: assertions", RefusalExplanations.assertions),
+        ("App Attest: receipts", RefusalExplanations.receipts),
+        ("Refreshing receipts, and Apple's services", AppleExplanations.all),
+        ("DeviceCheck", DeviceCheckFault.explanations),
+        ("Malformed input", MalformedInput.explanations),
+        ("The service (`code` of a problem document)", ProblemTable.explanations),
+        ("The store", StoreFault.explanations),
+        ("Risk (`alerts` of `GET /v1/apps/{app}/risk`, the log and the metrics)", RiskExplanations.all),
+        ("The packages `AppAttestClient` and `SealwardHummingbird`, beside the service's codes", packageCodes),
     ]
 
     /// The program is built without these two packages, so their own codes are explained here.

@@ -38,35 +38,28 @@ struct ExplainCodeCommand: WorkingCommand {
 
     private var what: String? { words.isEmpty ? nil : words.joined(separator: " ") }
 
-    /// What a line of a log says; nil if it says nothing known.
-    private var failure: DeviceLogReport? {
-        guard let what else { return nil }
+    /// Nil for words that say nothing known.
+    private var answer: (json: JSONValue, text: String)? {
+        guard let what else { return (CodeCatalog.json(CodeCatalog.all), CodeCatalog.list()) }
+        if let rule = RuleCatalog.rule(what) { return (RuleBook.json([rule]), RuleBook.text(rule)) }
+        if let code = CodeCatalog.explanation(of: what) { return (CodeCatalog.json([code]), CodeCatalog.text(code)) }
+        if let subject = ExplainedSubject(what) { return (CodeCatalog.json(subject), subject.text) }
         var log = DeviceLog()
         log.read(Array(what.utf8))
         let report = log.report()
-        return report.hasFindings ? report : nil
+        return report.hasFindings ? (report.json, report.text) : nil
     }
 
     func validate() throws {
-        guard let what, CodeCatalog.explanation(of: what) == nil, RuleCatalog.rule(what) == nil,
-            ExplainedSubject(what) == nil, failure == nil
-        else { return }
+        guard let what, answer == nil else { return }
         let hint =
             CodeCatalog.suggestion(for: what).map { "Did you mean '\($0)'?" } ?? "'sealward explain' lists them all."
         throw ValidationError("There is no code '\(what.terminalSafe(limit: 80))'. \(hint)")
     }
 
     func outcome() async throws -> Outcome {
-        let one = what.flatMap(CodeCatalog.explanation)
-        let rule = what.flatMap(RuleCatalog.rule)
-        let subject = one == nil && rule == nil ? what.flatMap { ExplainedSubject($0) } : nil
-        let report = one == nil && rule == nil && subject == nil ? failure : nil
-        try format.write(
-            rule.map { RuleBook.json([$0]) } ?? subject.map { CodeCatalog.json($0) } ?? report?.json
-                ?? CodeCatalog.json(one.map { [$0] } ?? CodeCatalog.all),
-            text: rule.map(RuleBook.text) ?? one.map(CodeCatalog.text) ?? subject?.text ?? report?.text
-                ?? CodeCatalog.list(),
-            page: { CodeCatalog.markdown() }, to: shared)
+        guard let answer else { return .undetermined }
+        try format.write(answer.json, text: answer.text, page: { CodeCatalog.markdown() }, to: shared)
         return .clean
     }
 
