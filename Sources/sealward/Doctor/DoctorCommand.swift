@@ -83,7 +83,7 @@ struct DoctorCommand: WorkingCommand {
     }
 
     private func fault(_ what: String, _ from: String, _ reason: String) -> DoctorItem {
-        DoctorItem(unknown: (what, what), from: from, reason, isFault: true)
+        DoctorItem(unknown: what, from: from, reason, isFault: true)
     }
 
     /// Endings of files, which no host has.
@@ -143,7 +143,7 @@ struct DoctorCommand: WorkingCommand {
             let log = await hand(["ats", "log", path], ("log", "a log"), from: from)
             if log.verdict != .unknown { return log }
             return DoctorItem(
-                unknown: (DoctorItem.notKnown, DoctorItem.notKnown), from: from,
+                unknown: DoctorItem.notKnown, from: from,
                 "this is none of the forms that are known: a URL, an Info.plist or project, a certificate, an object of App Attest, or a log with a failure that is known"
             )
         }
@@ -152,7 +152,7 @@ struct DoctorCommand: WorkingCommand {
         case .command(let words): return await hand(words + [path], form, from: from)
         case .words(let words): return await hand(words + ["--", input.line ?? ""], form, from: from)
         case .named(let advice):
-            return DoctorItem(unknown: (known.what, known.what), from: from, "this is \(known.words): \(advice)")
+            return DoctorItem(unknown: known.what, from: from, "this is \(known.words): \(advice)")
         case .attestation: return await attestation(path, form, from: from)
         case .assertion:
             var item = await hand(["attest", "inspect", path], form, from: from)
@@ -221,24 +221,17 @@ struct DoctorCommand: WorkingCommand {
     private func diagnose(folder: String) async -> [DoctorItem] {
         var survey = FolderSurvey()
         survey.search(folder)
-        func unknown(_ sentence: String) -> DoctorItem {
-            DoctorItem(unknown: ("folder", "folder"), from: folder, sentence)
-        }
+        func unknown(_ sentence: String) -> DoctorItem { DoctorItem(unknown: "folder", from: folder, sentence) }
         if survey.bytes > Self.byteLimit {
-            return [
-                unknown(
-                    "has more than \(Self.byteLimit >> 20) MiB of files to read: name a part of it, or run `sealward ats lint` on it"
-                )
-            ]
+            let size = "\(Self.byteLimit >> 20) MiB of files to read"
+            return [unknown("has more than \(size): name a part of it, or run `sealward ats lint` on it")]
         }
         let form = survey.label.map { ($0, "a folder (\($0))") } ?? ("folder", "a folder")
         var items = [await hand(["ats", "lint", "--fail-on", "warning", folder], form, from: folder)]
         for path in survey.others.prefix(Self.itemLimit) { items.append(await diagnose(file: path, named: path)) }
         if survey.isCut || survey.others.count > Self.itemLimit {
-            items.append(
-                unknown(
-                    "not everything was looked at: at most \(Self.fileLimit) files, and \(Self.itemLimit) that are no Info.plists; name a part of it"
-                ))
+            let most = "at most \(Self.fileLimit) files, and \(Self.itemLimit) that are no Info.plists"
+            items.append(unknown("not everything was looked at: \(most); name a part of it"))
         }
         return items
     }

@@ -31,9 +31,8 @@ struct DoctorItem {
     static let notKnown = "unknown"
 
     /// Something that no command can judge, or, as a fault, that cannot be read.
-    init(unknown form: Form, from: String, _ sentence: String, isFault: Bool = false) {
-        (self.form, self.from) = (form, from)
-        because = [(nil, sentence)]
+    init(unknown what: String, from: String, _ sentence: String, isFault: Bool = false) {
+        (form, self.from, because) = ((what, what), from, [(nil, sentence)])
         if isFault { fault = "\(safe(from).terminalSafe(limit: 200)): \(sentence)" }
     }
 
@@ -43,9 +42,9 @@ struct DoctorItem {
         // A word is explained because something failed, and inspecting judges nothing.
         let isJudged = !["explain", "inspect"].contains(where: command.prefix(2).contains)
         switch answer.status {
-        case 0: verdict = isJudged ? .fine : command.first == "explain" ? .cause : .unknown
-        case 1: verdict = .cause
-        default: verdict = .unknown
+        case 0 where isJudged: verdict = .fine
+        case 0 where command.first == "explain", 1: verdict = .cause
+        default: break
         }
         next = [(["sealward"] + command).map(ShellWord.quoted).joined(separator: " ")]
         var limits = JSONReader.Limits()

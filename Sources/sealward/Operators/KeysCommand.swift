@@ -131,17 +131,13 @@ struct RevokeKeysCommand: ResultCommand {
 
     /// Each as the service reads it, and as the store does.
     private var rules: [(member: JSONValue.Member, rule: RevocationRule)] {
-        var rules: [(JSONValue.Member, RevocationRule)] = []
-        if let user { rules.append((.init("user", .string(user)), .user(user))) }
-        if let name = environment?.rawValue {
-            rules.append((.init("environment", .string(name)), .environment(name)))
-        }
-        if simulated { rules.append((.init("simulated", true), .simulated)) }
-        if let attestedBefore {
-            rules.append(
-                (.init("attestedBefore", .string(attestedBefore.text)), .attestedBefore(attestedBefore.date)))
-        }
-        return rules
+        let rules: [(JSONValue.Member, RevocationRule)?] = [
+            user.map { (.init("user", .string($0)), .user($0)) },
+            environment.map { (.init("environment", .string($0.rawValue)), .environment($0.rawValue)) },
+            simulated ? (.init("simulated", true), .simulated) : nil,
+            attestedBefore.map { (.init("attestedBefore", .string($0.text)), .attestedBefore($0.date)) },
+        ]
+        return rules.compactMap(\.self)
     }
 
     func validate() throws {
