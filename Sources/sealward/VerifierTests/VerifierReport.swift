@@ -3,6 +3,7 @@
 
 import DeviceSimulator
 import Formats
+import SimulatedFleet
 import Vocabulary
 
 /// What a verifier made of every case.
@@ -52,19 +53,11 @@ struct VerifierReport {
     }
 
     var text: String {
-        let columns = Judgement.allCases.map(\.words)
-        var rows = [[""] + columns]
+        var rows = [[""] + Judgement.allCases.map(\.words)]
         for kind in VerifierCase.Kind.allCases where results.contains(where: { $0.item.kind == kind }) {
             rows.append([kind.rawValue + "s"] + Judgement.allCases.map { String(count($0, kind)) })
         }
-        let widths = (0...columns.count).map { column in rows.map { $0[column].utf8.count }.max() ?? 0 }
-        var text = "\(results.count) cases\n\n"
-        for row in rows {
-            let cells = zip(row, widths).enumerated().map { index, cell in
-                index == 0 ? cell.0.padded(to: cell.1) : cell.0.aligned(to: cell.1)
-            }
-            text += cells.joined(separator: "  ") + "\n"
-        }
+        var text = "\(results.count) cases\n\n" + FleetTally.table(rows)
         for judgement in Judgement.allCases where judgement != .right && judgement != .notJudged {
             let found = results.filter { $0.judgement == judgement }
             guard !found.isEmpty else { continue }
