@@ -21,8 +21,6 @@ package enum ProjectFile {
         var literal: StaticString?
         /// What the file is and how to get an Info.plist that can be read; nil if a file without a list says nothing.
         let advice: String?
-        /// A file of this kind.
-        package let example: String
     }
 
     /// Every kind that is known. The first that has the name and the words counts.
@@ -30,73 +28,64 @@ package enum ProjectFile {
         Kind(
             label: "expo-project", names: ["app.json", "app.config.json"], words: ["\"expo\""],
             paths: [["expo", "ios", "infoPlist"]], literal: "infoPlist",
-            advice: expo, example: #"{"expo": {"name": "shop"}}"#),
+            advice: expo),
         Kind(
             label: "expo-project", names: ["app.config."], words: ["expo", "infoPlist", "ios"], literal: "infoPlist",
-            advice: expo, example: "export default { expo: { name: makeName() } }"),
+            advice: expo),
         Kind(
             label: "electron-project", names: ["package.json"], words: ["extendInfo"],
-            paths: [["build", "mac", "extendInfo"], ["build", "extendInfo"]], advice: nil,
-            example: #"{"build": {"mac": {"extendInfo": {"NSAppTransportSecurity": {}}}}}"#),
+            paths: [["build", "mac", "extendInfo"], ["build", "extendInfo"]], advice: nil),
         Kind(
             label: "electron-project", names: ["electron-builder.json"],
             paths: [["mac", "extendInfo"], ["build", "mac", "extendInfo"]],
-            advice: electron, example: #"{"appId": "com.example.shop"}"#),
+            advice: electron),
         Kind(
             label: "electron-project", names: ["electron-builder.", "forge.config."], literal: "extendInfo",
-            advice: electron, example: "appId: com.example.shop"),
+            advice: electron),
         Kind(
             label: "capacitor-project", names: ["capacitor.config."],
             advice:
-                "this is the configuration of a Capacitor project, whose Info.plist is ios/App/App/Info.plist: name that; if there is none yet, run `npx cap add ios`",
-            example: #"{"appId": "com.example.shop"}"#
+                "this is the configuration of a Capacitor project, whose Info.plist is ios/App/App/Info.plist: name that; if there is none yet, run `npx cap add ios`"
         ),
         Kind(
             label: "flutter-project", names: ["pubspec.yaml"], words: ["flutter"],
             advice:
-                "this is a Flutter project, whose Info.plist is ios/Runner/Info.plist: name that; if there is none yet, run `flutter create --platforms=ios .`",
-            example: "name: shop\ndependencies:\n  flutter:\n    sdk: flutter"
+                "this is a Flutter project, whose Info.plist is ios/Runner/Info.plist: name that; if there is none yet, run `flutter create --platforms=ios .`"
         ),
         Kind(
             label: "xcodegen-project", names: ["project.yml", "project.yaml"], words: ["targets:"],
             advice:
-                "this is the specification of XcodeGen: run `xcodegen dump --type json --file spec.json` and name spec.json, or run `xcodegen generate` and name the folder",
-            example: "name: Shop\ntargets:\n  Shop:\n    type: application"
+                "this is the specification of XcodeGen: run `xcodegen dump --type json --file spec.json` and name spec.json, or run `xcodegen generate` and name the folder"
         ),
         Kind(
             label: "tuist-project", names: ["Project.swift"], words: ["ProjectDescription"],
-            advice: "this is a manifest of Tuist: run `tuist generate --no-open` and name the folder",
-            example: "import ProjectDescription\nlet project = Project(name: \"Shop\")"),
+            advice: "this is a manifest of Tuist: run `tuist generate --no-open` and name the folder"),
         Kind(
             label: "titanium-project", names: ["tiapp.xml"], words: ["<ti:app"],
             advice:
-                "this is the tiapp.xml of a Titanium project: run `ti build -p ios --build-only` and name the Info.plist below build/iphone",
-            example: "<ti:app xmlns:ti=\"http://ti.appcelerator.org\"></ti:app>"
+                "this is the tiapp.xml of a Titanium project: run `ti build -p ios --build-only` and name the Info.plist below build/iphone"
         ),
         Kind(
             label: "nativescript-project", names: ["nativescript.config."],
             advice:
-                "this is the configuration of a NativeScript project, whose Info.plist is App_Resources/iOS/Info.plist: name that, or run `ns prepare ios` and name the one below platforms/ios",
-            example: "export default { id: 'com.example.shop' }"
+                "this is the configuration of a NativeScript project, whose Info.plist is App_Resources/iOS/Info.plist: name that, or run `ns prepare ios` and name the one below platforms/ios"
         ),
         Kind(
             label: "unreal-project", names: [".uproject"],
             advice:
-                "this is an Unreal project, whose Info.plist is written when the app is packaged: package it for iOS and name the .ipa or Intermediate/IOS/NAME-Info.plist",
-            example: #"{"FileVersion": 3}"#
+                "this is an Unreal project, whose Info.plist is written when the app is packaged: package it for iOS and name the .ipa or Intermediate/IOS/NAME-Info.plist"
         ),
         Kind(
             label: "tauri-project", names: ["tauri.conf."],
             advice:
-                "this is the configuration of a Tauri app, which takes src-tauri/Info.plist into the bundle: name that, or run `npx tauri build` and name the .app",
-            example: #"{"productName": "shop"}"#
+                "this is the configuration of a Tauri app, which takes src-tauri/Info.plist into the bundle: name that, or run `npx tauri build` and name the .app"
         ),
         Kind(
             label: "project-json", names: [".json"], words: ["\"infoPlist\"", ATSKey.dictionary, "\"targets\""],
             paths: [
                 ["ios", "infoPlist"], ["expo", "ios", "infoPlist"], ["mac", "extendInfo"],
                 ["build", "mac", "extendInfo"], ["targets", "*", "info", "properties"],
-            ], advice: nil, example: #"{"name": "shop", "ios": {"infoPlist": {"NSAppTransportSecurity": {}}}}"#),
+            ], advice: nil),
     ]
 
     private static let expo =
