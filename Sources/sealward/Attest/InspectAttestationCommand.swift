@@ -126,38 +126,26 @@ struct InspectAttestationCommand: ResultCommand {
 
 extension JSONValue {
     /// The document as indented lines for people: one member a line.
-    var outline: String {
-        var text = ""
-        outline(into: &text, depth: 0)
-        return text
-    }
+    var outline: String { outline(depth: 0) }
 
-    private func outline(into text: inout String, depth: Int) {
+    private func outline(depth: Int) -> String {
         let indent = String(repeating: "  ", count: depth)
         switch self {
         case .object(let members):
-            for member in members {
-                text += indent + member.name
-                member.value.outlineValue(into: &text, depth: depth)
-            }
+            return members.map { indent + $0.name + $0.value.outlineValue(depth: depth) }.joined()
         case .array(let elements):
-            for (index, element) in elements.enumerated() {
-                text += indent + "[\(index)]"
-                element.outlineValue(into: &text, depth: depth)
-            }
-        default: text += indent + rendered(pretty: false) + "\n"
+            return elements.enumerated().map { "\(indent)[\($0)]" + $1.outlineValue(depth: depth) }.joined()
+        default: return indent + rendered(pretty: false) + "\n"
         }
     }
 
-    private func outlineValue(into text: inout String, depth: Int) {
+    private func outlineValue(depth: Int) -> String {
         switch self {
-        case .object, .array:
-            text += "\n"
-            outline(into: &text, depth: depth + 1)
+        case .object, .array: "\n" + outline(depth: depth + 1)
         case .string(let string) where string.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }):
-            text += "  " + string + "\n"
-        case .null: text += "  -\n"
-        default: text += "  " + rendered(pretty: false) + "\n"
+            "  \(string)\n"
+        case .null: "  -\n"
+        default: "  " + rendered(pretty: false) + "\n"
         }
     }
 }

@@ -220,12 +220,10 @@ struct DemoAuthority {
     ///   - daysLeft: How many days it is still valid; negative for one that has expired.
     ///   - usesRSA: An RSA key of 2048 bits instead of a P-256 key.
     func identity(for host: String, daysLeft: Double = 30, usesRSA: Bool = false) throws -> Identity {
-        let own: Certificate.PrivateKey
-        if usesRSA {
-            own = Certificate.PrivateKey(try _RSA.Signing.PrivateKey(keySize: .bits2048))
-        } else {
-            own = Certificate.PrivateKey(P256.Signing.PrivateKey())
-        }
+        let own =
+            usesRSA
+            ? Certificate.PrivateKey(try _RSA.Signing.PrivateKey(keySize: .bits2048))
+            : Certificate.PrivateKey(P256.Signing.PrivateKey())
         let certificate = try Certificate(
             version: .v3,
             serialNumber: .init(),

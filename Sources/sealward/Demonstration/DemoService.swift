@@ -46,7 +46,7 @@ struct DemoService {
         let appleGroup = ServiceGroup(configuration: .init(services: [apple], logger: log))
         let apples = Task { try await appleGroup.run() }
         defer { apples.cancel() }
-        guard let port = await DemoService.first(of: ports.stream) else {
+        guard let port = await ports.stream.first(where: { _ in true }) else {
             throw CommandFault("simulated Apple did not start.")
         }
         let appleURL = "http://127.0.0.1:\(port)"
@@ -227,11 +227,6 @@ struct DemoService {
         return Base64.decodeURL(String(parts[1])).map {
             String(decoding: $0, as: UTF8.self).replacing(",\"", with: ", \"").replacing("\\/", with: "/")
         }
-    }
-
-    private static func first<Element: Sendable>(of stream: AsyncStream<Element>) async -> Element? {
-        var iterator = stream.makeAsyncIterator()
-        return await iterator.next()
     }
 }
 

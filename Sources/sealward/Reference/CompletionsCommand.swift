@@ -27,8 +27,7 @@ struct CompletionsCommand: WorkingCommand {
     @OptionGroup var shared: SharedOptions
 
     func outcome() async throws -> Outcome {
-        guard let form = CompletionShell(rawValue: shell.rawValue) else { return .undetermined }
-        var script = Sealward.completionScript(for: form)
+        var script = Sealward.completionScript(for: CompletionShell(rawValue: shell.rawValue) ?? .bash)
         if script.utf8.last != 0x0A { script += "\n" }
         try CommandIO.write(script, to: shared.output)
         return .clean

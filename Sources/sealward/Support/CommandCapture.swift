@@ -24,11 +24,7 @@ final class CommandCapture: Sendable {
     }
 
     /// How a command ended, and what it wrote.
-    struct Result {
-        let status: Int32
-        let output: [UInt8]
-        let notes: [String]
-    }
+    typealias Result = (status: Int32, output: [UInt8], notes: [String])
 
     /// Runs a command of this program, given as on the command line.
     static func run(_ words: [String]) async -> Result {
@@ -45,8 +41,6 @@ final class CommandCapture: Sendable {
                 return Outcome.undetermined.rawValue
             }
         }
-        return capture.state.withLock {
-            Result(status: status, output: Array($0.output), notes: $0.notes)
-        }
+        return capture.state.withLock { (status, Array($0.output), $0.notes) }
     }
 }
