@@ -19,12 +19,8 @@ package struct CertificateSummary: Sendable {
     package let facts: LeafFacts
     package let extensions: [ExtensionSummary]
 
-    package struct ExtensionSummary: Sendable {
-        /// For example `1.2.840.113635.100.8.2`.
-        package let id: String
-        package let isCritical: Bool
-        package let value: [UInt8]
-    }
+    /// The identifier is for example `1.2.840.113635.100.8.2`.
+    package typealias ExtensionSummary = (id: String, isCritical: Bool, value: [UInt8])
 
     /// - Throws: `malformed.certificate`.
     package init(der: some Collection<UInt8>) throws(MalformedInput) {
@@ -44,7 +40,7 @@ package struct CertificateSummary: Sendable {
         }
         facts = LeafFacts(record)
         extensions = record.extensions.map {
-            ExtensionSummary(id: CertificateSummary.dotted($0.id), isCritical: $0.isCritical, value: Array($0.value))
+            (CertificateSummary.dotted($0.id), $0.isCritical, Array($0.value))
         }
     }
 

@@ -13,16 +13,6 @@ package struct SessionClock: Sendable {
     package var sleep: @Sendable (Duration) async throws -> Void
     /// A number from 0 to 1: devices that fail together must not come back together.
     package var random: @Sendable () -> Double
-
-    package init(
-        uptime: @escaping @Sendable () -> Duration, secondsSince1970: @escaping @Sendable () -> Double,
-        sleep: @escaping @Sendable (Duration) async throws -> Void, random: @escaping @Sendable () -> Double
-    ) {
-        self.uptime = uptime
-        self.secondsSince1970 = secondsSince1970
-        self.sleep = sleep
-        self.random = random
-    }
 }
 
 /// Pauses that double from one failure to the next.

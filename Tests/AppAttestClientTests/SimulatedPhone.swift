@@ -1,10 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppAttestClient
 import DeviceSimulator
 import Foundation
 import Synchronization
+
+@testable import AppAttestClient
 
 /// The simulated device under the names of DCAppAttestService. It writes down what it was asked, and fails as it is told.
 final class SimulatedPhone: AttestingDevice {
