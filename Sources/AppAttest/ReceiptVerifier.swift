@@ -205,29 +205,25 @@ public struct ReceiptVerifier: Sendable {
             guard let candidate = try? CertificateRecord(der: der), candidate.subject == signer.issuer,
                 candidate.serialNumber != signer.serialNumber
             else { continue }
+            let authority: Authority
             do {
-                let authority = try await chain.authority(der, at: creation)
+                authority = try await chain.authority(der, at: creation)
                 try chain.checkLeaf(signer, below: authority, at: creation)
-                guard authority.isApplicationIntegration, signer.value(of: OID.receiptSigner) != nil else {
-                    throw Refusal(
-                        .receiptChainMarkerMissing, step: 2,
-                        "the signer or its CA lacks the marker extension of App Attest receipts")
-                }
-                // What else came along must be of this chain: nobody else has looked at it.
-                let isWhole = receipt.message.certificates.allSatisfy { other in
-                    other == signerDER || other == der || chain.anchors.hold(other)
-                }
-                guard isWhole else {
-                    throw ChainFault.untrusted("a certificate in the receipt is not part of its chain")
-                }
-                return
-            } catch let found as ChainFault {
-                fault = found
-            } catch let refusal as Refusal {
-                throw refusal
             } catch {
+                fault = error
                 continue
             }
+            guard authority.isApplicationIntegration, signer.value(of: OID.receiptSigner) != nil else {
+                throw Refusal(
+                    .receiptChainMarkerMissing, step: 2,
+                    "the signer or its CA lacks the marker extension of App Attest receipts")
+            }
+            // What else came along must be of this chain: nobody else has looked at it.
+            let isWhole = receipt.message.certificates.allSatisfy { other in
+                other == signerDER || other == der || chain.anchors.hold(other)
+            }
+            if isWhole { return }
+            fault = .untrusted("a certificate in the receipt is not part of its chain")
         }
         switch fault {
         case .malformed(let reason), .untrusted(let reason), .signature(let reason), .expired(let reason, _),
