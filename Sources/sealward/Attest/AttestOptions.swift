@@ -70,11 +70,10 @@ struct HashedInput {
 
 /// What every command that judges an object asks: for which app, when, and in what form to say it.
 struct JudgementOptions: ParsableArguments {
-    @Option(name: .long, help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
+    @Option(help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
     var appId: AppIdentity
 
     @Option(
-        name: .long,
         help: ArgumentHelp(
             "The time to verify at, RFC 3339; default now. Assertions do not depend on it.", valueName: "RFC3339"))
     var at: Instant?
@@ -86,7 +85,7 @@ struct JudgementOptions: ParsableArguments {
 
 /// What the inspections take beside their file: nothing is judged, so little can be chosen.
 struct InspectionOptions: ParsableArguments {
-    @Option(name: .long, help: ArgumentHelp("Accepted for consistency; has no effect.", valueName: "RFC3339"))
+    @Option(help: ArgumentHelp("Accepted for consistency; has no effect.", valueName: "RFC3339"))
     var at: Instant?
 
     @OptionGroup var form: ResultForm

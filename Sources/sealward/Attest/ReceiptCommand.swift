@@ -30,23 +30,18 @@ struct VerifyReceiptCommand: ResultCommand {
     var file: String
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
         transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey?
 
-    @Option(
-        name: .long, help: ArgumentHelp("The environment that the receipt must belong to.", valueName: "ENVIRONMENT"))
+    @Option(help: ArgumentHelp("The environment that the receipt must belong to.", valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
-    @Option(
-        name: .long,
-        help: ArgumentHelp("The maximum age of the receipt: seconds, or 90s, 15m, 24h, 7d.", valueName: "DURATION"))
+    @Option(help: ArgumentHelp("The maximum age of the receipt: seconds, or 90s, 15m, 24h, 7d.", valueName: "DURATION"))
     var maxAge: DurationOption?
 
-    @Option(
-        name: .long,
-        help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
+    @Option(help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
     var trustRoot: [String] = []
 
     @OptionGroup var judgement: JudgementOptions
@@ -119,9 +114,7 @@ struct RefreshReceiptCommand: ResultCommand {
             valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
-    @Option(
-        name: .long,
-        help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
+    @Option(help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
     var trustRoot: [String] = []
 
     @OptionGroup var judgement: JudgementOptions

@@ -24,31 +24,30 @@ struct VerifyAssertionCommand: ResultCommand {
     var file: String
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
         transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The client data as text; it is hashed.", valueName: "TEXT")
     )
     var clientData: String?
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The client data in base64; it is hashed.", valueName: "B64"),
         transform: PastedArgument.clientData)
     var clientDataBase64: [UInt8]?
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64"),
         transform: PastedArgument.clientDataHash)
     var clientDataHash: ClientDataHash?
 
     @Option(
-        name: .long,
         help: ArgumentHelp("The counter of the last accepted assertion, 0 before the first.", valueName: "PREVIOUS"))
     var counter: UInt32
 

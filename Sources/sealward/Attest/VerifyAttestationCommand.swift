@@ -23,65 +23,60 @@ struct VerifyAttestationCommand: ResultCommand {
             "The attestation object, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
     var file: String
 
-    @Option(name: .long, help: ArgumentHelp("The environment of the key.", valueName: "ENVIRONMENT"))
+    @Option(help: ArgumentHelp("The environment of the key.", valueName: "ENVIRONMENT"))
     var environment: AttestationEnvironment
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"),
         transform: PastedArgument.keyId)
     var keyId: KeyIdentifier
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The challenge as text; it is hashed.", valueName: "TEXT"))
     var challenge: String?
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp("The challenge in base64; it is hashed.", valueName: "B64"),
         transform: PastedArgument.bytes)
     var challengeBase64: [UInt8]?
 
     @Option(
-        name: .long, parsing: .unconditional,
+        parsing: .unconditional,
         help: ArgumentHelp(
             "The hash that the app passed to attestKey, used as is: 16 bytes or more.", valueName: "B64"),
         transform: PastedArgument.clientDataHash)
     var clientDataHash: ClientDataHash?
 
     @Option(
-        name: .long,
         help: ArgumentHelp(
             "Trust these roots instead of Apple's, for attestation and receipt; repeatable.", valueName: "PEM"))
     var trustRoot: [String] = []
 
     @Option(
-        name: .long,
         help: ArgumentHelp(
             "How to treat the receipt inside: report its verdict, require that it is accepted, or ignore it.",
             valueName: "MODE"))
     var receipt: ReceiptWeight = .report
 
-    @Flag(name: .long, help: "Accept the identifier `appattestsandbox` as development.")
+    @Flag(help: "Accept the identifier `appattestsandbox` as development.")
     var acceptSandboxIdentifier = false
 
     @Option(
-        name: .long,
         help: ArgumentHelp(
             "Accept only this validation category (iOS 27 and later); repeatable. 1 is the system, 2 TestFlight, 3 development, 4 the App Store, 5 enterprise or ad hoc, 6 Developer ID, 10 other.",
             valueName: "N"))
     var validationCategory: [UInt32] = []
 
-    @Option(
-        name: .long,
-        help: ArgumentHelp("Accept only this bundle version (iOS 27 and later); repeatable.", valueName: "VERSION"))
+    @Option(help: ArgumentHelp("Accept only this bundle version (iOS 27 and later); repeatable.", valueName: "VERSION"))
     var bundleVersion: [String] = []
 
-    @Flag(name: .long, help: "Refuse an object that has no value for the two options above.")
+    @Flag(help: "Refuse an object that has no value for the two options above.")
     var requireExtensions = false
 
-    @Flag(name: .long, help: "Require the access control of a Mac with Full Security.")
+    @Flag(help: "Require the access control of a Mac with Full Security.")
     var requireMacAccessControl = false
 
     @OptionGroup var judgement: JudgementOptions

@@ -80,7 +80,7 @@ struct SimulateVerifierTestsCommand: WorkingCommand {
         } else if let url {
             let limit = Duration.seconds(timeout)
             try await connection.transport(to: [url], timeout: limit).closing { transport in
-                var verifier = URLVerifier(url, timeout: limit, transport: transport)
+                var verifier = URLVerifier(url: url, timeout: limit, transport: transport)
                 for item in cases {
                     report.add(item, try await verifier.judge(VerifierQuestion.line(item)))
                     progress?.advance()
@@ -94,16 +94,10 @@ struct SimulateVerifierTestsCommand: WorkingCommand {
 
 /// An address that judges: it gets each question with POST and answers with the same JSON.
 struct URLVerifier {
-    private var hasAnswered = false
-    private let url: String
-    private let timeout: Duration
-    private let transport: HTTPTransport
-
-    init(_ url: String, timeout: Duration, transport: HTTPTransport) {
-        self.url = url
-        self.timeout = timeout
-        self.transport = transport
-    }
+    let url: String
+    let timeout: Duration
+    let transport: HTTPTransport
+    private(set) var hasAnswered = false
 
     /// - Throws: ``CommandFault`` where nothing answers the first question.
     mutating func judge(_ question: [UInt8]) async throws -> VerifierAnswer {
