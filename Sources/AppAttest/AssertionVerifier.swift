@@ -57,7 +57,7 @@ public struct AssertionVerifier: Sendable {
             return verify(
                 object, publicKey: publicKey, clientDataHash: clientDataHash, previousCounter: previousCounter)
         } catch {
-            return .refused(Refusal(error))
+            return .refused(Refusal(malformed: error))
         }
     }
 

@@ -101,7 +101,7 @@ public struct AttestationVerifier: Sendable {
             let object = try AttestationObject(decoding: attestation)
             return await verify(object, keyId: keyId, clientDataHash: clientDataHash, at: instant)
         } catch {
-            return .refused(Refusal(error))
+            return .refused(Refusal(malformed: error))
         }
     }
 

@@ -95,7 +95,7 @@ public struct ReceiptVerifier: Sendable {
         do {
             return await verify(try Receipt(decoding: receipt), expected, at: instant)
         } catch {
-            return .refused(Refusal(error))
+            return .refused(Refusal(malformed: error))
         }
     }
 

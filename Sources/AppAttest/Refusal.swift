@@ -25,8 +25,6 @@ public struct Refusal: Error, Sendable, ComparedByCode, CustomStringConvertible 
         self.compared = compared
     }
 
-    init(_ malformed: MalformedInput) { self.init(malformed: malformed) }
-
     /// The refusal of an input that could not be read.
     package init(malformed: MalformedInput) {
         self.init(malformed.code, malformed.description)
