@@ -21,7 +21,7 @@ struct Sealward: AsyncParsableCommand {
 
     static func main() async {
         let words = ExplainCodeCommand.allowingMinus(Array(CommandLine.arguments.dropFirst()))
-        if let message = UnknownSubcommand.message(for: words, below: Sealward.self) {
+        if let message = UnknownSubcommand.message(for: words) {
             CommandIO.say(page: message.fitted)
             Glibc.exit(ExitCode.validationFailure.rawValue)
         }
@@ -53,7 +53,7 @@ struct Sealward: AsyncParsableCommand {
             }
         } catch {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
-            if let unknown = UnknownOption(in: words, below: Sealward.self) { refuse(unknown.message, unknown.command) }
+            if let unknown = UnknownOption(in: words) { refuse(unknown.message, unknown.command) }
             // The message quotes a value as it was given, which may come from anywhere.
             CommandIO.say(page: fullMessage(for: error), fitted: false)
             Glibc.exit(ExitCode.validationFailure.rawValue)

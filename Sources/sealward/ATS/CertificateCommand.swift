@@ -43,10 +43,7 @@ struct CertificateCommand: WorkingCommand {
     @Option(help: ArgumentHelp("Chains to judge, one JSON object per line; - is standard input.", valueName: "FILE"))
     var jobs: String?
 
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
-    var format: TextOrJSON = .text
-
-    @OptionGroup var shared: SharedOptions
+    @OptionGroup var form: ResultForm
 
     func validate() throws {
         if jobs == nil, files.isEmpty {
@@ -74,8 +71,8 @@ struct CertificateCommand: WorkingCommand {
             answers.append(try await bench.answer(options.job(file: file), chain))
         }
         if answers.isEmpty { return .undetermined }
-        let stream = try ResultStream(path: shared.output)
-        switch format {
+        let stream = try ResultStream(path: form.shared.output)
+        switch form.format {
         case .json:
             let profile = try options.system.profile()
             let document: JSONValue = [
@@ -86,7 +83,7 @@ struct CertificateCommand: WorkingCommand {
             ]
             try stream.write(document.rendered() + "\n")
         case .text:
-            let isColored = shared.showsColors
+            let isColored = form.shared.showsColors
             for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
         }
         try stream.close()
@@ -99,7 +96,7 @@ struct CertificateCommand: WorkingCommand {
     private func run(jobs path: String, _ bench: inout CertificateBench) async throws -> Outcome {
         let bytes = try CommandIO.readText(path, limit: 64 << 20)
         let folder = path == "-" ? nil : URL(fileURLWithPath: path).deletingLastPathComponent()
-        let stream = try ResultStream(path: shared.output)
+        let stream = try ResultStream(path: form.shared.output)
         var verdicts: Set<CertificateAnswer.Verdict> = []
         let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() where line.contains(where: { $0 > 0x20 }) {

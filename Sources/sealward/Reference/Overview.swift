@@ -23,14 +23,16 @@ enum Overview {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The words that call a command, for example `sealward ats check`.
+    /// Every command with the words that call it, for example `sealward ats check`.
+    static func commands(
+        below group: any ParsableCommand.Type = Sealward.self, _ words: String = ""
+    ) -> [(type: any ParsableCommand.Type, words: String)] {
+        let words = words + (group.configuration.commandName ?? "")
+        return [(group, words)] + group.configuration.subcommands.flatMap { commands(below: $0, words + " ") }
+    }
+
     static func name(of command: any ParsableCommand.Type) -> String {
-        func words(_ group: any ParsableCommand.Type) -> [String]? {
-            let name = [group.configuration.commandName ?? ""]
-            if group == command { return name }
-            return group.configuration.subcommands.lazy.compactMap(words).first.map { name + $0 }
-        }
-        return words(Sealward.self)?.joined(separator: " ") ?? ""
+        commands().first { $0.type == command }?.words ?? ""
     }
 
     /// Every command, by what it is for.

@@ -43,8 +43,7 @@ struct ListenerOptions: ParsableArguments {
         if FileRights.othersMayRead(tlsKey) {
             throw CommandFault("\(CommandIO.name(of: tlsKey)): others may read it; give it the mode 0600.")
         }
-        var roots: String?
-        if let tlsClientRoots { roots = try ListenerOptions.text(tlsClientRoots) }
+        let roots = try tlsClientRoots.map(ListenerOptions.text)
         do throws(ListenerIdentity.Fault) {
             return try ListenerIdentity(certificate: certificate, key: key, clientRoots: roots)
         } catch {

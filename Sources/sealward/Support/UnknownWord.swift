@@ -7,12 +7,12 @@ import Vocabulary
 
 /// The command that the first words of a command line lead to.
 private struct AskedCommand {
-    var type: any ParsableCommand.Type
+    var type: any ParsableCommand.Type = Sealward.self
     /// The words after its name.
     var rest: ArraySlice<String>
 
-    init(_ words: [String], below root: any ParsableCommand.Type) {
-        (type, rest) = (root, words[...])
+    init(_ words: [String]) {
+        rest = words[...]
         while let word = rest.first,
             let next = type.configuration.subcommands.first(where: { $0.configuration.commandName == word })
         {
@@ -25,14 +25,16 @@ private struct AskedCommand {
 /// A word in the place of a subcommand that names none.
 enum UnknownSubcommand {
     /// The sentence for standard error; nil unless the first words lead to a command with subcommands, and the next one names none of them.
-    static func message(for words: [String], below root: any ParsableCommand.Type) -> String? {
-        let asked = AskedCommand(words, below: root)
+    static func message(for words: [String]) -> String? {
+        let asked = AskedCommand(words)
         let subcommands: [any ParsableCommand.Type] = asked.type.configuration.subcommands
         let known: [String] = subcommands.compactMap { $0.configuration.commandName }
         // Only groups of commands take no words of their own.
         guard !known.isEmpty, let word = asked.rest.first, !word.hasPrefix("-"), word != "help" else { return nil }
         // A name of another group counts if it is the very word, or if nothing of this group is near: who types 'lint' does not mean 'init'.
-        let elsewhere = places(below: root)
+        let elsewhere = Dictionary(grouping: Overview.commands().dropFirst()) {
+            $0.type.configuration.commandName ?? ""
+        }.mapValues { $0.map(\.words) }
         let hint: String
         if let places = elsewhere[word] {
             hint = "Did you mean \(quoted(places))?"
@@ -48,15 +50,6 @@ enum UnknownSubcommand {
             + "Help:  '\(name) --help'"
     }
 
-    /// Where each name of a command is, for example `sealward ats check` and `sealward store check`.
-    private static func places(below command: any ParsableCommand.Type) -> [String: [String]] {
-        command.configuration.subcommands.reduce(into: [:]) { places, subcommand in
-            guard let name = subcommand.configuration.commandName else { return }
-            places[name, default: []].append(Overview.name(of: subcommand))
-            places.merge(self.places(below: subcommand), uniquingKeysWith: +)
-        }
-    }
-
     private static func quoted(_ places: [String]) -> String {
         places.prefix(3).map { "'\($0)'" }.joined(separator: " or ")
     }
@@ -68,8 +61,8 @@ struct UnknownOption {
     let message: String
 
     /// Nil where every option is one of the command.
-    init?(in words: [String], below root: any ParsableCommand.Type) {
-        let asked = AskedCommand(words, below: root)
+    init?(in words: [String]) {
+        let asked = AskedCommand(words)
         let known = UnknownOption.names(of: asked.type)
         let options = asked.rest.prefix { $0 != "--" }.filter { $0.hasPrefix("-") && $0 != "-" }
             .map { String($0.prefix { $0 != "=" }) }
