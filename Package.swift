@@ -342,7 +342,7 @@ let package = Package(
         ),
         tests(
             of: "SealwardHummingbird", ["Vocabulary", "Formats", "TrustTokens", .crypto, .httpTypes, .nioConcurrency]),
-        program(tests: "CheckHistory", ["ATSDiagnostics"]),
+        program(tests: "CheckHistory", ["ATSDiagnostics", "Vocabulary"]),
         program(
             tests: "CheckExporter",
             ["ATSDiagnostics", "AppTransportSecurity", "Vocabulary", "TLSProbe", "TrustService", .httpTypes]),

@@ -5,6 +5,7 @@ import ATSDiagnostics
 import Foundation
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import sealward
 
@@ -163,7 +164,7 @@ import Testing
             (SELECT 1, 'a' UNION ALL SELECT id + 1, 'a' FROM x) SELECT * FROM x
             """
         try Self.change(path, view)
-        #expect(throws: HistoryFault.self) { _ = try HistoryFile(path, writes: false, creates: false) }
+        #expect(throws: InputFault.self) { _ = try HistoryFile(path, writes: false, creates: false) }
     }
 
     /// A few bytes of a file can give rows of megabytes: computed columns are refused when it is opened, long texts when they are read.
@@ -175,7 +176,7 @@ import Testing
         let parts = column.split(separator: ".")
         try Self.change(
             path, "UPDATE \(parts[0]) SET \(parts[1]) = coalesce(\(parts[1]), '') || hex(zeroblob(4000000))")
-        let fault = try #require(throws: HistoryFault.self) { _ = try Self.courses(path) }
+        let fault = try #require(throws: InputFault.self) { _ = try Self.courses(path) }
         #expect(fault.reason.contains("more text than a check writes"))
     }
 
@@ -185,7 +186,7 @@ import Testing
         try Self.fill(path)
         let table = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'certificate TEXT',"
         try Self.change(path, "\(table) 'certificate TEXT AS (hex(zeroblob(4000))) \(kind)') WHERE name = 'results'")
-        let fault = try #require(throws: HistoryFault.self) { _ = try Self.courses(path) }
+        let fault = try #require(throws: InputFault.self) { _ = try Self.courses(path) }
         #expect(fault.reason.contains("computed columns"))
     }
 
@@ -220,7 +221,7 @@ import Testing
         try CraftedJournal.write(beside: path, naming: folder.path("victim"))
         let before = try CraftedJournal.files(in: folder.url)
         for path in [path, folder.path("link")] {
-            let fault = try #require(throws: HistoryFault.self) {
+            let fault = try #require(throws: InputFault.self) {
                 _ = try HistoryFile(path, writes: writes, creates: writes)
             }
             #expect(fault.reason.contains("names another file"), "\(fault.reason)")
@@ -240,7 +241,7 @@ import Testing
         }
         let before = try CraftedJournal.files(in: folder.url)
         for writes in [true, false] {
-            let fault = try #require(throws: HistoryFault.self) {
+            let fault = try #require(throws: InputFault.self) {
                 _ = try HistoryFile(path, writes: writes, creates: writes)
             }
             #expect(fault.reason.contains("WAL mode"), "\(fault.reason)")
@@ -256,7 +257,7 @@ import Testing
     @Test func otherFilesAreRefusedInASentence() throws {
         let folder = try TemporaryDirectory()
         func reason(_ name: String, writes: Bool = true) throws -> String {
-            try #require(throws: HistoryFault.self) {
+            try #require(throws: InputFault.self) {
                 _ = try HistoryFile(folder.path(name), writes: writes, creates: writes)
             }.reason
         }
@@ -271,7 +272,7 @@ import Testing
         #expect(try reason("newer").contains("newer sealward"))
         try Self.fill(folder.path("damaged"))
         try sqlite("damaged", "DROP TABLE runs; CREATE TABLE runs (x)")
-        #expect(throws: HistoryFault.self) {
+        #expect(throws: InputFault.self) {
             _ = try HistoryFile(folder.path("damaged"), writes: false, creates: false).runs()
         }
         #expect(try reason("absent", writes: false).contains("no such file"))
@@ -279,7 +280,7 @@ import Testing
         #expect(try reason("empty", writes: false).contains("is empty"))
         #expect(try reason(".").contains("folder"))
         let before = try Data(contentsOf: URL(fileURLWithPath: folder.path("other")))
-        #expect(throws: HistoryFault.self) { _ = try HistoryFile(folder.path("other"), writes: true, creates: true) }
+        #expect(throws: InputFault.self) { _ = try HistoryFile(folder.path("other"), writes: true, creates: true) }
         #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path("other"))) == before)
     }
 

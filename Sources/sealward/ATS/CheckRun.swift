@@ -124,7 +124,7 @@ final class CheckHistoryRun {
 
     /// Forgets runs that are older than so many days.
     func forget(_ days: Int, quiet: Bool) throws(CommandFault) {
-        try CommandIO.named(path) { () throws(HistoryFault) in
+        try CommandIO.named(path) { () throws(InputFault) in
             try HistoryCommand.forget(file, days, quiet: quiet)
         }
     }
@@ -132,7 +132,7 @@ final class CheckHistoryRun {
     /// What this run found otherwise than the one before it that has the target and asked the same.
     func changes(of target: String) -> [TargetHistory.Change] {
         guard let number, !isUnreadable else { return [] }
-        do throws(HistoryFault) {
+        do throws(InputFault) {
             return TargetHistory(target, try file.newest(2, of: target, upTo: number)).changes
         } catch {
             (isUnreadable, isIncomplete) = (true, true)
@@ -144,7 +144,7 @@ final class CheckHistoryRun {
     /// Keeps some results. The first that cannot be kept is reported, and no later one is kept.
     func append(_ results: [(target: String, summary: TargetSummary)]) {
         if isIncomplete || results.isEmpty { return }
-        do throws(HistoryFault) {
+        do throws(InputFault) {
             if number == nil { number = try file.begin(at: instant, start: start, asked: asked, token: token) }
             if let number { try file.append(results, to: number) }
         } catch {

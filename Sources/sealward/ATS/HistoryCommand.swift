@@ -55,10 +55,10 @@ struct HistoryCommand: WorkingCommand {
     func outcome() async throws -> Outcome {
         let history = try HistoryCommand.open(file, writes: keep != nil, creates: false)
         let stream = try ResultStream(path: shared.output, sparing: HistoryFile.files(of: file))
-        try CommandIO.named(file) { () throws(HistoryFault) in
+        try CommandIO.named(file) { () throws(InputFault) in
             if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
         }
-        let runs = try CommandIO.named(file) { () throws(HistoryFault) in try history.runs() }
+        let runs = try CommandIO.named(file) { () throws(InputFault) in try history.runs() }
         switch format {
         case .text: try text(history, runs, stream)
         case .json: try json(history, runs, stream)
@@ -75,7 +75,7 @@ struct HistoryCommand: WorkingCommand {
     private func each(_ history: HistoryFile, _ body: (TargetHistory) throws -> Void) throws {
         do {
             try history.each { try body(TargetHistory($0, $1, since: start)) }
-        } catch let fault as HistoryFault {
+        } catch let fault as InputFault {
             throw CommandFault("\(file.terminalSafe): \(fault.reason).")
         }
     }
@@ -136,10 +136,10 @@ struct HistoryCommand: WorkingCommand {
     // MARK: - For check too
 
     static func open(_ path: String, writes: Bool, creates: Bool) throws(CommandFault) -> HistoryFile {
-        try CommandIO.named(path) { () throws(HistoryFault) in try HistoryFile(path, writes: writes, creates: creates) }
+        try CommandIO.named(path) { () throws(InputFault) in try HistoryFile(path, writes: writes, creates: creates) }
     }
 
-    static func forget(_ history: HistoryFile, _ days: Int, quiet: Bool) throws(HistoryFault) {
+    static func forget(_ history: HistoryFile, _ days: Int, quiet: Bool) throws(InputFault) {
         let gone = try history.forget(before: Date().addingTimeInterval(-86_400 * Double(days)))
         if gone > 0, !quiet {
             CommandIO.say("sealward: \(gone) run\(gone == 1 ? "" : "s") of more than \(days) days ago removed.")

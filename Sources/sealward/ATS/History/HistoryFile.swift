@@ -40,20 +40,20 @@ final class HistoryFile {
     /// - Parameters:
     ///   - writes: whether the file may be changed.
     ///   - creates: whether it is made if it is not there.
-    init(_ path: String, writes: Bool, creates: Bool) throws(HistoryFault) {
+    init(_ path: String, writes: Bool, creates: Bool) throws(InputFault) {
         self.path = path
-        if let fault = InputFile.refusal(of: path), !creates || fault != .missing { throw HistoryFault(fault.reason) }
+        if let fault = InputFile.refusal(of: path), !creates || fault != .missing { throw fault }
         do {
             if writes { try SQLiteFile.prepare(path) { _ in } }
             connection = try HistoryFile.connection(path, writes: writes)
         } catch {
-            throw HistoryFault(error, path: path)
+            throw InputFault(error, path: path)
         }
         do {
             try check(writes: writes)
         } catch {
             connection.close()
-            throw HistoryFault(error, path: path)
+            throw InputFault(error, path: path)
         }
     }
 
@@ -81,7 +81,7 @@ final class HistoryFile {
         guard SystemFile.status(of: place + "-wal", followingLinks: false) != nil || versions.contains(2) else {
             return
         }
-        throw HistoryFault(
+        throw InputFault(
             "is in SQLite's WAL mode or has a -wal beside it, which no check makes; \(wayOutOfLog)")
     }
 
@@ -94,7 +94,7 @@ final class HistoryFile {
         let place = SystemFile.resolved(path) ?? path
         let folder = files.temporaryDirectory.appendingPathComponent("sealward-\(UUID().uuidString)").path
         guard SystemFile.makeFolder(folder) else {
-            throw HistoryFault(
+            throw InputFault(
                 "was left by a run that was stopped while it wrote, and \(folder) cannot be made for a copy")
         }
         defer { try? files.removeItem(atPath: folder) }
@@ -116,17 +116,17 @@ final class HistoryFile {
         let isEmpty = try connection.value("SELECT count(*) FROM sqlite_schema") == .integer(0)
         guard case .integer(let application)? = try connection.value("PRAGMA application_id"),
             case .integer(let version)? = try connection.value("PRAGMA user_version")
-        else { throw HistoryFault("does not answer as SQLite does") }
+        else { throw InputFault("does not answer as SQLite does") }
         if isEmpty, application == 0, version == 0 {
-            guard writes else { throw HistoryFault("is empty; 'ats check --history' fills it") }
+            guard writes else { throw InputFault("is empty; 'ats check --history' fills it") }
             try connection.run(script: "PRAGMA synchronous = FULL")
             return try change(by: HistoryFile.schema, from: 0, "PRAGMA user_version")
         }
         guard application == HistoryFile.application else {
-            throw HistoryFault("is the database of another program; name a file that 'ats check --history' wrote")
+            throw InputFault("is the database of another program; name a file that 'ats check --history' wrote")
         }
         guard version <= HistoryFile.version else {
-            throw HistoryFault(
+            throw InputFault(
                 "has format \(version) of a newer sealward; this one reads up to \(HistoryFile.version), so use the newer one"
             )
         }
@@ -142,7 +142,7 @@ final class HistoryFile {
         guard try connection.value("SELECT count(*) FROM (\(tables))") == .integer(3),
             try connection.value(others) == .integer(0), try connection.value(computed) == .integer(0)
         else {
-            throw HistoryFault(
+            throw InputFault(
                 "lacks tables of a history, or has views, triggers or computed columns, which are not read; remove those"
             )
         }
@@ -192,7 +192,7 @@ final class HistoryFile {
     ///   - asked: what it asks of every target; only runs that ask the same are compared.
     ///   - token: what a run that is taken up again has in common with itself; nil for one that cannot be.
     /// - Returns: its number, for ``append(_:to:)``.
-    func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(HistoryFault) -> Int64 {
+    func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(InputFault) -> Int64 {
         try guarded {
             let row = try execute(
                 """
@@ -201,13 +201,13 @@ final class HistoryFile {
                 """, .integer(HistoryFile.seconds(instant)), .text(asked), .optional(token),
                 .integer(HistoryFile.seconds(start))
             ).rows.first
-            guard let id = try row?.integer(0) else { throw HistoryFault("gave a run no number") }
+            guard let id = try row?.integer(0) else { throw InputFault("gave a run no number") }
             return id
         }
     }
 
     /// Appends what is known of some targets, all or nothing.
-    func append(_ results: [(target: String, summary: TargetSummary)], to run: Int64) throws(HistoryFault) {
+    func append(_ results: [(target: String, summary: TargetSummary)], to run: Int64) throws(InputFault) {
         try guarded {
             try connection.transaction {
                 for (target, summary) in results {
@@ -238,7 +238,7 @@ final class HistoryFile {
     /// Forgets runs that began before an instant, but never the last one, and targets that no run knows anymore.
     ///
     /// - Returns: how many runs are gone.
-    func forget(before instant: Date) throws(HistoryFault) -> Int {
+    func forget(before instant: Date) throws(InputFault) -> Int {
         let limit = SQLValue.integer(HistoryFile.seconds(instant))
         return try guarded {
             var gone = 0
@@ -257,7 +257,7 @@ final class HistoryFile {
     // MARK: - Reading
 
     /// How many runs there are, and the earliest and the latest time that they judged at.
-    func runs() throws(HistoryFault) -> (count: Int, first: Int64?, last: Int64?) {
+    func runs() throws(InputFault) -> (count: Int, first: Int64?, last: Int64?) {
         try guarded {
             guard let row = try execute("SELECT count(*), min(at), max(at) FROM runs").rows.first else {
                 return (0, nil, nil)
@@ -292,7 +292,7 @@ final class HistoryFile {
     }
 
     /// What a run has of one target, and the run before it that asked the same: oldest first. Nothing if the run does not have the target.
-    func newest(_ count: Int, of name: String, upTo run: Int64) throws(HistoryFault) -> [Observation] {
+    func newest(_ count: Int, of name: String, upTo run: Int64) throws(InputFault) -> [Observation] {
         try guarded {
             let found = try observations(
                 "WHERE target = (SELECT id FROM targets WHERE name = $1) AND run <= $2 AND systems = (SELECT systems FROM runs WHERE id = $2)",
@@ -311,7 +311,7 @@ final class HistoryFile {
         let rows = try SQLiteSession(connection).run([statement]).first?.rows ?? []
         return try rows.reversed().map { row in
             guard let verdict = TargetSummary.Verdict(rawValue: try row.text(1)) else {
-                throw HistoryFault("contains an unknown verdict")
+                throw InputFault("contains an unknown verdict")
             }
             return Observation(
                 at: try row.integer(0), asked: try row.text(6), run: try row.integer(7),
@@ -324,32 +324,26 @@ final class HistoryFile {
     /// The newest observations of a target that are read: a check every hour for a year and more.
     private static let observationLimit = 10_000
 
-    private func guarded<Value>(_ body: () throws -> Value) throws(HistoryFault) -> Value {
+    private func guarded<Value>(_ body: () throws -> Value) throws(InputFault) -> Value {
         do {
             return try body()
         } catch {
-            throw HistoryFault(error, path: path)
+            throw InputFault(error, path: path)
         }
     }
 }
 
-/// Why a history cannot be used, as the end of a sentence that begins with the name of its file.
-struct HistoryFault: Error, Equatable, CustomStringConvertible {
-    let reason: String
-    var description: String { reason }
-
-    init(_ reason: String) { self.reason = reason }
-
-    /// What an error of the database means to a user.
-    init(_ error: any Error, path: String) {
+extension InputFault {
+    /// What an error of the database means to a user of a history.
+    fileprivate init(_ error: any Error, path: String) {
         switch error {
-        case let fault as HistoryFault: self = fault
+        case let fault as InputFault: self = fault
         case let fault as StoreFault:
             let start = path + ": "
             let isNamed = fault.reason.utf8.starts(with: start.utf8)
-            reason = isNamed ? String(fault.reason.dropFirst(start.count)) : fault.reason
-        case let failure as SQLiteFailure: reason = HistoryFault.reason(failure)
-        default: reason = "cannot be used (\(error))"
+            self.init(isNamed ? String(fault.reason.dropFirst(start.count)) : fault.reason)
+        case let failure as SQLiteFailure: self.init(InputFault.reason(failure))
+        default: self.init("cannot be used (\(error))")
         }
     }
 
