@@ -160,7 +160,11 @@ struct CertificateBench {
 
     /// - Parameter certificates: what ``chain(_:)`` reads from the job's file.
     mutating func answer(_ job: CertificateJob, _ certificates: [[UInt8]]) async throws -> CertificateAnswer {
-        let judge = CertificateJudge(anchors: try anchors(job), logs: try job.logs.flatMap { try logs($0) })
+        let judge = CertificateJudge(
+            anchors: try anchors(job),
+            logs: try job.logs.flatMap { path in
+                try lists.value(for: UTF8Key(path)) { try TransparencyOptions.logs(of: path) }
+            })
         let question = CertificateJudge.Question(
             certificates: certificates,
             host: try job.host.map { text throws(MalformedInput) in try CertificateJob.host(text) },
@@ -260,10 +264,6 @@ struct CertificateBench {
         for path in job.authorities { try anchors.add(input: path, kind: .installed) }
         stores.keep(anchors, for: key)
         return anchors
-    }
-
-    private func logs(_ path: String) throws -> CTLogList? {
-        try lists.value(for: UTF8Key(path)) { try TransparencyOptions.logs(of: path) }
     }
 
     /// DER, or PEM with the label that OpenSSL writes.

@@ -26,24 +26,17 @@ struct AttestationAnswer {
     /// `sealward.attestation/1`. The step is the attestation's: the steps of its receipt have numbers of their own.
     var json: JSONValue {
         var members = Refusal.document("sealward.attestation/1", refusal, step: verdict.refusal?.step)
-        if case .accepted(let key) = verdict {
-            members += [
-                .init("keyId", .string(key.keyId.base64)),
-                .init("publicKey", .string(Base64.encode(key.publicKey.x963Representation))),
-                .init("appId", .string(key.app.applicationId)),
-                .init("environment", .string(key.environment.rawValue)), .init("counter", 0),
-                .init("receipt", .string(Base64.encode(key.receipt))),
-                .init("receiptVerdict", key.receiptVerdict?.summary ?? .null),
-                .init("extensions", key.extensions?.json ?? ["bundleVersion": nil, "validationCategory": nil]),
-                .init("leaf", key.leaf.json),
-            ]
-        } else {
-            let unknown = [
-                "keyId", "publicKey", "appId", "environment", "counter", "receipt", "receiptVerdict", "extensions",
-                "leaf",
-            ]
-            members += unknown.map { .init($0, nil) }
-        }
+        let key: AttestedKey? = if case .accepted(let key) = verdict { key } else { nil }
+        let extensions = key.map { $0.extensions?.json ?? ["bundleVersion": nil, "validationCategory": nil] }
+        members += [
+            .init("keyId", .optional(key?.keyId.base64)),
+            .init("publicKey", .optional(key.map { Base64.encode($0.publicKey.x963Representation) })),
+            .init("appId", .optional(key?.app.applicationId)),
+            .init("environment", .optional(key?.environment.rawValue)), .init("counter", .optional(key.map { _ in 0 })),
+            .init("receipt", .optional(key.map { Base64.encode($0.receipt) })),
+            .init("receiptVerdict", key?.receiptVerdict?.summary ?? .null), .init("extensions", extensions ?? .null),
+            .init("leaf", key?.leaf.json ?? .null),
+        ]
         return .object(members)
     }
 
