@@ -27,7 +27,6 @@ extension Target.Dependency {
         name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Client"]))
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Client"]))
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Server"]))
-    static let jwt = product(name: "JWTKit", package: "jwt-kit", condition: .when(traits: ["Server"]))
     static let lifecycle = product(
         name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Client"]))
     static let logging = product(name: "Logging", package: "swift-log", condition: .when(traits: ["Client"]))
@@ -141,7 +140,6 @@ let package = Package(
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
-        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         // A product that is taken without its trait says so, and nothing else.
@@ -335,7 +333,7 @@ let package = Package(
                 "TrustTokens", "ConnectionAdmission", "DeviceSimulator", "AppleSimulator", "AppAttest",
                 "AppleServices",
                 "Vocabulary", "Formats", "TLSModel", "TrustStores", "TrustStoresPostgres", "SealwardHummingbird",
-                "HTTPService", "StoreSupport", .asyncHTTPClient, .tracing, .jwt,
+                "HTTPService", "StoreSupport", .asyncHTTPClient, .tracing,
                 .hummingbird, .httpTypes, .crypto, .cryptoExtras, .lifecycle, .logging, .nioConcurrency,
                 .nioCore, .nioHTTP1,
             ]
