@@ -118,10 +118,14 @@ extension CBORItem {
             throw MalformedInput(
                 code: .malformedTooLarge, reason: "\(name) may have at most \(limit) bytes, not \(bytes.count)")
         }
+        let bytes = Array(bytes)
         do {
-            try self.init(decoding: Array(bytes)[...])
+            try self.init(decoding: bytes[...])
         } catch {
-            let reason = bytes.wereText ? MalformedInput.madeText : error.reason
+            var reason = bytes.wereText ? MalformedInput.madeText : error.reason
+            if bytes.indices.contains(error.offset) {
+                reason += "; the byte there is 0x\([bytes[error.offset]].hexadecimal())"
+            }
             throw MalformedInput(code: .malformedCBOR, place: "offset \(error.offset)", reason: reason)
         }
     }

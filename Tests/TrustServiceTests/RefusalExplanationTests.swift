@@ -86,6 +86,41 @@ import Vocabulary
         }
     }
 
+    /// Where the bytes stop being an object, and what is there: for a backend, and not for an app.
+    @Test func aBackendLearnsWhyAnObjectIsMalformed() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let (_, body) = try await phone.attestation()
+            let object = try #require(body.member("attestation")?.text.flatMap(Base64.decode))
+            func sent(_ object: some Sequence<UInt8>) -> JSONValue {
+                .object(
+                    (body.members ?? []).map {
+                        $0.name == "attestation" ? .init("attestation", .string(Base64.encode(Array(object)))) : $0
+                    })
+            }
+            for (bytes, form) in [
+                (Array(object.dropLast()), "the input ends inside a string: it was cut off; the byte there is 0x5"),
+                ([0xA1, 0xC1, 0], "offset 1: a tag is not allowed; the byte there is 0xc1"),
+                ([0xA1], "an array or a map claims 1 elements"),
+            ] {
+                let reply = try await service.post(
+                    "/v1/apps/shop/attestations", sent(bytes), token: RunningService.serverToken)
+                #expect(reply.verdict == "400 malformed.cbor" && reply["member"] == "attestation")
+                #expect(reply["form"]?.text?.contains(form) == true, "\(reply["form"]?.text ?? "")")
+                #expect(reply["wanted"]?.text?.contains("attestKey") == true)
+                let short = try await service.post("/v1/apps/shop/attestations", sent(bytes))
+                #expect(short.code == "malformed.cbor" && short["form"] == nil && short["member"] == nil)
+            }
+            let key = try await phone.attested()
+            let good = try await phone.assertion(key)
+            let cut = JSONValue.object(
+                (good.members ?? []).map { $0.name == "assertion" ? .init("assertion", "oWlz") : $0 })
+            let reply = try await service.post("/v1/apps/shop/assertions", cut, token: RunningService.serverToken)
+            #expect(reply.verdict == "400 malformed.cbor" && reply["member"] == "assertion")
+            #expect(reply["form"]?.text?.hasPrefix("offset 1: ") == true)
+        }
+    }
+
     @Test func assertionsAreExplainedOnEveryRouteAndInMonitorMode() async throws {
         try await RunningService.with { service in
             let phone = await Phone(service)

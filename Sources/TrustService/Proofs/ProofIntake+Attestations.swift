@@ -123,7 +123,7 @@ private struct AttestationReading {
             purpose: presented.terms.purpose ?? .attest, app: app.settings.id, keyId: presented.keyId,
             user: presented.user)
         return try await Result { () throws(MalformedInput) in try AttestationObject(decoding: presented.attestation) }
-            .mapError { ProofRefusal($0) }.then { object in
+            .mapError { ProofRefusal($0, in: .attestation) }.then { object in
                 try SignedInput.attestation(
                     binding: presented.terms.binding ?? app.settings.binding, challenge: presented.challenge,
                     clientData: presented.clientData

@@ -122,7 +122,7 @@ private struct AssertionReading {
         _ presented: PresentedAssertion, _ app: ServedApp, _ challenges: ChallengeCodec, at now: Date
     ) async throws -> Judged<AssertionReading> {
         try await Result { () throws(MalformedInput) in try AssertionObject(decoding: presented.assertion) }
-            .mapError { ProofRefusal($0) }.then { object in
+            .mapError { ProofRefusal($0, in: .assertion) }.then { object in
                 try SignedInput.assertion(challenge: presented.challenge, clientData: presented.clientData)
                     .flatMap { signed in
                         let binding = ChallengeBinding(

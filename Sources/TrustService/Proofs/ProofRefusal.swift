@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Formats
 package import HTTPService
 package import Vocabulary
 
@@ -23,7 +24,11 @@ package struct ProofRefusal: Error, Sendable, Equatable {
         verdict = refusal
     }
 
-    init(_ malformed: MalformedInput) { self.init(malformed.code, evidence: malformed.description) }
+    /// An object that is malformed: where, and what is there, for callers that may know.
+    init(_ malformed: MalformedInput, in object: UnreadObject) {
+        self.init(malformed.code, evidence: malformed.description)
+        problem.difference = object.members(problem.evidence)
+    }
 
     /// The same for an attestation: a device attests a key once, so after a wasted challenge it needs another key as well.
     var needingNewKey: ProofRefusal {
@@ -35,6 +40,21 @@ package struct ProofRefusal: Error, Sendable, Equatable {
     /// The key is of an identity that the app has no more.
     static var otherIdentity: ProofRefusal {
         ProofRefusal(.assertAppIdMismatch, evidence: "the key's identity is no longer configured")
+    }
+}
+
+/// An object of a proof that could not be read.
+enum UnreadObject: String {
+    case attestation
+    case assertion
+
+    /// `member`, `form` and `wanted` of a refusal, with what is wrong as the form.
+    func members(_ reason: String) -> [JSONValue.Member] {
+        let method = self == .attestation ? "attestKey" : "generateAssertion"
+        return [
+            .init("member", .string(rawValue)), .init("form", .string(reason)),
+            .init("wanted", .string("the bytes that \(method) returned, whole and unchanged")),
+        ]
     }
 }
 

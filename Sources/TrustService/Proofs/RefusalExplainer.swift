@@ -32,7 +32,10 @@ struct RefusalExplainer: Sendable {
         }
         var result = refusal
         let explained = try await explain(verdict)
-        result.problem.difference = Refusal.difference(explained)
+        // A verifier has no step for what it could not read, and reads nothing but attestations.
+        result.problem.difference =
+            explained.step == nil
+            ? UnreadObject.attestation.members(refusal.problem.evidence) : Refusal.difference(explained)
         result.problem.details = explained.details(loggingHash: loggingHash)
         return result
     }
