@@ -295,6 +295,22 @@ private struct Claims: Decodable {
         }
     }
 
+    /// An artifact does not last for ever, however often it is used.
+    @Test func artifactsEnd() async throws {
+        let clock = TestClock()
+        try await RunningService.with(Self.configuration(), clock: clock) {
+            (service: RunningService) async throws -> Void in
+            let phone = await AppCheckPhone(service)
+            let (keyId, artifact, _) = try await phone.attested()
+            for (wait, verdict) in [(366 * 86_400.0 - 60, "200"), (120, "403 PERMISSION_DENIED")] {
+                clock.advance(wait)
+                let reply = try await phone.call(
+                    "exchangeAppAttestAssertion", try await phone.assertion(keyId, artifact))
+                #expect(AppCheckPhone.verdict(reply) == verdict)
+            }
+        }
+    }
+
     /// 400 and 404 silence an app for a day: they are for what can never become right.
     @Test func whatNeverBecomesRightIs400Or404() async throws {
         try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in

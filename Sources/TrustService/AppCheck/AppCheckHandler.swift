@@ -141,6 +141,10 @@ struct AppCheckHandler: Handler {
                     return .failure(
                         ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment"))
                 }
+                // A key gets its artifact when it is attested.
+                guard call.now.timeIntervalSince(judged.key.attestedAt) <= AppCheckArtifacts.life.inSeconds else {
+                    return .failure(ProofRefusal(.keyUnknown, evidence: "the artifact has ended: it is a year old"))
+                }
                 // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
                 return .success(
                     .json(try issue(AppCheckClaims.Subject(judged.key), judged.trust, limitedUse, served, call)))

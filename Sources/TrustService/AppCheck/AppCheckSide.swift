@@ -75,6 +75,9 @@ struct AppCheckArtifacts: Sendable {
     private let key: SymmetricKey
     private let project: String
 
+    /// How long an artifact is accepted. Then the app attests a new key, as after every refusal.
+    static let life: Duration = .seconds(366 * 86_400)
+
     private static let version: UInt8 = 1
     private static let length = 62
 
