@@ -70,12 +70,13 @@ extension SQLTrustStore {
         if count == first.count { return try await revoke(first, app: app, bound: bound, code: code, at: instant) }
         var revoked = 0
         try await forEachPage(of: app, matching: rule) { ids in
-            for start in stride(from: 0, to: ids.count, by: Batch.rows) {
-                let batch = Array(ids[start..<min(start + Batch.rows, ids.count)])
+            for start in stride(from: 0, to: ids.count, by: Batch.rows) where revoked < count {
+                // Keys that came since the count are not among those that the caller expects.
+                let batch = Array(ids[start..<min(start + Batch.rows, ids.count)].prefix(count - revoked))
                 let result = try await revoke(batch, app: app, bound: .atMost(batch.count), code: code, at: instant)
                 if case .revoked(let number) = result { revoked += number }
             }
-            return true
+            return revoked < count
         }
         return .revoked(revoked)
     }
