@@ -41,6 +41,7 @@ extension SQLTrustStore {
         report.audit = try await sweepAudit(olderThan: edge(retention.audit), atMost: rows)
         if report.audit == rows { report.more = true }
         report.tombstones = try await delete(Text.sweepTombstones, upTo: edge(retention.tombstones))
+        report.tombstones += try await delete(Text.sweepMarks, upTo: edge(Tombstone.markLife))
         return report
     }
 
@@ -172,6 +173,9 @@ extension SQLTrustStore {
             "granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at", limit: "$3")
         static let sweepQuotas = sweeping("quota_windows", "name", "ends_at < $1 ORDER BY ends_at")
         static let sweepTombstones = sweeping("key_tombstones", "name", "revoked_on < $1 ORDER BY revoked_on")
+        static let sweepMarks = sweeping(
+            "key_tombstones", "name",
+            "revoked_on < $1 AND length(name) = \(Tombstone.markLength) ORDER BY revoked_on")
 
         /// - Parameter old: which rows may go, and in which order.
         private static func sweeping(_ table: String, _ key: String, _ old: String, limit: String = "$2") -> SQLText {

@@ -35,8 +35,7 @@ extension SQLTrustStore {
             let results = try session.run([
                 name.spending, key.inserting(refreshAt: registration.refreshAt),
                 StoredReceipt(keyId: key.id, receipt: registration.receipt, storedAt: key.attestedAt).inserting,
-                // After the key, so that one which was deleted since the first look is seen here.
-                event.inserting, Tombstone.finding(key.id),
+                event.inserting, SQLStatement(AuditChain.secret, arguments: []),
             ])
             // Another node may have committed the same key since the first look.
             if results[1].changes == 0 {
@@ -49,7 +48,9 @@ extension SQLTrustStore {
             if results[0].changes == 0 {
                 return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
             }
-            guard results[4].rows.isEmpty else { return .rollback(.refused(.revoked)) }
+            // After the key, so that one which was deleted since the first look is seen here.
+            let tombstone = Tombstone.finding(key.id, try results[4].rows.first?.bytes(0))
+            guard try session.run([tombstone]).allSatisfy(\.rows.isEmpty) else { return .rollback(.refused(.revoked)) }
             for draw in registration.draws {
                 if case .exhausted(let until) = try session.draw(draw, at: instant) {
                     return .rollback(.exhausted(until: until))

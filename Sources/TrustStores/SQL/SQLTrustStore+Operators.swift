@@ -142,12 +142,15 @@ extension SQLTrustStore {
                 }
             )
             let gone = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
+            let secret = try session.row(AuditChain.secret)?.bytes(0)
             let tombstones = try zip(zip(ids, results), before).compactMap { key, before -> Tombstone? in
                 guard key.1.changes == 1 else { return nil }
-                return try before.rows.first?.optionalInteger(1).map { Tombstone(key.0, revokedAt: $0) }
+                return try before.rows.first?.optionalInteger(1).map {
+                    Tombstone(key.0, revokedAt: $0, secret: secret)
+                }
             }
             _ = try session.run(
-                gone.map { SQLStatement(Text.deleteReceipts, .bytes($0.bytes)) } + tombstones.map(\.inserting))
+                gone.map { SQLStatement(Text.deleteReceipts, .bytes($0.bytes)) } + tombstones.flatMap(\.inserting))
             return gone.isEmpty ? .rollback(0) : .commit(gone.count)
         }
         // What was written between the two.
@@ -185,8 +188,11 @@ extension SQLTrustStore {
     private enum Text {
         static let revokedSince: SQLText =
             "SELECT id, revoked_at FROM attested_keys WHERE revoked_at >= $1 ORDER BY revoked_at DESC LIMIT $2"
-        static let tombstonesSince: SQLText =
-            "SELECT name, revoked_on FROM key_tombstones WHERE revoked_on >= $1 ORDER BY revoked_on DESC LIMIT $2"
+        // Marks, and what stores of 0.2.0 have in their place; the names that last are longer.
+        static let tombstonesSince: SQLText = """
+            SELECT name, revoked_on FROM key_tombstones WHERE revoked_on >= $1 AND length(name) <= 32
+            ORDER BY revoked_on DESC LIMIT $2
+            """
         static let revoke: SQLText =
             "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"

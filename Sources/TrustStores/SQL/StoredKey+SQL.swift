@@ -86,15 +86,23 @@ extension ReceiptRecord {
 }
 
 extension Tombstone {
-    var inserting: SQLStatement { SQLStatement(Tombstone.insert, .bytes(name), .integer(day)) }
+    var inserting: [SQLStatement] { names.map { SQLStatement(Tombstone.insert, .bytes($0), .integer(day)) } }
 
     /// One row if the key is not to be inserted.
-    static func finding(_ id: KeyIdentifier) -> SQLStatement {
-        SQLStatement("SELECT 1 FROM key_tombstones WHERE name = $1", .bytes(name(of: id)))
+    static func finding(_ id: KeyIdentifier, _ secret: [UInt8]?) -> SQLStatement {
+        let bare = hash(of: id)
+        return SQLStatement(
+            "SELECT 1 FROM key_tombstones WHERE name = $1 OR name = $2", .bytes(bare),
+            .bytes(secret.map { name(of: id, $0) } ?? bare))
     }
 
     private static let insert: SQLText =
         "INSERT INTO key_tombstones (name, revoked_on) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+}
+
+extension AuditChain {
+    /// The secret of the store's audit; no row in a store that no service has used.
+    static let secret = SQLText("SELECT value FROM store_secrets WHERE name = '\(secretName)'")
 }
 
 extension StoreEvent {

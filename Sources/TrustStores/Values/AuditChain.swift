@@ -34,7 +34,7 @@ package struct AuditChain: Sendable, Equatable {
 
     /// What the first line of all names as the hash of the line before.
     static let start = [UInt8](repeating: 0, count: 32)
-    /// The secret of the store that seals checkpoints, and hashes users' names.
+    /// The secret of the store that seals checkpoints, and hashes users' names and the ids of deleted revoked keys.
     package static let secretName = "audit"
 
     /// - Parameter hash: nil for a line that is older than the chain, or none.

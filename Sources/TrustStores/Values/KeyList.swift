@@ -156,7 +156,7 @@ public enum RevocationResult: Sendable, Equatable {
 
 /// Keys that were revoked lately.
 public struct RevokedKeys: Sendable, Equatable {
-    /// SHA-256 of the id of each, each once, the one that was revoked last first; of one that was deleted since, only the day is known.
+    /// The first 12 bytes of SHA-256 of the id of each, each once, the one that was revoked last first; of one that was deleted since, only the day is known.
     public let names: [[UInt8]]
     /// Whether all are named; if not, earlier ones are missing.
     public let isComplete: Bool
@@ -164,9 +164,9 @@ public struct RevokedKeys: Sendable, Equatable {
     /// Puts keys and tombstones in order; what is beyond the limit is left out.
     init(_ keys: [(id: KeyIdentifier, at: Int64)], _ tombstones: [(name: [UInt8], day: Int64)], limit: Int) {
         let found =
-            keys.map { (name: Tombstone.name(of: $0.id), at: $0.at) }
+            keys.map { (name: Tombstone.mark(of: $0.id), at: $0.at) }
             + tombstones.map { (name: $0.name, at: Tombstone.latest($0.day)) }
-        names = found.sorted { $0.at > $1.at }.prefix(max(0, limit)).map(\.name)
+        names = found.sorted { $0.at > $1.at }.prefix(max(0, limit)).map { Array($0.name.prefix(Tombstone.markLength)) }
         isComplete = names.count == found.count
     }
 }

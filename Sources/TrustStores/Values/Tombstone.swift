@@ -5,19 +5,35 @@ import AppAttest
 import Crypto
 import FoundationEssentials
 
-/// What is left of a revoked key that was deleted, so that it stays refused: a hash of its id and the day of its revocation.
+/// What is left of a revoked key that was deleted, so that it stays refused: a keyed hash of its id and the day of its revocation.
 struct Tombstone: Sendable, Equatable {
-    /// SHA-256 of the id, whose beginning the list of revoked keys has too. An id is a hash of random bits, so nobody finds it by guessing.
-    let name: [UInt8]
+    /// The names under which it is stored: the keyed one, and for a while the ``mark(of:)``; the ``hash(of:)`` in a store without the secret.
+    let names: [[UInt8]]
     /// The start of the day, in milliseconds.
     let day: Int64
 
-    init(_ id: KeyIdentifier, revokedAt instant: Int64) {
-        name = Tombstone.name(of: id)
+    /// - Parameter secret: that of the store's audit.
+    init(_ id: KeyIdentifier, revokedAt instant: Int64, secret: [UInt8]?) {
+        names = secret.map { [Tombstone.name(of: id, $0), Tombstone.mark(of: id)] } ?? [Tombstone.hash(of: id)]
         day = Tombstone.day(of: instant)
     }
 
-    static func name(of id: KeyIdentifier) -> [UInt8] { Array(SHA256.hash(data: id.bytes)) }
+    /// The name that lasts: a byte, so that no hash without a key has this form, and an HMAC.
+    static func name(of id: KeyIdentifier, _ secret: [UInt8]) -> [UInt8] {
+        let message = Data("sealward tombstone ".utf8) + id.bytes
+        return [1] + HMAC<SHA256>.authenticationCode(for: message, using: SymmetricKey(data: Data(secret)))
+    }
+
+    /// The name in stores of 0.2.0.
+    static func hash(of id: KeyIdentifier) -> [UInt8] { Array(SHA256.hash(data: id.bytes)) }
+
+    /// What the list of revoked keys has, while a token of the key may live.
+    static func mark(of id: KeyIdentifier) -> [UInt8] { Array(hash(of: id).prefix(markLength)) }
+
+    /// The bytes of a mark.
+    static let markLength = 12
+    /// How long a mark is kept: longer than any token lives.
+    static let markLife: Duration = .seconds(9 * 86_400)
 
     static func day(of instant: Int64) -> Int64 { instant - instant % millisecondsPerDay }
 

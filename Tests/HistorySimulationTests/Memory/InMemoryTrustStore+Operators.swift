@@ -157,8 +157,7 @@ extension MemoryState {
     fileprivate mutating func delete(_ id: KeyIdentifier) -> Bool {
         guard let key = keys.removeValue(forKey: id)?.key else { return false }
         if let instant = key.revokedAt {
-            let tombstone = Tombstone(id, revokedAt: StoreTime.milliseconds(instant))
-            tombstones[tombstone.name] = tombstone.day
+            tombstones[Tombstone.hash(of: id)] = Tombstone.day(of: StoreTime.milliseconds(instant))
         }
         for index in events.indices where events[index].keyId == id {
             (events[index].keyId, events[index].detail) = (nil, nil)

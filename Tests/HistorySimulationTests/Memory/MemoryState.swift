@@ -92,7 +92,7 @@ struct MemoryState {
         case .expired: return .refused(.challengeExpired)
         case .spent: break
         }
-        if tombstones[Tombstone.name(of: registration.id)] != nil { return .refused(.revoked) }
+        if tombstones[Tombstone.hash(of: registration.id)] != nil { return .refused(.revoked) }
         let before = quotas
         for draw in registration.draws {
             guard case .exhausted(let until) = self.draw(draw, at: instant) else { continue }
