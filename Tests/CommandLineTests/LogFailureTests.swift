@@ -178,6 +178,21 @@ import Testing
             "Failed to create a block of data that demonstrates the legitimacy of the app instance (`generateAssertion:`); DCErrorInvalidInput",
             "- app-attest attest.device.invalid-input"
         ),
+        ("Error Domain=DCErrorDomain Code=2", "- app-attest attest.device.invalid-input"),
+        (
+            "AppCheck: Requests throttled due to 403 error. Attempts allowed again after 24h:00m:00s (appCheck/throttled).",
+            "- app-attest attest.app-check.refused"
+        ),
+        ("App check failed: invalid_token (Could not parse token.)", "- app-attest attest.app-check.refused"),
+        // Google's gateway refused the key or the project, and no proof was looked at.
+        (
+            "URL: https://firebaseappcheck.googleapis.com/v1/x - HTTP status code: 403 - Requests to this API firebaseappcheck.googleapis.com method google.firebase.appcheck.v1.TokenExchangeService.ExchangeAppAttestAttestation are blocked.",
+            "- app-attest attest.app-check.stopped"
+        ),
+        (
+            "status code: 403: Firebase App Check API has not been used in project 1 before or it is disabled. Enable it by visiting https://console.developers.google.com/apis/api/firebaseappcheck.googleapis.com/overview?project=1",
+            "- app-attest attest.app-check.stopped"
+        ),
     ])
     func eachFormIsRead(_ text: String, _ expected: String) throws {
         let found = try failures(text)
@@ -186,6 +201,19 @@ import Testing
             #expect((failure["fix"] as? [String])?.isEmpty == false || (failure["next"] as? [String])?.isEmpty == false)
             #expect((failure["quote"] as? String)?.isEmpty == false)
         }
+    }
+
+    /// The client's sentence does not name the DCError: the line that does is the whole answer, and only that one's advice is right.
+    @Test func aSentenceBesideItsErrorIsOneFailure() throws {
+        let sentence = "Message: Failed to attest the validity of the generated cryptographic key."
+        for (error, code) in [
+            ("Error: DCErrorServerUnavailable", "server-unavailable"), ("Error: DCErrorInvalidKey", "invalid-key"),
+        ] {
+            let found = try failures("\(error)\nAttempts: 4\n\(sentence)\n")
+            #expect(summary(found) == ["- app-attest attest.device.\(code)"], "\(found)")
+        }
+        let alone = try failures(sentence)
+        #expect((alone.first?["fix"] as? [String])?.first?.contains("after serverUnavailable keep the key") == true)
     }
 
     @Test("Lines of two loads that fail at once stay with their own load, by the number of the stream and the process")
@@ -297,6 +325,13 @@ import Testing
         (["receipt 404"], "receipt.refresh.no-data"), (["receipt refresh status 304"], "field 19"),
         (["https://data.appattest.apple.com/v1/attestationData", "401"], "receipt.refresh.unauthorized"),
         (["attestationData", "400"], "receipt.refresh.bad-payload, receipt.refresh.wrong-environment"),
+        (["appattestsandbox"], "from TestFlight"), (["ERR_APP_INTEGRITY_INVALID_KEY"], "attest.device.invalid-key"),
+        (["generateAssertion", "invalidInput"], "attest.device.invalid-input"),
+        (["firebase_app_check/code-unsupported"], "attest.device.feature-unsupported"),
+        (["attestation: KEY_ID_MISMATCH"], "attest.key-id.mismatch"),
+        (["pyattest.exceptions.InvalidNonceException"], "attest.nonce.mismatch"),
+        (["appattest: rpIdHash mismatch"], "attest.app-id.mismatch"),
+        (["Expected AAGUID of either 'appattestdevelop' or 'appattest'"], "attest.environment.mismatch"),
     ])
     func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {
         let run = try ProgramRun(["explain"] + words)
@@ -307,6 +342,8 @@ import Testing
     @Test(arguments: [
         ("-1023", "Did you mean '-10"), ("NSAllowArbitraryLoads", "NSAllowsArbitraryLoads"),
         ("77777777", "lists them all"),
+        // The digits of a token are no number.
+        ("X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==", "lists them all"),
     ])
     func unknownWordsGetTheNearest(_ word: String, _ hint: String) throws {
         let run = try ProgramRun(["explain", word])

@@ -41,9 +41,9 @@ package enum LogExplanations {
             ),
             CodeExplanation(
                 .appCheckStopped,
-                "App Check answers 400 or 404: the request can never become right, and the client is silent for a day",
+                "App Check answers 400 or 404, or Google blocks the API key or the project (403 `are blocked`, `has not been used in project`): the request can never become right; after 400 and 404 the client is silent for a day",
                 .developer,
-                "check the project number, the app ID and the API key, and that App Check has the provider switched on"
+                "check the project number, the app ID and the API key, that the project has the Firebase App Check API enabled and the key is allowed to call it (Google Cloud console > Credentials), and that App Check has the provider switched on"
             ),
             CodeExplanation(
                 .appCheckUnavailable,

@@ -89,6 +89,11 @@ package struct LogFailure: Sendable {
 
     /// Whether another failure, of which the log says less, is probably this one.
     func explains(_ weak: LogFailure) -> Bool {
+        // The client's sentence stands beside the DCError that it does not name.
+        if kind == .appAttest, weak.kind == .appAttest {
+            return because.count == 1 && weak.because.count > 1
+                && weak.because.contains { $0.code == because.first?.code }
+        }
         guard host != nil, weak.host == nil || weak.host == host, kind != .appAttest, weak.kind != .appAttest else {
             return false
         }

@@ -48,7 +48,7 @@ extension Scan {
 
     /// The number of a DCError, by its domain, whatever words stand between, or by its name.
     var deviceError: Int? {
-        if let rest = rest(after: "com.apple.devicecheck.error") {
+        if let rest = rest(after: "com.apple.devicecheck.error") ?? rest(after: "DCErrorDomain") {
             let near = rest.prefix(24)
             if let first = near.firstIndex(where: { 0x30...0x39 ~= $0 }), near[..<first].last != UInt8(ascii: "-") {
                 let digits = rest[first...].prefix { 0x30...0x39 ~= $0 }
@@ -72,10 +72,15 @@ extension Scan {
 
     /// The status with which App Check answered, or that of the answer which its client's words stand for.
     var appCheckStatus: Int? {
+        // Google's gateway in front of App Check: the request gets no further, whatever the proof.
+        if contains("firebaseappcheck"), contains(" are blocked") || contains("has not been used in project") {
+            return 400
+        }
         let names: [StaticString] = ["firebaseappcheck", "appCheck", "AppCheck", "app_check", "App Check"]
         if names.contains(where: contains) {
             let words: [StaticString] = [
                 "status code: ", "status code ", "statusCode: ", "statusCode=", "\"code\": ", "\"code\":", "HTTP ",
+                "throttled due to ",
             ]
             let status = words.lazy.compactMap { digits(after: $0) }.first {
                 LogExplanations.appCheck(status: $0) != nil
@@ -85,7 +90,7 @@ extension Scan {
             if contains("Too many attempts") { return 403 }
         }
         if contains("App attestation failed") { return 403 }
-        return contains("App Check token is invalid") ? 401 : nil
+        return contains("App Check token is invalid") || contains("App check failed: invalid_token") ? 401 : nil
     }
 
     /// The digits after some words, at most four.

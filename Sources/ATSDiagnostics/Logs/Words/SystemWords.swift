@@ -89,17 +89,19 @@ enum SystemWords {
         row(
             "Failed to attest the validity of the generated cryptographic key", lostKey,
             "attestKey failed on the device, before App Check was asked: often the key is lost after a reinstallation, a restored backup or a move to another device. The text does not say which DCError it was.",
-            fix: LogExplanations.explanation(of: .deviceInvalidKey)?.action),
+            fix: lostKeyFix),
         row(
             "Failed to create a block of data that demonstrates the legitimacy", lostKey,
             "generateAssertion failed on the device, before App Check was asked: often the key is lost after a reinstallation, a restored backup or a move to another device. The text does not say which DCError it was.",
-            fix: LogExplanations.explanation(of: .deviceInvalidKey)?.action),
+            fix: lostKeyFix),
         // Who judged; the cause comes from the chain and the numbers.
         row(systemTrust, []), row(strict, []), row("system TLS Trust evaluation failed", []),
         row("default TLS Trust evaluation failed", []), row("TLS Trust encountered error", []),
         row("CERTIFICATE_VERIFY_FAILED:/", []),
     ]
 
+    private static let lostKeyFix =
+        "look for the DCError behind it (NSUnderlyingErrorKey); after serverUnavailable keep the key and try again later, after any other forget the key and make a new one, once"
     private static let lostKey: [Code] = [.deviceInvalidKey, .deviceInvalidInput, .deviceUnavailable, .deviceUnknown]
 
     private static let mixed =
