@@ -111,6 +111,77 @@ import Testing
         #expect(items(run).first?["what"] as? String == what && run.status == status, "\(run.output) \(run.errors)")
     }
 
+    /// What servers, libraries and services write about proofs, over several lines or in JSON: the code, or that the answer is no fault.
+    @Test(arguments: [
+        (
+            "{ date: 'Mon, 30 Oct 2017 20:51:39 GMT',\n  'content-length': '36' }\nstatusCode: 401\nUnable to verify authorization token",
+            "devicecheck.authorization.refused"
+        ),
+        (
+            #"{"responseCode":"400","responseMessage":"Missing or incorrectly formatted device token payload"}"#,
+            "deviceToken.invalid"
+        ),
+        (
+            #"{"type":"urn:sealward:problem:assert.counter.replayed","title":"x","status":409,"code":"assert.counter.replayed"}"#,
+            "assert.counter.replayed"
+        ),
+        (
+            #"{"error": {"code": 403, "message": "The key was revoked. [key.revoked]", "details": [{"domain": "sealward"}]}}"#,
+            "key.revoked"
+        ),
+        (
+            #"{"error": {"code": 403, "message": "Requests to this API firebaseappcheck.googleapis.com method x are blocked."}}"#,
+            "attest.app-check.stopped"
+        ),
+        (#"{"error": {"code": 401, "message": "Firebase App Check token is invalid."}}"#, "attest.app-check.refused"),
+        (
+            "[Error: Calling the 'attestKeyAsync' function has failed\n→ Caused by: Invalid key provided]",
+            "attest.device.invalid-key"
+        ),
+        ("LOG  Trouble: [Error: Device check is not supported by this device]", "attest.device.feature-unsupported"),
+        (
+            "Error: nonce does not match\n    at verifyAttestation (node_modules/node-app-attest/src/verifyAttestation.js:120:13)",
+            "attest.nonce.mismatch"
+        ),
+        (
+            "Traceback:\n  File \"pyattest/verifiers/apple_attestation.py\", line 60\npyattest.exceptions.InvalidNonceException",
+            "attest.nonce.mismatch"
+        ),
+        (
+            "CertPathValidatorException: Path does not chain with any of the trust anchors\n  at ch.veehait.devicecheck.appattest.Validator",
+            "attest.chain.untrusted"
+        ),
+    ])
+    func whatIsSaidOfProofsIsKnown(_ text: String, _ code: String) throws {
+        let run = try doctor(["-"], input: text)
+        let because = items(run).first?["because"] as? [[String: Any]]
+        #expect(run.status == 1 && because?.first?["code"] as? String == code, "\(run.output) \(run.errors)")
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\n\nFailed to find bit state", "never set"),
+        (
+            "<plist version=\"1.0\"><dict><key>com.apple.developer.devicecheck.appattest-environment</key><string>development</string></dict></plist>",
+            "make production keys"
+        ),
+        ("X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==", "the placeholder"),
+    ])
+    func whatIsNoFaultIsSaid(_ text: String, _ words: String) throws {
+        let run = try doctor(["-"], input: text)
+        let because = items(run).first?["because"] as? [[String: Any]]
+        #expect((because?.first?["message"] as? String)?.contains(words) == true, "\(run.output) \(run.errors)")
+    }
+
+    /// Headers and JSON of other services are not taken for answers about proofs.
+    @Test(arguments: [
+        "POST /v1/x HTTP/1.1\nAuthorization: Bearer abc\n", #"{"error": {"code": "request.url"}}"#,
+        "APNs: 400 BadDeviceToken\n", "nonce mismatch in the OpenID token\n",
+    ])
+    func whatIsSaidOfOtherThingsIsNot(_ text: String) throws {
+        let run = try doctor(["-"], input: text)
+        #expect(run.status == 2, "\(run.output) \(run.errors)")
+    }
+
     @Test func whatIsNotKnownIsNeverFine() throws {
         #expect(try doctor([folder.path("absent.plist")]).status == 2)
         try FileManager.default.createDirectory(atPath: folder.path("empty"), withIntermediateDirectories: true)

@@ -138,10 +138,10 @@ struct DoctorCommand: WorkingCommand {
 
     private func diagnose(_ input: Recogniser.Input, path: String, from: String) async -> DoctorItem {
         guard !input.head.isEmpty else { return fault("empty", from, "is empty") }
-        guard let known = Recogniser.of(input) else {
-            // Lines of any form may still be a log.
-            let log = await hand(["ats", "log", path], ("log", "a log"), from: from)
-            if log.verdict != .unknown { return log }
+        let recognised = Recogniser.of(input)
+        let isVague = recognised.map { ["a JSON document", "a property list"].contains($0.words) } ?? true
+        if isVague, let item = await said(input, path: path, from: from) { return item }
+        guard let known = recognised else {
             return DoctorItem(
                 unknown: DoctorItem.notKnown, from: from,
                 "this is none of the forms that are known: a URL, an Info.plist or project, a certificate, an object of App Attest, or a log with a failure that is known"
@@ -170,6 +170,28 @@ struct DoctorCommand: WorkingCommand {
             guard let app = item.result?.member("appId")?.text else { return item }
             return await hand(["receipt", "verify", path, "--app-id", app], form, from: from)
         }
+    }
+
+    /// What a text of no form of its own says: an answer of this program's service, words of a verifier, a log, or an answer of DeviceCheck.
+    private func said(_ input: Recogniser.Input, path: String, from: String) async -> DoctorItem? {
+        func explained(_ what: String) async -> DoctorItem {
+            await hand(["explain", "--", what], ("explained", "a code, a number or a name"), from: from)
+        }
+        let text = String(decoding: input.head.prefix(16 << 10), as: UTF8.self)
+        let parts = text.split { !$0.isLetter && !$0.isNumber && $0 != "." && $0 != "-" }.map(String.init)
+        let isOurs = input.has("urn:sealward:problem:") || input.has("sealward") && input.json?.member("error") != nil
+        let code = isOurs ? parts.first { CodeCatalog.explanation(of: $0) != nil } : nil
+        let words = ProofWords(input.head)
+        if let first = code ?? words.verifier?.rawValue { return await explained(first) }
+        let log = await hand(["ats", "log", path], ("log", "a log"), from: from)
+        if log.verdict != .unknown { return log }
+        let line = text.split(separator: "\n").map { $0.prefix(300).trimmed() }.first { line in
+            ["authorization token", "device token payload", "bad device token", "bit state"]
+                .contains(where: line.lowercased().contains)
+                && ExplainedSubject.deviceCheck(line.utf8.asciiLowercased) != nil
+        }
+        guard let what = line ?? words.code?.rawValue else { return nil }
+        return await explained(what)
     }
 
     /// Inspects an attestation, and verifies what needs nothing but the object: its form and its chain.

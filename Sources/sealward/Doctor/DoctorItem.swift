@@ -52,6 +52,11 @@ struct DoctorItem {
         if let document = try? JSONReader.read(Array(answer.output.drop { $0 <= 0x20 }), limits: limits) {
             result = document
             collect(document)
+            if because.isEmpty, let code = document.member("codes")?.elements?.first,
+                let meaning = code.member("meaning")?.text
+            {
+                add(code.member("code")?.text, meaning)
+            }
         } else {
             body = String(decoding: answer.output, as: UTF8.self)
         }

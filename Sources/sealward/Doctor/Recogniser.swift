@@ -130,6 +130,16 @@ struct Recogniser: Sendable {
         Recogniser(linted: "entitlements", "the entitlements of an app", [".entitlements"]),
         Recogniser(
             linted: "provisioning-profile", "a provisioning profile", [".mobileprovision", ".provisionprofile"]),
+        Recogniser(
+            "entitlements", "entitlements with App Attest's environment",
+            .named(
+                "com.apple.developer.devicecheck.appattest-environment counts in builds from Xcode alone; those from TestFlight, the App Store and for enterprises make production keys, whatever it says"
+            )
+        ) { input in
+            // Those of a Mac's sandbox say more.
+            Input.begins(input.head, "<") && input.has("com.apple.developer.devicecheck.appattest-environment")
+                && !input.has("app-sandbox")
+        },
         Recogniser(linted: "strings-table", "a table of texts", [".strings"]),
         Recogniser(
             "public-key", "a public key",
@@ -163,7 +173,7 @@ struct Recogniser: Sendable {
         Recogniser(
             "app-check-placeholder", "the placeholder that App Check's client sends when it could not get a token",
             .named("find the first App Check error in the log of the app, and give that to `sealward doctor -`")
-        ) { $0.line?.hasPrefix("eyJlcnJvciI6") == true },
+        ) { $0.line?.contains("eyJlcnJvciI6") == true },
         Recogniser(
             "token", "a signed token (JWT)",
             .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize")

@@ -36,7 +36,7 @@ extension ExplainedSubject {
         } else if has("token") || has("bit"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
         } else if has("appattest-environment")
-            || ["aaguid", "appattestdevelop"].contains(where: { $0.utf8.elementsEqual(letters) })
+            || ["aaguid", "appattestdevelop", "appattestsandbox"].contains(where: { $0.utf8.elementsEqual(letters) })
         {
             self = ExplainedSubject.attestEnvironment
         } else if has("attestationdata") || has("receipt") || has("appattest.apple.com"),
@@ -81,13 +81,15 @@ extension ExplainedSubject {
             self.init(alert: alert)
         } else if let row = LogExplanations.attest(in: text) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward ats log FILE"])
+        } else if let code = ProofWords(bytes).code, let row = CodeCatalog.explanation(of: code.rawValue) {
+            self.init(title: text.terminalSafe(limit: 200), row, ["sealward attest verify --help"])
         } else {
             return nil
         }
     }
 
-    /// What Apple's DeviceCheck writes into an answer.
-    private static func deviceCheck(_ words: [UInt8]) -> ExplainedSubject? {
+    /// What Apple's DeviceCheck writes into an answer, in lower case; nil for other words.
+    static func deviceCheck(_ words: [UInt8]) -> ExplainedSubject? {
         let text = String(decoding: words, as: UTF8.self)
         if DeviceCheckAnswer.neverSetTexts.contains(where: text.contains) {
             return ExplainedSubject(
@@ -156,9 +158,11 @@ extension ExplainedSubject {
             }
     }
 
-    /// The last number of the text, without its sign; nil if there is none or it has more than five digits.
+    /// The last number of the text, without its sign; nil if there is none or it has more than five digits. Digits before a letter are none.
     private static func number(in bytes: [UInt8]) -> Int? {
-        guard let last = bytes.split(whereSeparator: { !(0x30...0x39 ~= $0) }).last, last.count <= 5 else { return nil }
+        let numbers = bytes.split(whereSeparator: { !(0x30...0x39 ~= $0) })
+            .filter { $0.endIndex == bytes.endIndex || !bytes[$0.endIndex].isASCIIAlphanumeric }
+        guard let last = numbers.last, last.count <= 5 else { return nil }
         return last.reduce(0) { $0 * 10 + Int($1 & 0x0F) }
     }
 
