@@ -122,6 +122,10 @@ import Testing
             "deviceToken.invalid"
         ),
         (
+            "POST https://data-development.appattest.apple.com/v1/attestationData\nHTTP/2 400\n{\"error\":\"Invalid receipt\"}\n",
+            "receipt.refresh.bad-payload"
+        ),
+        (
             #"{"type":"urn:sealward:problem:assert.counter.replayed","title":"x","status":409,"code":"assert.counter.replayed"}"#,
             "assert.counter.replayed"
         ),

@@ -172,7 +172,7 @@ struct DoctorCommand: WorkingCommand {
         }
     }
 
-    /// What a text of no form of its own says: an answer of this program's service, words of a verifier, a log, or an answer of DeviceCheck.
+    /// What a text of no form of its own says: an answer of this program's service, words of a verifier, a log, or an answer of Apple's services.
     private func said(_ input: Recogniser.Input, path: String, from: String) async -> DoctorItem? {
         func explained(_ what: String) async -> DoctorItem {
             await hand(["explain", "--", what], ("explained", "a code, a number or a name"), from: from)
@@ -185,10 +185,10 @@ struct DoctorCommand: WorkingCommand {
         if let first = code ?? words.verifier?.rawValue { return await explained(first) }
         let log = await hand(["ats", "log", path], ("log", "a log"), from: from)
         if log.verdict != .unknown { return log }
-        let line = text.split(separator: "\n").map { $0.prefix(300).trimmed() }.first { line in
-            ["authorization token", "device token payload", "bad device token", "bit state"]
-                .contains(where: line.lowercased().contains)
-                && ExplainedSubject.deviceCheck(line.utf8.asciiLowercased) != nil
+        let lines = text.split(whereSeparator: \.isNewline).map { $0.prefix(300).trimmed() }
+        let line = (lines + [String(lines.joined(separator: " ").prefix(300))]).first { line in
+            ["authorization token", "device token payload", "bad device token", "bit state", "attestationdata "]
+                .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
         }
         guard let what = line ?? words.code?.rawValue else { return nil }
         return await explained(what)

@@ -88,8 +88,8 @@ extension ExplainedSubject {
         }
     }
 
-    /// What Apple's DeviceCheck writes into an answer, in lower case; nil for other words.
-    static func deviceCheck(_ words: [UInt8]) -> ExplainedSubject? {
+    /// What Apple's DeviceCheck writes into an answer.
+    private static func deviceCheck(_ words: [UInt8]) -> ExplainedSubject? {
         let text = String(decoding: words, as: UTF8.self)
         if DeviceCheckAnswer.neverSetTexts.contains(where: text.contains) {
             return ExplainedSubject(
