@@ -184,6 +184,10 @@ import Testing
             "- app-attest attest.app-check.refused"
         ),
         ("App check failed: invalid_token (Could not parse token.)", "- app-attest attest.app-check.refused"),
+        (
+            #"{"message":"Callable request verification passed","verifications":{"app":"INVALID","auth":"VALID"}}"#,
+            "- app-attest attest.app-check.refused"
+        ),
         // Google's gateway refused the key or the project, and no proof was looked at.
         (
             "URL: https://firebaseappcheck.googleapis.com/v1/x - HTTP status code: 403 - Requests to this API firebaseappcheck.googleapis.com method google.firebase.appcheck.v1.TokenExchangeService.ExchangeAppAttestAttestation are blocked.",

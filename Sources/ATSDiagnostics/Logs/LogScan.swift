@@ -90,7 +90,10 @@ extension Scan {
             if contains("Too many attempts") { return 403 }
         }
         if contains("App attestation failed") { return 403 }
-        return contains("App Check token is invalid") || contains("App check failed: invalid_token") ? 401 : nil
+        let invalid: [StaticString] = [
+            "App Check token is invalid", "App check failed: invalid_token", "\"app\":\"INVALID\"", "app: \"INVALID\"",
+        ]
+        return invalid.contains(where: contains) ? 401 : nil
     }
 
     /// The digits after some words, at most four.

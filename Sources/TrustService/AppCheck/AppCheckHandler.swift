@@ -141,7 +141,6 @@ struct AppCheckHandler: Handler {
                     return .failure(
                         ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment"))
                 }
-                // A key gets its artifact when it is attested.
                 guard call.now.timeIntervalSince(judged.key.attestedAt) <= AppCheckArtifacts.life.inSeconds else {
                     return .failure(ProofRefusal(.keyUnknown, evidence: "the artifact has ended: it is a year old"))
                 }

@@ -75,7 +75,7 @@ struct AppCheckArtifacts: Sendable {
     private let key: SymmetricKey
     private let project: String
 
-    /// How long an artifact is accepted. Then the app attests a new key, as after every refusal.
+    /// How long an artifact is accepted after the attestation of its key. Then the app attests a new key, as after every refusal.
     static let life: Duration = .seconds(366 * 86_400)
 
     private static let version: UInt8 = 1

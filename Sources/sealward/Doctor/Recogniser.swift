@@ -135,10 +135,9 @@ struct Recogniser: Sendable {
             .named(
                 "com.apple.developer.devicecheck.appattest-environment counts in builds from Xcode alone; those from TestFlight, the App Store and for enterprises make production keys, whatever it says"
             )
-        ) { input in
-            // Those of a Mac's sandbox say more.
-            Input.begins(input.head, "<") && input.has("com.apple.developer.devicecheck.appattest-environment")
-                && !input.has("app-sandbox")
+        ) {
+            Input.begins($0.head, "<") && $0.has("com.apple.developer.devicecheck.appattest-environment")
+                && !$0.has("app-sandbox")
         },
         Recogniser(linted: "strings-table", "a table of texts", [".strings"]),
         Recogniser(

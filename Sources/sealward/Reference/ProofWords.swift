@@ -36,7 +36,6 @@ struct ProofWords {
             .attestNonceMismatch
         ),
         (
-            // Who compares it with the credential ID mostly compares texts, or hashes SPKI.
             "keyiddoesnotmatch keyidmismatch invalidkeyid credentialiddoesnotmatch credentialidmismatch",
             "attest assertion", .attestKeyIdMismatch
         ),
