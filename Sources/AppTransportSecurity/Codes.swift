@@ -6,6 +6,7 @@ package import Vocabulary
 /// The codes of this module that more than one file needs. `docs/errors.md` says what each means.
 extension Code {
     package static let cleartextBlocked: Code = "ats.cleartext.blocked"
+    package static let causeNotSaid: Code = "ats.log.cause-not-said"
     package static let ctMissing: Code = "ats.ct.missing"
     package static let dictionaryBadValue: Code = "ats.dictionary.bad-value"
     package static let dictionaryMoreRemarks: Code = "ats.dictionary.more-remarks"
@@ -14,11 +15,13 @@ extension Code {
     package static let dictionaryWrongType: Code = "ats.dictionary.wrong-type"
     package static let httpAnswerTooLarge: Code = "ats.http.answer-too-large"
     package static let httpIncompleteAnswer: Code = "ats.http.incomplete-answer"
+    package static let httpMedia: Code = "ats.http.media"
     package static let httpNoAnswer: Code = "ats.http.no-answer"
     package static let httpRedirectBlocked: Code = "ats.http.redirect-blocked"
     package static let httpRedirectLoop: Code = "ats.http.redirect-loop"
     package static let httpRedirectNeedsCookie: Code = "ats.http.redirect-needs-cookie"
     package static let httpRequestBody: Code = "ats.http.request-body"
+    package static let httpWebRule: Code = "ats.http.web-rule"
     package static let localBlocked: Code = "ats.local.blocked"
     package static let netClosed: Code = "ats.net.closed"
     package static let netDNS: Code = "ats.net.dns"

@@ -15,10 +15,14 @@ package struct ErrorNumber: Sendable {
         case cfNetwork = "kCFErrorDomainCFNetwork"
         /// Numbers of SecTrust.
         case security = "OSStatus of Security, NSOSStatusErrorDomain"
+        /// Numbers of AVFoundation.
+        case player = "AVFoundationErrorDomain"
+        case coreMedia = "CoreMediaErrorDomain"
+        case webKit = "WebKitErrorDomain"
     }
 
     package let domain: Domain
-    /// As Apple writes it: those of ``Domain/cfNetwork`` are positive, all others negative.
+    /// As Apple writes it: those of ``Domain/cfNetwork`` and ``Domain/webKit`` are positive, all others negative.
     package let number: Int
     /// As in Apple's headers.
     package let name: String
@@ -35,7 +39,7 @@ package struct ErrorNumber: Sendable {
             switch domain {
             case .url: RefusalNumbers.causes(urlError: number)
             case .stream: RefusalNumbers.causes(stream: number)
-            case .cfNetwork, .security: []
+            case .cfNetwork, .security, .player, .coreMedia, .webKit: []
             }
         return (own + others).reduce(into: []) { codes, code in if !codes.contains(code) { codes.append(code) } }
     }
@@ -256,6 +260,13 @@ package struct ErrorNumber: Sendable {
     package static let cfNetworkErrors: [ErrorNumber] = [
         ErrorNumber(cfNetwork: 1, "HostErrorHostNotFound", "the name was not resolved", [.netDNS]),
         ErrorNumber(cfNetwork: 2, "HostErrorUnknown", "the name was not resolved", [.netDNS]),
+        ErrorNumber(
+            cfNetwork: 302, "ErrorHTTPConnectionLost", "the connection ended before the answer did", [.netClosed]),
+        ErrorNumber(
+            cfNetwork: 303, "ErrorHTTPParseFailure", "the server's answer is not HTTP: another protocol on this port",
+            [.httpNoAnswer]),
+        ErrorNumber(
+            cfNetwork: 304, "ErrorHTTPRedirectionLoopDetected", "the redirects go in a circle", [.httpRedirectLoop]),
         ErrorNumber(
             cfNetwork: 306, "ErrorHTTPProxyConnectionFailure", "the proxy of the system's settings cannot be reached",
             [.netRefused]),

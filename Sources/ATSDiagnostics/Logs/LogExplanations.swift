@@ -32,6 +32,23 @@ package enum LogExplanations {
                 .developer,
                 "load https, or change that setting: in Unity Player Settings > Allow downloads over HTTP, in Flutter a current version, on Android the network security configuration"
             ),
+            CodeExplanation(
+                .httpWebRule,
+                "a rule of web pages or the app's own navigation refused the load (CORS, Content Security Policy, a cancelled navigation); this is not ATS",
+                .developer,
+                "CORS: let the server answer with Access-Control-Allow-Origin for the origin of the page (capacitor://localhost, ionic://localhost, https://localhost), to OPTIONS too, or load with native code, as CapacitorHttp does"
+            ),
+            CodeExplanation(
+                .httpMedia,
+                "the player got an answer that it cannot play: a status of HTTP, a range, a playlist or a format; this is not ATS",
+                .server,
+                "compare with `curl -v -r 0-1 URL`: the server must answer 206 with Content-Range, Content-Length and the Content-Type of the media, to the headers that the app sends"
+            ),
+            CodeExplanation(
+                .causeNotSaid, "a load failed, and the words or the number do not say why; ATS may be the cause",
+                .developer,
+                "read the console of the device (Console, Xcode) at that moment, or print the error with its NSUnderlyingError: -1022 is ATS, -1200, -1202 and -98xx are TLS and certificates"
+            ),
         ] + deviceErrors + [
             CodeExplanation(
                 .appCheckRefused,

@@ -19,9 +19,9 @@ struct ExplainCodeCommand: WorkingCommand {
               sealward explain com.apple.devicecheck.error 3
               sealward explain NSAllowsLocalNetworking
 
-            WHAT is a code of any command or answer, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, an OSStatus of TLS or a \
-            DCError, with or without sign and domain, the name of such an error, a TLS alert, a status of App Check (App Check 403) or of the \
-            receipt service (receipt 404), a key of NSAppTransportSecurity, or a line of a log.
+            WHAT is a code of any command or answer, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, of AVFoundation, \
+            CoreMedia or WebKit, an OSStatus of TLS or a DCError, with or without sign and domain, the name of such an error, a TLS alert, a status \
+            of App Check (App Check 403) or of the receipt service (receipt 404), a key of NSAppTransportSecurity, or a line of a log.
 
             Exit status: 0 done, 64 usage and unknown words.
             """
@@ -47,7 +47,7 @@ struct ExplainCodeCommand: WorkingCommand {
         var log = DeviceLog()
         log.read(Array(what.utf8))
         let report = log.report()
-        return report.hasFindings ? (report.json, report.text) : nil
+        return report.failures.isEmpty ? nil : (report.json, report.text)
     }
 
     func validate() throws {

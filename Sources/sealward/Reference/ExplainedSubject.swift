@@ -64,9 +64,9 @@ extension ExplainedSubject {
         } else if let number {
             let isStream = has("stream") || has("ssl") || has("osstatus")
             let row =
-                (has("cfnetwork") ? ErrorNumber.cfNetwork(number) : nil)
+                (has("cfnetwork") ? ErrorNumber.cfNetwork(number) : has("webkit") ? ErrorNumber.webKit(number) : nil)
                 ?? (isStream ? nil : ErrorNumber.url(-number)) ?? ErrorNumber.stream(-number)
-                ?? ErrorNumber.security(-number)
+                ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
             guard let row else { return nil }
             self.init(row)
         } else if let row = ExplainedSubject.named.first(where: { name, _ in name.elementsEqual(letters) })?.row {
@@ -174,14 +174,16 @@ extension ExplainedSubject {
                 (name: Array($0.utf8) + short, row: row)
             }
         }
-        + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.cfNetworkErrors).map {
+        + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.cfNetworkErrors
+        + ErrorNumber.playerErrors + ErrorNumber.webKitErrors).map {
             (name: $0.name.utf8.asciiLowercased, row: $0)
         }
 
     /// Every name that can be asked for, for words that are near one.
     static var names: [String] {
         KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames
-            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors).flatMap {
+            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.playerErrors)
+            .flatMap {
                 [$0.name, String($0.number)]
             }
     }
@@ -196,7 +198,7 @@ extension ExplainedSubject {
         next =
             (row.number == -1022
                 ? ["sealward ats explain URL --info-plist Info.plist", "sealward ats lint Info.plist"]
-                : ["sealward ats check https://HOST/"]) + ["sealward ats log FILE"]
+                : row.domain == .webKit ? [] : ["sealward ats check https://HOST/"]) + ["sealward ats log FILE"]
     }
 
     private init(key: (key: String, type: String, meaning: String)) {
