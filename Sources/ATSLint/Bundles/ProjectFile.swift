@@ -63,7 +63,7 @@ package enum ProjectFile {
         Kind(
             label: "titanium-project", names: ["tiapp.xml"], words: ["<ti:app"],
             advice:
-                "this is the tiapp.xml of a Titanium project: run `ti build -p ios --build-only` and name the Info.plist below build/iphone"
+                "this is the tiapp.xml of a Titanium project, and no list in it has NSAppTransportSecurity: run `ti build -p ios --build-only` and name the Info.plist below build/iphone"
         ),
         Kind(
             label: "nativescript-project", names: ["nativescript.config."],
@@ -127,6 +127,7 @@ package enum ProjectFile {
             }
         }
         if kind.paths.isEmpty, let written { return written }
+        if kind.label == "titanium-project", let list = try TitaniumProject.document(bytes) { return list }
         if let advice = kind.advice { throw .plist("", advice) }
         return nil
     }

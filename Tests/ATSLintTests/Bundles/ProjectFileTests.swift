@@ -90,6 +90,24 @@ import Vocabulary
         #expect(found.lists.count == 1 && found.unreadable.isEmpty)
     }
 
+    @Test("The list in the ios element of a tiapp.xml is read at its own lines, and one in a comment is not")
+    func theListOfATitaniumProjectIsRead() throws {
+        let list = { (key: String) in
+            "<plist><dict><key>NSAppTransportSecurity</key><dict>\n<key>\(key)</key><true/></dict></dict></plist>"
+        }
+        let text =
+            "<?xml version=\"1.0\"?>\n<ti:app xmlns:ti=\"http://ti.appcelerator.org\">\n<!-- \(list("NSOld")) -->\n<ios>\(list("NSAllowsArbitraryLoads"))</ios>\n<android/></ti:app>"
+        let document = try #require(try ProjectFile.document("tiapp.xml", Array(text.utf8)))
+        let members = document.root["NSAppTransportSecurity"]?.members
+        #expect(members?.map(\.key) == ["NSAllowsArbitraryLoads"])
+        #expect(
+            members?.first.map { document.source[$0.keyRange].elementsEqual("NSAllowsArbitraryLoads".utf8) } == true)
+        #expect(!document.isVerbatim && document.source.elementsEqual(text.utf8))
+        for length in text.utf8.indices {
+            _ = try? ProjectFile.document("tiapp.xml", Array(text.utf8[..<length]))
+        }
+    }
+
     @Test func theDictionaryOfAnElectronAppIsRead() throws {
         let text =
             #"{"name": "x", "build": {"mac": {"extendInfo": {"NSAppTransportSecurity": {"NSAllowsLocalNetworking": true}}}}}"#
@@ -106,6 +124,7 @@ import Vocabulary
         ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 1\n", "development builds only"),
         ("app.json", #"{"expo": {"name": "x"}}"#, "npx expo prebuild"),
         ("config.xml", #"<?xml version='1.0'?><widget id="x"></widget>"#, "cordova prepare ios"),
+        ("tiapp.xml", "<ti:app><ios><plist><dict/></plist></ios></ti:app>", "ti build"),
     ])
     func aProjectWithoutAListSaysHowToGetOne(_ name: String, _ text: String, _ advice: String) throws {
         let folder = try folder([name: text])
