@@ -120,6 +120,70 @@ import Testing
         ),
         ("The operation couldn’t be completed. (kCFErrorDomainCFNetwork error 310.)", "- network ats.net.refused"),
         ("Error Domain=kCFStreamErrorDomainSSL Code=-9807 \"x\"", "- trust ats.trust.unknown-root"),
+        // Bonjour, and Network's own errors
+        (
+            "nw_browser_fail_on_dns_error_locked [B1] DNSServiceBrowse failed: PolicyDenied(-65570)",
+            "- local-network ats.net.local-network-denied"
+        ),
+        ("(Network.NWError error 61 - Connection refused)", "- network ats.net.refused"),
+        ("(Network.NWError error -9807 - invalid certificate chain)", "- trust ats.trust.unknown-root"),
+        ("The operation couldn’t be completed. (kCFErrorDomainCFNetwork error 303.)", "- network ats.http.no-answer"),
+        // Players: the error of the load beneath decides, then what the player says of the answer
+        (
+            "Error Domain=AVFoundationErrorDomain Code=-11800 \"The operation could not be completed\" UserInfo={NSLocalizedFailureReason=An unknown error occurred (-1022), NSUnderlyingError=0x281 {Error Domain=NSOSStatusErrorDomain Code=-1022 \"(null)\"}}",
+            "- ats ats.cleartext.blocked"
+        ),
+        (
+            "PlatformException(VideoError, Failed to load video: The operation couldn’t be completed. (kCFErrorDomainCFNetwork error -1022.), null, null)",
+            "- ats ats.cleartext.blocked"
+        ),
+        (
+            "Error Domain=AVFoundationErrorDomain Code=-11850 \"Operation Stopped\" UserInfo={NSUnderlyingError=0x1 {Error Domain=CoreMediaErrorDomain Code=-12939 \"byte range and no content length - error code is 200\"}}",
+            "- network ats.http.media"
+        ),
+        (
+            "{\"error\": {\"code\": -11850, \"domain\": \"AVFoundationErrorDomain\"}, \"target\": 4792}",
+            "- network ats.http.media"
+        ),
+        (
+            "{\n  \"error\": {\n    \"code\": -11828,\n    \"domain\": \"AVFoundationErrorDomain\"\n  }\n}",
+            "- network ats.http.media"
+        ),
+        (
+            "(CoreMediaErrorDomain error -12938.)", "- network ats.http.media"
+        ),
+        // Rules of web pages
+        (
+            "Origin capacitor://localhost is not allowed by Access-Control-Allow-Origin. Status code: 200",
+            "- network ats.http.web-rule"
+        ),
+        ("Origin http://localhost:3000 is not allowed by Access-Control-Allow-Origin.", "- network ats.http.web-rule"),
+        (
+            "XMLHttpRequest cannot load http://192.168.1.5:8080/api due to access control checks.",
+            "192.168.1.5 network ats.http.web-rule"
+        ),
+        (
+            "Access to fetch at 'https://a.example/x' from origin 'http://localhost:8100' has been blocked by CORS policy",
+            "a.example network ats.http.web-rule"
+        ),
+        (
+            "Error Domain=WebKitErrorDomain Code=102 \"Frame load interrupted\" UserInfo={NSErrorFailingURLKey=https://a.example/}",
+            "a.example network ats.http.web-rule"
+        ),
+        (
+            "{\"Domain\":\"WebKitErrorDomain\",\"Description\":\"Frame load interrupted\",\"Code\":102}",
+            "- network ats.http.web-rule"
+        ),
+        // The other side: proxies that read TLS, and servers, see the app refuse
+        (
+            "Client TLS handshake failed. The client does not trust the proxy's certificate for a.example (OpenSSL Error([('SSL routines', '', 'tlsv1 alert unknown ca')]))",
+            "a.example trust ats.trust.unknown-root"
+        ),
+        ("SSLHandshake: Received fatal alert: unknown_ca", "- trust ats.trust.unknown-root"),
+        (
+            "SSL_do_handshake() failed (SSL: error:14094418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:SSL alert number 48) while SSL handshaking, client: 192.0.2.1, server: 0.0.0.0:443",
+            "- trust ats.trust.unknown-root"
+        ),
         // One error on several lines
         ("Domain: kCFStreamErrorDomainSSL\nCode: -9843\nUserInfo: {\n}", "- trust ats.trust.wrong-host"),
         (
@@ -220,6 +284,45 @@ import Testing
         #expect((alone.first?["fix"] as? [String])?.first?.contains("after serverUnavailable keep the key") == true)
     }
 
+    @Test(
+        "Words that say only that a load failed are no cause, say what to look for, and give way to a line that has one",
+        arguments: [
+            "TypeError: Network request failed", "[AxiosError: Network Error]",
+            "{\"message\":\"Network Error\",\"name\":\"AxiosError\",\"code\":\"ERR_NETWORK\"}",
+            "TypeError: Load failed",
+            "TypeError: Failed to fetch", "ClientException: XMLHttpRequest error., uri=https://a.example/",
+            "{ error: { domain: 'AVFoundationErrorDomain', code: -11800 },",
+            "Error Domain=CoreMediaErrorDomain Code=-15622 \"See -[AVPlayerItem errorLog] for 43 events\"",
+            "PlatformException(VideoError, Failed to load video: Operation Stopped, null)",
+        ])
+    func wordsWithoutACause(_ text: String) throws {
+        let run = try ProgramRun(["ats", "log", "-", "--format", "json"], input: text + "\n")
+        let found = try #require(run.json["failures"] as? [[String: Any]], "\(run.errors)")
+        #expect(run.status == 2, "\(run.output)")
+        #expect(found.count == 1 && found.first?["certain"] as? Bool == false, "\(found)")
+        #expect(summary(found).first?.hasSuffix("network ats.log.cause-not-said") == true, "\(found)")
+        #expect((found.first?["fix"] as? [String])?.first?.contains("-1022 is ATS") == true, "\(found)")
+        let page = try ProgramRun(["ats", "log", "-"], input: text + "\n").output
+        let said = page.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(said.contains("nothing here says why") && !said.contains("no key of"), "\(page)")
+        let blocked =
+            "App Transport Security has blocked a cleartext HTTP connection to plain.example since it is insecure."
+        for both in [text + "\n" + blocked, blocked + "\n" + text] {
+            #expect(try summary(failures(both)) == ["plain.example ats ats.cleartext.blocked"], "\(both)")
+        }
+        let doctor = try ProgramRun(["doctor", "--format", "json", "-"], input: text)
+        #expect(doctor.status == 2 && doctor.output.contains("ats.log.cause-not-said"), "\(doctor.output)")
+    }
+
+    @Test("The place of a script of React Native is not where it loads from")
+    func scriptsAreNoHosts() throws {
+        let run = try ProgramRun(
+            ["ats", "log", "-", "--format", "json"],
+            input:
+                "TypeError: Network request failed at onerror (http://localhost:8081/index.bundle?platform=ios:1:2)\n")
+        #expect((run.json["failures"] as? [[String: Any]])?.first?["host"] is NSNull, "\(run.output)")
+    }
+
     @Test("Lines of two loads that fail at once stay with their own load, by the number of the stream and the process")
     func linesAreJoined() throws {
         let found = try failures(
@@ -314,6 +417,12 @@ import Testing
         (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
         (["alert 42"], "-9825"), (["-67843"], "errSecNotTrusted"), (["kCFErrorDomainCFNetwork 310"], "the proxy"),
         (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"),
+        (["-11800"], "NSAllowsArbitraryLoadsForMedia"), (["AVFoundationErrorDomain", "-11850"], "ranges"),
+        (["AVErrorFileFormatNotRecognized"], "-11828"), (["CoreMediaErrorDomain error -12660"], "HTTP 403: Forbidden"),
+        (["-16840"], "HTTP 401"), (["WebKitErrorDomain 102"], "FrameLoadInterruptedByPolicyChange"),
+        (["TypeError: Load failed"], "-1022"),
+        (["Error Domain=WebKitErrorDomain Code=204"], "PlugInWillHandleLoad"),
+        (["kCFErrorDomainCFNetwork 303"], "HTTPParseFailure"),
         (["The operation couldn’t be completed. (com.firebase.appCheck error 0.)"], "NSUnderlyingErrorKey"),
         (["Error Domain=com.google.app_check_core Code=4"], "AppCheckErrorCode.unsupported"),
         (["[Firebase/AppCheck][I-FAA001001] AppCheck failed: Too many attempts."], "the first error is the cause"),

@@ -93,7 +93,8 @@ package struct DeviceLog: Sendable {
         let isOneError = block.isOneError
         let lines = block.end()
         let whole = Array(lines.map { $0.drop { $0 <= 0x20 } }.joined(separator: [0x20]))
-        if isOneError, LogLine(whole[...]).saysSomething {
+        let one = whole[...]
+        if isOneError, LogLine(one).saysSomething || Scan(bytes: one).playerError != nil {
             table.lines += lines.count - 1
             take(whole[...])
         } else {

@@ -62,8 +62,8 @@ package struct DeviceLogReport: Sendable {
     /// Whether a transcript of nscurl shows a load that the default rules let through.
     package let hasPassed: Bool
 
-    /// Whether a failure of a load was found.
-    package var hasFindings: Bool { moreFailures > 0 || !failures.isEmpty }
+    /// Whether a failure of a load was found of which the log says why.
+    package var hasFindings: Bool { moreFailures > 0 || failures.contains(where: \.saysWhy) }
 }
 
 extension DeviceLogReport {
@@ -84,7 +84,7 @@ extension DeviceLogReport {
             text +=
                 hasPassed
                 ? "nscurl loads the URL under the default rules of ATS: nothing to do.\n"
-                : "No failure of a load that is known. What helps: the lines of the app's process around the failure, as\n"
+                : "\(failures.isEmpty ? "No failure of a load that is known. " : "")What helps: the lines of the app's process around the failure, as\n"
                     + "    log show --last 5m --style compact --predicate 'process == \"APP\"' | sealward ats log -\n"
         }
         let says = unknown == 1 ? "says" : "say"

@@ -29,6 +29,8 @@ struct LogEvidence: Sendable {
     var deviceError: Int?
     /// The status of an answer of App Check.
     var appCheckStatus: Int?
+    /// The number of an error of AVFoundation or CoreMedia; 0 if the log has none.
+    var playerError: Int?
     /// A TLS alert, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)?
     var sentence: LogSentence?
@@ -71,7 +73,8 @@ struct LogEvidence: Sendable {
         lastLine = number
         urlError =
             found.urlError.flatMap { ErrorNumber.url($0) == nil ? nil : $0 }
-            ?? phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first
+            ?? phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first ?? scan.errorBeneathPlayer
+        playerError = scan.playerError
         streamError = found.streamError
         sentence = found.sentence.flatMap { $0.codes.isEmpty ? nil : $0 }
         self.phrases = phrases.map(\.phrase)
@@ -82,16 +85,16 @@ struct LogEvidence: Sendable {
         quote = Quote(rank: .max, text: "", line: number)
         guard
             urlError != nil || streamError != nil || sentence != nil || !phrases.isEmpty || alert != nil
-                || socketError != nil || deviceError != nil || appCheckStatus != nil
+                || socketError != nil || deviceError != nil || appCheckStatus != nil || playerError != nil
         else { return nil }
         quote = Quote(
             rank: rank,
             text: LogEvidence.quote(
                 text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex),
             line: number)
-        // A sentence about a name that does not match quotes the name of the certificate, not that of the host.
-        place =
-            found.place ?? (found.isCutOff || scan.contains("name does not match input") ? nil : scan.place)
+        // A sentence about a name that does not match quotes the name of the certificate, one of CORS the origin of the page.
+        let isOther = scan.contains("name does not match input") || scan.contains("is not allowed by Access-Control")
+        place = found.place ?? (found.isCutOff || isOther ? nil : scan.place)
         task = found.task.map { Array($0.prefix { $0 != 0x22 && $0 != 0x27 }) }
         connection = scan.connection
         (process, thread) = scan.process
@@ -122,11 +125,11 @@ struct LogEvidence: Sendable {
     /// How much the line says: sentences that name a cause before those that name a judge, and words before numbers.
     private var rank: Int {
         if deviceError != nil || appCheckStatus != nil { return 0 }
-        if let first = phrases.first(where: { !LogPhrase.all[$0].codes.isEmpty }) { return 1 + first }
+        if let first = phrases.first(where: { LogPhrase.all[$0].saysWhy }) { return 1 + first }
         if sentence != nil { return 1000 }
         if alert != nil { return 1001 }
         if let first = phrases.first { return 1002 + first }
-        return urlError == -1022 ? 3000 : streamError != nil ? 3001 : 3002
+        return urlError == -1022 ? 3000 : streamError != nil ? 3001 : urlError != nil ? 3002 : 3003
     }
 
     /// The part of a line that says it: the whole of a short one.
@@ -189,6 +192,7 @@ struct LogEvidence: Sendable {
         joined.socketError = socketError ?? other.socketError
         joined.deviceError = deviceError ?? other.deviceError
         joined.appCheckStatus = appCheckStatus ?? other.appCheckStatus
+        joined.playerError = playerError ?? other.playerError
         joined.alert = alert ?? other.alert
         joined.sentence = sentence ?? other.sentence
         joined.phrases = Array((phrases + other.phrases.filter { !phrases.contains($0) }).sorted().prefix(16))

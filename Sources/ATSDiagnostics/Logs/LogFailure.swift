@@ -142,7 +142,8 @@ extension LogFailure {
             .init("host", .optional(host)), .init("kind", .string(kind.rawValue)),
             .init("because", .array(because.map(\.json))), .init("quote", .string(quote)),
             .init("fix", .array(fix.map(JSONValue.string))), .init("next", .array(next.map(JSONValue.string))),
-            .init("certain", .bool(because.count == 1)), .init("lines", .integer(count)), .init("line", .integer(line)),
+            .init("certain", .bool(because.count == 1 && saysWhy)), .init("lines", .integer(count)),
+            .init("line", .integer(line)),
             .init(
                 "error",
                 urlError == nil && streamError == nil
@@ -156,7 +157,7 @@ extension LogFailure {
         let numbers = [urlError.map { "NSURLErrorDomain \($0)" }, streamError.map { "stream code \($0)" }]
             .compactMap(\.self).joined(separator: ", ")
         var lines = [
-            "\(host?.terminalSafe ?? "A load whose host the log does not name"): \(kind.title)"
+            "\(host?.terminalSafe ?? "A load whose host the log does not name"): \(title)"
                 + (numbers.isEmpty ? "" : " (\(numbers))") + ", \(count) \(count == 1 ? "line" : "lines")"
         ]
         func add(_ label: String, _ text: String) { lines.append("    " + label.padded(to: 7) + text) }
@@ -171,15 +172,31 @@ extension LogFailure {
                     because.dropFirst().map(\.code.rawValue).joined(separator: ", ") + "; the log does not say which")
             }
         }
-        if kind.isNotATS { add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.") }
+        if kind.isNotATS, saysWhy {
+            add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.")
+        }
         for fix in fix { add("fix", fix.terminalSafe) }
         for command in next { add("run", command.terminalSafe) }
         return lines.joined(separator: "\n") + "\n"
     }
 }
 
-extension LogFailure.Kind {
+extension LogFailure {
+    /// Whether the log says why, or only that a load failed.
+    var saysWhy: Bool { because.first?.code != .causeNotSaid }
+
     /// What happened, behind the host.
+    private var title: String {
+        switch because.first?.code {
+        case .some(.causeNotSaid): "the load failed, and nothing here says why"
+        case .some(.httpWebRule): "the web view refused the load"
+        case .some(.httpMedia): "the player refused the answer"
+        default: kind.title
+        }
+    }
+}
+
+extension LogFailure.Kind {
     fileprivate var title: String {
         switch self {
         case .ats: "App Transport Security blocked the load"

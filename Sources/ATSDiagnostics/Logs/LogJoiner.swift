@@ -79,9 +79,11 @@ struct LogJoiner: Sendable {
         var copy = self
         copy.end()
         let all = copy.failures.values
-        // Apps cancel loads all the time: that is the answer only where there is no other.
-        let isCancelled = { (failure: LogFailure) in failure.urlError.map(LogJudge.cancellations.contains) == true }
-        var kept = (all.contains { !isCancelled($0) } ? all.filter { !isCancelled($0) } : Array(all))
+        // Apps cancel loads all the time, and some words say only that a load failed: the answer only where there is no other.
+        let isWeak = { (failure: LogFailure) in
+            !failure.saysWhy || failure.urlError.map(LogJudge.cancellations.contains) == true
+        }
+        var kept = (all.contains { !isWeak($0) } ? all.filter { !isWeak($0) } : Array(all))
             .sorted { ($0.rank, $0.line) < ($1.rank, $1.line) }
         // What says less is about a load that another line said more of: of the same host, or without a host and of one host only.
         for index in kept.indices.reversed() {

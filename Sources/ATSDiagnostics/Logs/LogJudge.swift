@@ -10,7 +10,7 @@ enum LogJudge {
     /// Nil where the evidence is of no failure.
     static func failure(_ evidence: LogEvidence) -> LogFailure? {
         device(evidence) ?? cleartext(evidence) ?? words(evidence) ?? clientCertificate(evidence) ?? alert(evidence)
-            ?? numbers(evidence)
+            ?? player(evidence) ?? numbers(evidence) ?? unsaid(evidence)
     }
 
     // MARK: - App Attest
@@ -35,7 +35,9 @@ enum LogJudge {
                     ? "load https: find the http:// URL that the app loads, the log does not name it"
                     : "load https://\(host)/, and serve https there",
                 "where the server cannot: \(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES, for an address or a name of the local network \(ATSKey.localNetworking) = YES",
-            ])
+            ]
+                + (evidence.playerError == nil
+                    ? [] : ["media of any host, in a player of AVFoundation: \(ATSKey.arbitraryLoadsForMedia) = YES"]))
     }
 
     // MARK: - Words that name a cause
@@ -49,7 +51,7 @@ enum LogJudge {
         }
         let phrases = evidence.phrases.map { LogPhrase.all[$0] }
         // A load of the system is not judged by words of another library that stand in the same line.
-        guard let phrase = phrases.first(where: { !$0.codes.isEmpty && (!system || $0.speaker == .system) }),
+        guard let phrase = phrases.first(where: { $0.saysWhy && (!system || $0.speaker == .system) }),
             let code = phrase.codes.first
         else { return nil }
         let host = evidence.host
@@ -175,7 +177,7 @@ enum LogJudge {
         let codes =
             LogMeaning.codes(
                 urlError: evidence.urlError, streamError: evidence.streamError, sentence: evidence.sentence)
-            ?? socket ?? (evidence.phrases.isEmpty ? [] : RefusalNumbers.trust)
+            ?? socket ?? (evidence.phrases.contains { LogPhrase.all[$0].codes.isEmpty } ? RefusalNumbers.trust : [])
         if let socket, let code = socket.first, evidence.streamError == nil,
             evidence.urlError == nil || code == .netSandbox
         {
@@ -269,6 +271,31 @@ enum LogJudge {
                 ])
         }
         return LogFailure(evidence, .network, [.httpNoAnswer], row.said)
+    }
+
+    // MARK: - What hides the error
+
+    /// A number of a player, where no error of the load stands beside it.
+    private static func player(_ evidence: LogEvidence) -> LogFailure? {
+        guard let number = evidence.playerError, evidence.urlError == nil, evidence.streamError == nil else {
+            return nil
+        }
+        guard let row = ErrorNumber.player(number) else {
+            let name = number == 0 ? "" : " with \(number), a number that Apple does not document"
+            return LogFailure(
+                evidence, .network, [.causeNotSaid],
+                "The player failed\(name): NSUnderlyingError and AVPlayerItem.errorLog() say more.")
+        }
+        return LogFailure(evidence, .network, row.codes, "\(row.name): \(row.meaning)".sentence)
+    }
+
+    /// Words that say only that a load failed.
+    private static func unsaid(_ evidence: LogEvidence) -> LogFailure? {
+        guard
+            let phrase = evidence.phrases.lazy.map({ LogPhrase.all[$0] }).first(where: { $0.codes == [.causeNotSaid] }),
+            let sentence = phrase.sentence
+        else { return nil }
+        return LogFailure(evidence, .network, phrase.codes, sentence)
     }
 
     /// A connection that ended in the handshake: first what is in between.
@@ -382,7 +409,7 @@ enum LogJudge {
         switch code {
         case .netLocalNetwork: return .localNetwork
         case .netSandbox: return .sandbox
-        case .netOffline: return .network
+        case .netOffline, .httpWebRule, .httpMedia: return .network
         case .cleartextBlocked: return .ats
         case .cleartextOwnRule: return speaker == .system ? .network : .notApple
         case .trustRefusedByDelegate where speaker == .system: return .network

@@ -94,6 +94,7 @@ struct LogLine {
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
         "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "OSStatus ", "TLS error ",
+        "NWError error ",
     ]
     private static let urlWords: [StaticString] = [
         "NSErrorFailingURLStringKey=", "NSErrorFailingURLKey=", "NSErrorFailingURLStringKey = \"",

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
 import Vocabulary
 
 /// Words that a program writes about a failed load, and what they say. One more form is one row of its family, in `Words`.
@@ -34,10 +35,13 @@ struct LogPhrase: Sendable {
         self.urlError = urlError
     }
 
+    /// Whether they say why a load failed.
+    var saysWhy: Bool { !codes.isEmpty && codes != [.causeNotSaid] }
+
     /// The most telling first: of several in one load the first decides.
     static let all =
-        SystemWords.all + AndroidWords.all + DartWords.all + DotNetWords.all + OpenSSLWords.all + UnityWords.all
-        + ElectronWords.all
+        SystemWords.all + WebWords.rules + InterceptionWords.all + AndroidWords.all + DartWords.all + DotNetWords.all
+        + OpenSSLWords.all + UnityWords.all + ElectronWords.all + WebWords.unsaid
 
     /// Where phrases stand in a line, in one pass over its bytes.
     ///

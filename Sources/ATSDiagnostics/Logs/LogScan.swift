@@ -39,7 +39,7 @@ extension Scan {
     var socketError: Int? {
         let words: [StaticString] = [
             "SO_ERROR [", "errno = ", "NSPOSIXErrorDomain Code=", "NSPOSIXErrorDomain error ",
-            "NSPOSIXErrorDomain ", "SocketException (", "POSIXErrorCode(rawValue: ",
+            "NSPOSIXErrorDomain ", "SocketException (", "POSIXErrorCode(rawValue: ", "NWError error ",
         ]
         if let found = words.lazy.compactMap({ digits(after: $0) }).first(where: { $0 > 0 }) { return found }
         guard contains("_kCFStreamErrorDomainKey=1,") || contains("_kCFStreamErrorDomainKey=1}") else { return nil }
@@ -94,6 +94,30 @@ extension Scan {
             "App Check token is invalid", "App check failed: invalid_token", "\"app\":\"INVALID\"", "app: \"INVALID\"",
         ]
         return invalid.contains(where: contains) ? 401 : nil
+    }
+
+    /// The number of an error of AVFoundation or CoreMedia that says most; 0 if the domain is named without one.
+    var playerError: Int? {
+        guard contains("AVFoundationErrorDomain") || contains("CoreMediaErrorDomain") else { return nil }
+        let numbers = negatives.filter { $0 < -9999 }
+        return numbers.first { ErrorNumber.player($0)?.codes == [.httpMedia] }
+            ?? numbers.first { ErrorNumber.player($0) == nil } ?? numbers.first ?? 0
+    }
+
+    /// The error of the load that AVFoundation shows as an OSStatus or in its sentence: `An unknown error occurred (-1022)`.
+    var errorBeneathPlayer: Int? {
+        playerError == nil ? nil : negatives.first { $0 > -2000 && ErrorNumber.url($0) != nil }
+    }
+
+    /// Numbers of four or five digits with a minus that stand alone, at most 16.
+    private var negatives: [Int] {
+        var found: [Int] = []
+        for (index, byte) in zip(bytes.indices, bytes) where byte == UInt8(ascii: "-") && found.count < 16 {
+            let digits = bytes[index...].dropFirst().prefix(6).prefix { 0x30...0x39 ~= $0 }
+            let isInWord = bytes[..<index].last?.isASCIIAlphanumeric == true
+            if !isInWord, 4...5 ~= digits.count { found.append(-digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) }) }
+        }
+        return found
     }
 
     /// The digits after some words, at most four.
@@ -178,7 +202,10 @@ extension Scan {
             // An address at the end of a sentence.
             let end = url.prefix(2000).lastIndex { $0 != UInt8(ascii: ".") } ?? url.startIndex
             let whole = Array("\(words)".utf8) + url[...end]
-            if let place = LogPlace(url: whole[...]), !Scan.manuals.contains(where: { place.host.hasSuffix($0) }) {
+            // A bundle of React Native is where the script is, not what it loads.
+            if let place = LogPlace(url: whole[...]), !Scan.manuals.contains(where: { place.host.hasSuffix($0) }),
+                !Scan(bytes: url).contains(".bundle?")
+            {
                 return place
             }
         }
@@ -216,7 +243,8 @@ extension Scan {
 
     private static let hostWords: [StaticString] = [
         "address = ", "host lookup: '", "resolve host: ", "resolve host ", "ENOTFOUND ", "ECONNREFUSED ", "EAI_AGAIN ",
-        "Failed to connect to ", "connect to host ", "Pin not found for ", "validation failed for ", "host: \"",
+        "Failed to connect to ", "connect to host ", "Pin not found for ", "validation failed for ",
+        "proxy's certificate for ", "host: \"",
         "pretending to be \"", "in connection to ",
         "connect to ", "(Host: ", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ", "not known (",
         "refused (", "established, see inner exception. (",

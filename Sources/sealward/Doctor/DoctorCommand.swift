@@ -190,7 +190,7 @@ struct DoctorCommand: WorkingCommand {
             ["authorization token", "device token payload", "bad device token", "bit state", "attestationdata "]
                 .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
         }
-        guard let what = line ?? words.code?.rawValue else { return nil }
+        guard let what = line ?? words.code?.rawValue else { return log.lacksCause ? log : nil }
         return await explained(what)
     }
 

@@ -23,6 +23,8 @@ struct DoctorItem {
     private(set) var result: JSONValue?
     /// The command's own text.
     private var body = ""
+    /// Whether it names a failure without its cause.
+    private(set) var lacksCause = false
     /// The sentence of a file or stream that cannot be read; nil for what was looked at.
     private(set) var fault: String?
 
@@ -40,10 +42,11 @@ struct DoctorItem {
     init(_ form: Form, from: String, command: [String], _ answer: CommandCapture.Result) {
         (self.form, self.from) = (form, from)
         // A word is explained because something failed, and inspecting judges nothing.
+        lacksCause = answer.output.firstRange(of: Array(Code.causeNotSaid.rawValue.utf8)) != nil
         let isJudged = !["explain", "inspect"].contains(where: command.prefix(2).contains)
         switch answer.status {
         case 0 where isJudged: verdict = .fine
-        case 0 where command.first == "explain", 1: verdict = .cause
+        case 0 where command.first == "explain" && !lacksCause, 1: verdict = .cause
         default: break
         }
         next = [(["sealward"] + command).map(ShellWord.quoted).joined(separator: " ")]

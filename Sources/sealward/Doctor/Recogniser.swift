@@ -227,8 +227,10 @@ struct Recogniser: Sendable {
             .named(
                 "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`")
         ) { $0.json.map(hasProof) == true },
-        Recogniser("log", "a log", .command(["ats", "log"])) {
-            $0.ends([".log"]) || $0.has("Error Domain=") || $0.has("\"eventMessage\"")
+        Recogniser("log", "a log", .command(["ats", "log"])) { input in
+            // Scripts print errors as JSON.
+            input.ends([".log"]) || input.has("Error Domain=") || input.has("\"eventMessage\"")
+                || input.json != nil && (input.has("ErrorDomain\"") || input.has("AxiosError"))
         },
         Recogniser("json", "a JSON document", .named("it has no key of an Info.plist and no proof of App Attest")) {
             $0.json != nil
