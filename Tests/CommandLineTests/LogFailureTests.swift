@@ -181,6 +181,10 @@ import Testing
         ),
         ("SSLHandshake: Received fatal alert: unknown_ca", "- trust ats.trust.unknown-root"),
         (
+            "http: TLS handshake error from 192.0.2.1:51416: remote error: tls: unknown certificate authority",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
             "SSL_do_handshake() failed (SSL: error:14094418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:SSL alert number 48) while SSL handshaking, client: 192.0.2.1, server: 0.0.0.0:443",
             "- trust ats.trust.unknown-root"
         ),
@@ -312,6 +316,26 @@ import Testing
         }
         let doctor = try ProgramRun(["doctor", "--format", "json", "-"], input: text)
         #expect(doctor.status == 2 && doctor.output.contains("ats.log.cause-not-said"), "\(doctor.output)")
+    }
+
+    @Test(
+        "What .NET and Android say of one exception is one failure",
+        arguments: [
+            """
+            System.Net.Http.HttpRequestException: The SSL connection could not be established, see inner exception.
+             ---> System.Security.Authentication.AuthenticationException: Authentication failed, see inner exception.
+             ---> Interop+AndroidCrypto+SslException: Exception of type 'Interop+AndroidCrypto+SslException' was thrown.
+            """,
+            """
+            Javax.Net.Ssl.SSLHandshakeException: java.security.cert.CertPathValidatorException: Trust anchor for certification path not found.
+            \(String(repeating: "   at Java.Interop.JniEnvironment.CallVoidMethod()\n", count: 20))
+              --- End of managed Javax.Net.Ssl.SSLHandshakeException stack trace ---
+            \(String(repeating: "   at com.android.okhttp.internal.io.RealConnection.connectTls(RealConnection.java:196)\n", count: 20))
+            Caused by: java.security.cert.CertPathValidatorException: Trust anchor for certification path not found.
+            """,
+        ])
+    func oneExceptionIsOneFailure(_ text: String) throws {
+        #expect(try summary(failures(text)) == ["- not-apple ats.trust.unknown-root"])
     }
 
     @Test("The place of a script of React Native is not where it loads from")

@@ -167,7 +167,9 @@ struct LogEvidence: Sendable {
             left != nil && right != nil && left != right
         }
         if differ(place?.host, earlier.place?.host) || differ(urlError, earlier.urlError) { return true }
-        if differ(streamError, earlier.streamError) || speaker != earlier.speaker { return true }
+        if differ(streamError, earlier.streamError) || speaker?.family != earlier.speaker?.family {
+            return true
+        }
         if (deviceError == nil && appCheckStatus == nil)
             != (earlier.deviceError == nil && earlier.appCheckStatus == nil)
         {

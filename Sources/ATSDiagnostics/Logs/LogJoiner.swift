@@ -83,8 +83,15 @@ struct LogJoiner: Sendable {
         let isWeak = { (failure: LogFailure) in
             !failure.saysWhy || failure.urlError.map(LogJudge.cancellations.contains) == true
         }
+        // Exceptions are printed more than once, and some prints name only the outermost.
+        let isOutermost = { (failure: LogFailure) in
+            failure.kind == .notApple && failure.because.map(\.code) == [.tlsHandshakeFailed]
+        }
         var kept = (all.contains { !isWeak($0) } ? all.filter { !isWeak($0) } : Array(all))
             .sorted { ($0.rank, $0.line) < ($1.rank, $1.line) }
+        if kept.contains(where: { $0.kind == .notApple && !isOutermost($0) }) {
+            kept.removeAll { $0.host == nil && isOutermost($0) }
+        }
         // What says less is about a load that another line said more of: of the same host, or without a host and of one host only.
         for index in kept.indices.reversed() {
             let weak = kept[index]

@@ -9,6 +9,9 @@ struct LogPhrase: Sendable {
     /// Who wrote them: what loads without the system's stack is not judged by ATS.
     enum Speaker: Sendable {
         case system, dart, dotNet, unity, chromium, node, curl, openSSL, android
+
+        /// Whose lines are about one load: .NET wraps the exceptions of Android.
+        var family: Speaker { self == .android ? .dotNet : self }
     }
 
     /// Matched whatever the case of ASCII letters; at least four bytes.

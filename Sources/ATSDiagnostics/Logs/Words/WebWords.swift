@@ -32,6 +32,7 @@ enum WebWords {
         vague("Error: Load failed", "The web view tells the page no more than that the load failed."),
         vague("Error: Failed to fetch", "The web view tells the page no more than that the load failed."),
         vague("Exception: Failed to fetch", "The web view tells the page no more than that the load failed."),
+        vague("TLS handshake error from", "A server in Go saw the handshake end: the app's own log says why."),
         vague("XMLHttpRequest error", "The browser tells the page no more than that the load failed."),
         vague("ERR_FAILED", "Chromium says no more than that the load failed: often it is CORS."),
         vague(
@@ -70,7 +71,8 @@ enum InterceptionWords {
         + [
             "Received fatal alert: unknown_ca", "Received fatal alert: certificate_unknown",
             "alert number 48) while SSL handshaking", "alert number 46) while SSL handshaking",
-            "alert number 42) while SSL handshaking",
+            "alert number 42) while SSL handshaking", "remote error: tls: unknown certificate",
+            "remote error: tls: bad certificate",
         ].map {
             LogPhrase(
                 $0, .system, [.trustUnknownRoot, .trustMissingIntermediate, .trustRefusedByDelegate], server, fix: root)
