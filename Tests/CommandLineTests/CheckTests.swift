@@ -169,6 +169,14 @@ struct CheckTests {
         #expect(run.output.components(separatedBy: "Result : PASS\n").count == 17)
     }
 
+    @Test("A fraction that is not whole has its legend, also where the target passes")
+    func aFractionHasItsLegend() throws {
+        for (kind, isThere) in [("tls12-only", true), ("modern", false)] {
+            let output = try Self.check([kind]).output
+            #expect(output.contains("PASS") && output.contains("The fraction counts") == isThere, "\(output)")
+        }
+    }
+
     @Test func textNamesCauseAndFix() throws {
         let run = try Self.check(["tls10-only"])
         #expect(run.output.hasPrefix("FAIL "))

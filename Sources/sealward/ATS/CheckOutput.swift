@@ -34,6 +34,8 @@ struct CheckOutput {
     private var turn = 0
     private var written = 0
     private var verdicts: [TargetSummary.Verdict: Int] = [:]
+    /// Whether the legend of the fractions is needed.
+    private var hasFractions = false
     /// Results that were not asked for now.
     private(set) var kept = KeptResults()
     private(set) var finished = 0
@@ -89,6 +91,7 @@ struct CheckOutput {
 
     /// What this form says about a target, as it is written; empty if it says nothing or says it at the end.
     mutating func rendered(_ report: TargetReport, at place: Int) throws -> [UInt8] {
+        if report.results.contains(where: { $0.result != .pass }) { hasFractions = true }
         // The form of nscurl has no place for it.
         if command.format == .nscurl {
             for warning in report.warnings { CommandIO.say("sealward: \(warning.message.terminalSafe)") }
@@ -172,7 +175,7 @@ struct CheckOutput {
                 let results = "\(kept.count) result\(kept.count == 1 ? " is" : "s are")"
                 try stream.write("\(results) from --state, \(kept.times)\n")
             }
-            if count(.fail) > 0, !hasSystems {
+            if hasFractions || count(.fail) > 0, !hasSystems {
                 try stream.write(
                     "The fraction counts the configurations of nscurl that pass; the first, or the app's dictionary, decides. --verbose lists them.\n"
                         .fitted)

@@ -103,18 +103,18 @@ enum ExplainReport {
         func because(_ causes: some Sequence<Cause>) {
             for cause in causes { lines.append("    because   \(cause.message) [\(cause.code)]") }
         }
+        lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
+        for fix in fixes(decision) { lines.append("    fix       \(fix)") }
+        because(decision.because.prefix(isVerbose ? decision.because.count : max(1, decision.failures.count)))
         if sources.isEmpty, let error = decision.error {
             lines.append("    error     \(error.summary)")
             let console = ConsoleLine.lines(
                 for: error, causes: decision.because, host: decision.url.host, on: policy.profile)
             for line in isVerbose ? console : Array(console.prefix(1)) { lines.append("    log       \(line.text)") }
         }
-        lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
         if decision.applies, isVerbose || decision.verdict != .blocked {
             lines.append("    needs     \(needs(decision))")
         }
-        because(decision.because.prefix(isVerbose ? decision.because.count : max(1, decision.failures.count)))
-        for fix in fixes(decision) { lines.append("    fix       \(fix)") }
         if !isVerbose { because(decision.because.dropFirst(max(1, decision.failures.count))) }
         guard isVerbose else { return lines }
         for difference in differences(decision, policy) {
