@@ -51,6 +51,24 @@ import Vocabulary
         #expect(finding.message.contains("'\(right)'") && finding.fix?.contains(right) == true, "\(finding.message)")
     }
 
+    @Test(
+        "A dictionary that is never read is an error: the author wants its effect",
+        arguments: [
+            (
+                "<key>b.example</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>",
+                "Move it into NSExceptionDomains"
+            ),
+            (
+                "<key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/></dict>",
+                "into the outer dictionary"
+            ),
+        ])
+    func dictionariesInTheWrongPlace(_ ats: String, _ fix: String) throws {
+        let finding = try #require(
+            try LintFixtures.lint(ats: ats).findings.map(\.finding).first { $0.rule == "ATS037" })
+        #expect(finding.severity == .error && finding.fix?.contains(fix) == true, "\(finding.message)")
+    }
+
     @Test("A key that is no host of the local network is not said to be one")
     func localNetworkIsNotGuessed() throws {
         for key in ["*", "$(API_HOST)", "com"] {

@@ -21,7 +21,7 @@ struct CordovaProject {
 
     /// - Throws: `malformed.plist` for a project that writes nothing into the dictionary, with the way to its Info.plist. Nil for another config.xml.
     static func document(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
-        guard bytes.prefix(1 << 16).firstRange(of: Array("<widget".utf8)) != nil else { return nil }
+        guard isMeant(bytes) else { return nil }
         guard String(validating: bytes, as: UTF8.self) != nil else { throw .plist("", "is not text in UTF-8") }
         var project = CordovaProject(bytes: bytes)
         try project.read()
@@ -47,7 +47,7 @@ struct CordovaProject {
         guard !project.globals.isEmpty else {
             throw .plist(
                 "",
-                "this is the config.xml of a Cordova or Ionic project, and nothing in it is for NSAppTransportSecurity; `cordova prepare ios` turns it into an Info.plist: run that, and name the Info.plist below platforms/ios"
+                "this is a file of a Cordova or Ionic project, and nothing in it is for NSAppTransportSecurity; `cordova prepare ios` turns it into an Info.plist: run that, and name the Info.plist below platforms/ios"
             )
         }
         let ats = PlistMember(
@@ -56,6 +56,11 @@ struct CordovaProject {
     }
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Whether a file is a config.xml, or the plugin.xml of a plugin, which has the same elements for the Info.plist.
+    static func isMeant(_ bytes: [UInt8]) -> Bool {
+        ["<widget", "<plugin"].contains { bytes.prefix(1 << 16).firstRange(of: Array($0.utf8)) != nil }
+    }
 
     private mutating func read() throws(MalformedInput) {
         var tokens = XMLTokenizer(bytes)

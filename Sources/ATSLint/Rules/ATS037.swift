@@ -29,7 +29,14 @@ extension RuleCatalog {
                     hits.report(
                         member, key.path,
                         "'\(name)' is not a key that is read here; the system ignores it. It looks like a host.",
-                        fix: "Move it into NSExceptionDomains: hosts belong there.")
+                        fix: "Move it into NSExceptionDomains: hosts belong there.", severity: .error)
+                } else if key.level == .global, member.key == ATSKey.dictionary,
+                    member.node.members?.isEmpty == false
+                {
+                    hits.report(
+                        member, key.path,
+                        "NSAppTransportSecurity contains itself; nothing in the inner dictionary is read.",
+                        fix: "Move its keys into the outer dictionary, and remove the inner one.", severity: .error)
                 } else {
                     hits.report(
                         member, key.path, "'\(name)' is not a key that is read here; the system ignores it.",

@@ -201,8 +201,8 @@ struct Recogniser: Sendable {
             }
         } + [
             Recogniser(linted: "xcode-project", "the project file of Xcode", [".pbxproj", ".xcconfig"]),
-            Recogniser("cordova-project", "the config.xml of a Cordova or Ionic project", lint) {
-                $0.name == "config.xml" && $0.has("<widget")
+            Recogniser("cordova-project", "the config.xml or plugin.xml of a Cordova or Ionic project", lint) {
+                $0.name == "config.xml" && $0.has("<widget") || $0.name == "plugin.xml" && $0.has("<plugin")
             },
             Recogniser("unity-project", "the settings of a Unity project", lint) {
                 $0.name == "ProjectSettings.asset"
