@@ -113,6 +113,18 @@ import Testing
             "dev.example trust ats.trust.validity-too-long"
         ),
         ("Certificate 0 “a” has errors: Root is not trusted;", "- trust ats.trust.unknown-root"),
+        (
+            "Server trust evaluation failed due to reason: A ServerTrustEvaluating value is required for host a.example but none was found.",
+            "a.example network ats.trust.refused-by-delegate"
+        ),
+        (
+            "Error {message: \"The resource could not be loaded because the App T\u{2026}y policy requires the use of a secure connection.\"}",
+            "- ats ats.cleartext.blocked"
+        ),
+        (
+            "Safari can\u{2019}t open the page because the server unexpectedly dropped the connection.",
+            "- network ats.net.reset"
+        ),
         ("=== TrustKit: Pin validation failed for a.example", "a.example network ats.trust.refused-by-delegate"),
         (
             "The page at capacitor://localhost was not allowed to run insecure content from http://192.168.1.5:8080/api.",

@@ -1,6 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppTransportSecurity
+import Vocabulary
+
 /// Puts the lines about one load together: by its task, its connection, its process and thread, and by what follows what.
 struct LogJoiner: Sendable {
     /// Loads whose lines may go on.

@@ -32,6 +32,8 @@ enum SystemWords {
         row("Pin validation failed for", [.trustRefusedByDelegate], pinned, fix: pins),
         row("SSL Pin not found for", [.trustRefusedByDelegate], pinned, fix: pins),
         row("certificatePinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
+        row("noRequiredEvaluator", [.trustRefusedByDelegate], evaluator, fix: evaluators),
+        row("A ServerTrustEvaluating value is required", [.trustRefusedByDelegate], evaluator, fix: evaluators),
         row("publicKeyPinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
         row(
             "No certificates were found or provided for evaluation", [.trustRefusedByDelegate],
@@ -110,6 +112,9 @@ enum SystemWords {
         "WebKit blocks mixed content: a page of https, or of a scheme of the app, may not load http, whatever ATS allows."
     private static let pinned =
         "The app's own check refused <host>: none of the keys or certificates that the app pins is in the chain."
+    private static let evaluator = "Alamofire's ServerTrustManager refused <host>: it has no evaluator for this host."
+    private static let evaluators =
+        "give ServerTrustManager an evaluator for the host, written as in the URL, or set allHostsMustBeEvaluated to false"
     private static let pins =
         "compare the app's pins with the keys that the server has now (`sealward ats pins HOST` prints them): a renewed certificate has another"
 
@@ -141,6 +146,10 @@ enum SystemWords {
             // In two spellings of the apostrophe that stands before them.
             ("A TLS error caused the secure connection to fail", -1200),
             ("t establish a secure connection to the server", -1200), ("t find the server", -1003),
+            ("unexpectedly dropped the connection", -1005), ("t connect to the server", -1004),
+            ("the server stopped responding", -1001),
+            // Inspectors cut the middle out of a long sentence.
+            ("could not be loaded because the App T", -1022),
         ].map { LogPhrase($0, .system, [], urlError: $1) }
 
     private static func row(
