@@ -70,11 +70,14 @@ public struct TargetReport: Sendable {
     public var warnings: [Cause] {
         let noted = notes + (decisive?.notes ?? []) + (secure?.notes ?? [])
         var seen: Set<UTF8Key> = []
+        // The note is about servers that go on without one.
+        let isDemanded = decisive?.because.contains { $0.code == .tlsClientCertificateRequired && $0.situation == nil }
         return noted.filter {
-            [
-                .noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon, .noteClientCertificateRequested,
-                .notePurposeExempt, .noteWildcardBelowTop, .notePinnedKeys,
-            ].contains($0.code)
+            (isDemanded != true || $0.code != .noteClientCertificateRequested)
+                && [
+                    .noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon, .noteClientCertificateRequested,
+                    .notePurposeExempt, .noteWildcardBelowTop, .notePinnedKeys,
+                ].contains($0.code)
                 && seen.insert(UTF8Key($0.message)).inserted
         }
     }
