@@ -171,8 +171,8 @@ import Testing
         ),
         ("Origin http://localhost:3000 is not allowed by Access-Control-Allow-Origin.", "- network ats.http.web-rule"),
         (
-            "XMLHttpRequest cannot load http://192.168.1.5:8080/api due to access control checks.",
-            "192.168.1.5 network ats.http.web-rule"
+            "[Error] Fetch API cannot load https://a.example/api due to access control checks.\n[Error] Failed to load resource: A server with the specified hostname could not be found.",
+            "a.example network ats.net.dns"
         ),
         (
             "Access to fetch at 'https://a.example/x' from origin 'http://localhost:8100' has been blocked by CORS policy",
@@ -310,6 +310,9 @@ import Testing
             "{ error: { domain: 'AVFoundationErrorDomain', code: -11800 },",
             "Error Domain=CoreMediaErrorDomain Code=-15622 \"See -[AVPlayerItem errorLog] for 43 events\"",
             "PlatformException(VideoError, Failed to load video: Operation Stopped, null)",
+            "XMLHttpRequest cannot load http://192.168.1.5:8080/api due to access control checks.",
+            "Http failure response for http://192.168.1.5:3000/api: 0 Unknown Error",
+            "error sending request for url (https://api.example.com/): client error (Connect)",
         ])
     func wordsWithoutACause(_ text: String) throws {
         let run = try ProgramRun(["ats", "log", "-", "--format", "json"], input: text + "\n")

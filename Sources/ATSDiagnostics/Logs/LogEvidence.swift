@@ -128,7 +128,7 @@ struct LogEvidence: Sendable {
         if let first = phrases.first(where: { LogPhrase.all[$0].saysWhy }) { return 1 + first }
         if sentence != nil { return 1000 }
         if alert != nil { return 1001 }
-        if let first = phrases.first { return 1002 + first }
+        if let first = phrases.first(where: { LogPhrase.all[$0].codes.isEmpty }) { return 1002 + first }
         return urlError == -1022 ? 3000 : streamError != nil ? 3001 : urlError != nil ? 3002 : 3003
     }
 

@@ -9,8 +9,8 @@ enum WebWords {
     static let rules: [LogPhrase] = pages + views
 
     private static let pages: [LogPhrase] = [
-        rule("is not allowed by Access-Control-Allow", cors), rule("due to access control checks", cors),
-        rule("blocked by CORS policy", cors), rule("No 'Access-Control-Allow-Origin' header", cors),
+        rule("is not allowed by Access-Control-Allow", cors), rule("blocked by CORS policy", cors),
+        rule("No 'Access-Control-Allow-Origin' header", cors),
         rule("Preflight response is not successful", cors),
         rule("Cross origin requests are only supported for HTTP", cors),
         rule("Content Security Policy directive", security, fix: directive),
@@ -33,6 +33,12 @@ enum WebWords {
         vague("Error: Failed to fetch", "The web view tells the page no more than that the load failed."),
         vague("Exception: Failed to fetch", "The web view tells the page no more than that the load failed."),
         vague("TLS handshake error from", "A server in Go saw the handshake end: the app's own log says why."),
+        vague(
+            "due to access control checks",
+            "WebKit writes this for CORS and where the load or its preflight failed: the line before it says which."),
+        vague("0 Unknown Error", "Angular says no more than that the load failed: often it is CORS."),
+        vague("error sending request for url", "reqwest (Rust) hides the error beneath: print its source()."),
+        vague("RCTErrorDomain", "React Native says no more than that the load failed."),
         vague("XMLHttpRequest error", "The browser tells the page no more than that the load failed."),
         vague("ERR_FAILED", "Chromium says no more than that the load failed: often it is CORS."),
         vague(
