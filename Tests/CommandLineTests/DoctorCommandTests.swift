@@ -23,6 +23,11 @@ import Testing
     static let examples = [
         ("private-key", "AuthKey_ABC.p8", "-----BEGIN PRIVATE KEY-----\nMIGT\n-----END PRIVATE KEY-----\n"),
         ("entitlements", "Shop.entitlements", "<plist version=\"1.0\"><dict><key>a</key><true/></dict></plist>"),
+        (
+            "configuration-profile", "root.mobileconfig",
+            "<plist version=\"1.0\"><dict><key>PayloadType</key><string>Configuration</string></dict></plist>"
+        ),
+        ("android-file", "network_security_config.xml", "<network-security-config></network-security-config>"),
         ("strings-table", "Localizable.strings", "\"title\" = \"Shop\";\n"),
         ("public-key", "key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n"),
         (
@@ -185,6 +190,15 @@ import Testing
     func whatIsSaidOfOtherThingsIsNot(_ text: String) throws {
         let run = try doctor(["-"], input: text)
         #expect(run.status == 2, "\(run.output) \(run.errors)")
+    }
+
+    @Test("A list that was pasted with an error is both, and a variable of a shell is no key")
+    func whatIsPastedTogether() throws {
+        let both =
+            "I have <key>NSAllowsLocalNetworking</key><true/> and get\nError Domain=NSURLErrorDomain Code=-1022 UserInfo={NSErrorFailingURLStringKey=http://a.example/}\n"
+        #expect(try items(doctor(["-"], input: both)).compactMap { $0["what"] as? String } == ["info-plist", "log"])
+        let variable = try doctor(["-"], input: "CFNETWORK_DIAGNOSTICS=3\n")
+        #expect(variable.status == 2 && items(variable).first?["what"] as? String != "info-plist", "\(variable.output)")
     }
 
     @Test func whatIsNotKnownIsNeverFine() throws {

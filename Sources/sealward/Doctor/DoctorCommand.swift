@@ -70,16 +70,24 @@ struct DoctorCommand: WorkingCommand {
     }
 
     private func diagnose(_ one: String) async -> [DoctorItem] {
-        if one == "-" { return [await diagnose(file: "-", named: "standard input")] }
+        if one == "-" { return await withLog(diagnose(file: "-", named: "standard input"), of: "-") }
         if SystemFile.status(of: one, followingLinks: true) != nil {
-            return InfoPlistSearch.isFolder(one) ? await diagnose(folder: one) : [await diagnose(file: one, named: one)]
+            return InfoPlistSearch.isFolder(one)
+                ? await diagnose(folder: one) : await withLog(diagnose(file: one, named: one), of: one)
         }
         if CodeCatalog.explanation(of: one) == nil, let target = Self.target(one) {
             return [await hand(["ats", "check", target], ("server", "a server"), from: one)]
         }
         let looksLikeFile = one.contains("/") && !one.contains(" ") || Self.suffixes.contains { one.hasSuffix($0) }
         if looksLikeFile, !one.contains("\n") { return [fault("file", one, InputFault.missing.reason)] }
-        return [await diagnose(words: one)]
+        return await withLog(diagnose(words: one), of: "-")
+    }
+
+    /// A part of a list that was pasted together with an error is both.
+    private func withLog(_ item: DoctorItem, of path: String) async -> [DoctorItem] {
+        guard item.form.what == "info-plist", !path.hasSuffix(".plist") else { return [item] }
+        let log = await hand(["ats", "log", path], ("log", "a log"), from: item.from)
+        return log.verdict == .cause ? [item, log] : [item]
     }
 
     private func fault(_ what: String, _ from: String, _ reason: String) -> DoctorItem {

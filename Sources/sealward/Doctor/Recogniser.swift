@@ -139,6 +139,11 @@ struct Recogniser: Sendable {
             Input.begins($0.head, "<") && $0.has("com.apple.developer.devicecheck.appattest-environment")
                 && !$0.has("app-sandbox")
         },
+        Recogniser(linted: "configuration-profile", "a configuration profile", [".mobileconfig"]),
+        Recogniser(
+            "android-file", "a file of an Android app",
+            .named("cleartext is a setting of Android there, not ATS: give the Info.plist of the app for iOS")
+        ) { $0.has("<network-security-config") || $0.has("schemas.android.com/apk/res") },
         Recogniser(linted: "strings-table", "a table of texts", [".strings"]),
         Recogniser(
             "public-key", "a public key",
@@ -216,8 +221,13 @@ struct Recogniser: Sendable {
     private static let texts: [Recogniser] = [
         Recogniser("info-plist", "an Info.plist, or a part of one", lint) { input in
             if input.ends([".plist", ".log"]) { return input.ends([".plist"]) }
-            // Keys of an Info.plist begin with these letters; other texts with braces are none.
-            if let list = input.list { return list.contains { ["NS", "CF", "UI", "LS"].contains($0.key.prefix(2)) } }
+            // Keys of an Info.plist begin with these letters; other texts with braces and variables of a shell are none.
+            if let list = input.list {
+                return list.contains { member in
+                    ["NS", "CF", "UI", "LS"].contains(member.key.prefix(2))
+                        && member.key.utf8.contains { 0x61...0x7A ~= $0 }
+                }
+            }
             // A list that is cut off.
             return input.json == nil && Input.begins(input.head, "{<")
                 && (ATSDictionary.keys + [ATSKey.dictionary]).contains(where: input.has)
@@ -232,9 +242,10 @@ struct Recogniser: Sendable {
             input.ends([".log"]) || input.has("Error Domain=") || input.has("\"eventMessage\"")
                 || input.json != nil && (input.has("ErrorDomain\"") || input.has("AxiosError"))
         },
-        Recogniser("json", "a JSON document", .named("it has no key of an Info.plist and no proof of App Attest")) {
-            $0.json != nil
-        },
+        Recogniser(
+            "json", "a JSON document",
+            .named("no key of an Info.plist is in it where one is read, and no proof of App Attest")
+        ) { $0.json != nil },
         Recogniser("property-list", "a property list", .named("it has no key of an Info.plist")) {
             Input.begins($0.head, "{<D") && $0.list?.isEmpty == false
         },
