@@ -46,13 +46,6 @@ struct ProxyJudge: Sendable {
         /// Nothing of TLS was learned.
         case unknown([Cause], URLLoadError?)
 
-        var causes: [Cause] {
-            switch self {
-            case .complies: []
-            case .refused(let causes, _, _), .unknown(let causes, _): causes
-            }
-        }
-
         var shown: ShownTimestamps? {
             if case .complies(let shown) = self { shown } else { nil }
         }
