@@ -86,7 +86,8 @@ struct FetchCommand: WorkingCommand {
         await client.shutDown(grace: .zero)
         switch format {
         case .json:
-            try CommandIO.write(FetchReport.json(report, on: policy.profile).rendered() + "\n", to: shared.output)
+            try CommandIO.write(
+                FetchReport.json(report, on: policy.profile, at: Date()).rendered() + "\n", to: shared.output)
         case .text:
             if report.result == .loaded { try sink.finish() }
             explain(report, on: policy.profile)

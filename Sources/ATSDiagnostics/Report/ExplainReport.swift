@@ -1,18 +1,17 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSDiagnostics
-import AppTransportSecurity
-import Formats
+package import AppTransportSecurity
+package import Formats
 import TLSModel
-import Vocabulary
+package import Vocabulary
 
 /// Renders decisions as `sealward.ats-explain/1` and as text.
-enum ExplainReport {
+package enum ExplainReport {
     /// A URL as it was given, and what is decided about it or why nothing is.
-    typealias Row = (text: String, decision: Result<URLDecision, MalformedInput>)
+    package typealias Row = (text: String, decision: Result<URLDecision, MalformedInput>)
 
-    static func json(_ rows: [Row], _ policy: ATSPolicy) -> JSONValue {
+    package static func json(_ rows: [Row], _ policy: ATSPolicy) -> JSONValue {
         [
             "schema": "sealward.ats-explain/1",
             "os": .string(policy.profile.id),
@@ -66,7 +65,9 @@ enum ExplainReport {
     /// The lines of a URL without `--verbose`, at most.
     private static let mostLines = 8
 
-    static func text(_ rows: [Row], _ policy: ATSPolicy, _ loader: Loader, color: Bool, isVerbose: Bool) -> String {
+    package static func text(
+        _ rows: [Row], _ policy: ATSPolicy, _ loader: Loader, color: Bool, isVerbose: Bool
+    ) -> String {
         rows.flatMap { row -> [String] in
             switch row.decision {
             case .success(let decision):

@@ -1,28 +1,27 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSClient
-import ATSDiagnostics
-import AppTransportSecurity
-import Formats
+package import ATSClient
+package import AppTransportSecurity
+package import Formats
 import PropertyLists
 import Vocabulary
 
 /// Renders what passed through a proxy: one line a request, and the summary in the end.
-enum ProxyReport {
-    static func line(_ event: ATSProxy.Event) -> String {
+package enum ProxyReport {
+    package static func line(_ event: ATSProxy.Event) -> String {
         let causes = event.causes.map { "\($0.code): \($0.message.terminalSafe(limit: 500))" }.joined(separator: "; ")
         let shown = "\(event.result.rawValue) \(event.method) \(event.target.terminalSafe(limit: 500))"
         let error = event.error.map { "; an app gets \($0.summary.terminalSafe(limit: 500))" } ?? ""
         return causes.isEmpty ? shown : "\(shown) \(causes)\(error)"
     }
 
-    static func line(_ turnedAway: ATSProxy.TurnedAway) -> String {
+    package static func line(_ turnedAway: ATSProxy.TurnedAway) -> String {
         "turned away: \(turnedAway.full) for too many connections, \(turnedAway.addressFull) for too many from one address, "
             + "\(turnedAway.withoutDescriptors) times no descriptor was left"
     }
 
-    static func json(_ summary: ProxySummary, _ policy: ATSPolicy) -> JSONValue {
+    package static func json(_ summary: ProxySummary, _ policy: ATSPolicy) -> JSONValue {
         [
             "schema": "sealward.ats-proxy/1",
             "os": .string(policy.profile.id),
@@ -43,7 +42,7 @@ enum ProxyReport {
         ]
     }
 
-    static func text(_ summary: ProxySummary) -> String {
+    package static func text(_ summary: ProxySummary) -> String {
         var lines: [String] = []
         for host in summary.hosts {
             let counts = "\(host.requests) requests, \(host.refused) refused, \(host.failed) failed"

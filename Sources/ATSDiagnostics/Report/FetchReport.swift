@@ -1,18 +1,17 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSClient
-import ATSDiagnostics
-import AppTransportSecurity
-import Formats
-import FoundationEssentials
+package import ATSClient
+package import AppTransportSecurity
+package import Formats
+package import FoundationEssentials
 import HTTPTypes
 import TLSModel
 import Vocabulary
 
 /// Renders a load as `sealward.ats-fetch/1` and as text.
-enum FetchReport {
-    static func json(_ report: LoadReport, on profile: OSProfile) -> JSONValue {
+package enum FetchReport {
+    package static func json(_ report: LoadReport, on profile: OSProfile, at instant: Date) -> JSONValue {
         [
             "schema": "sealward.ats-fetch/1",
             "result": .string(report.result.rawValue),
@@ -29,12 +28,12 @@ enum FetchReport {
             "headers": .array(
                 report.headerFields.map { ["name": .string($0.name.rawName), "value": .string($0.value)] }),
             "bodyBytes": .integer(report.bodyLength),
-            "connection": report.connection?.json(of: AnsweredHello(), at: Date()) ?? .null,
+            "connection": report.connection?.json(of: AnsweredHello(), at: instant) ?? .null,
         ]
     }
 
     /// Status line and header fields, as `--include` prints them.
-    static func head(_ response: ATSResponse) -> String {
+    package static func head(_ response: ATSResponse) -> String {
         var text = "HTTP \(response.status.code)\r\n"
         for field in response.head.headerFields {
             text += "\(field.name.rawName): \(field.value.terminalSafe)\r\n"
@@ -45,7 +44,7 @@ enum FetchReport {
     private static func host(_ report: LoadReport) -> String { (try? LoadURL(report.url))?.host ?? "" }
 
     /// Why nothing was loaded, for people.
-    static func refusal(_ report: LoadReport, on profile: OSProfile) -> [String] {
+    package static func refusal(_ report: LoadReport, on profile: OSProfile) -> [String] {
         var lines = ["\(report.result == .refused ? "refused" : "no answer"): \(report.url.terminalSafe)"]
         for hop in report.hops.dropLast() {
             lines.append("  redirected from \(hop.url.terminalSafe) (\(hop.status.map(String.init) ?? "-"))")
