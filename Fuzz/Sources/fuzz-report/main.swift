@@ -23,7 +23,7 @@ FuzzDriver.run(corpus: "report") { input in
     let report = FindingsReport(
         version: "1",
         rules: [],
-        files: [.init(path: text(4), findings: [finding])],
+        files: [(text(4), [finding])],
         unreadable: [(text(1), text(2))]
     )
     func lines(_ text: String) -> Int {
