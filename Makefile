@@ -1,6 +1,6 @@
 # `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so the second reuses what the first has built.
 # A build without an index, which editors make for themselves, takes a tenth less time.
-SWIFT_FLAGS := --traits Tools,Postgres --disable-index-store
+SWIFT_FLAGS := --disable-index-store
 CONFIGURATION ?= debug
 PREFIX ?= /usr/local
 
