@@ -228,25 +228,27 @@ let package = Package(
                 .httpTypes, .nioCore, .nioPosix, .tracing,
             ]
         ),
+        // The contracts of the service and the simulator as bytes.
+        .target(name: "CContracts"),
         library(
             "TrustService",
             [
-                "TrustTokens", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores", "AppleServices",
-                "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel",
+                "CContracts", "TrustTokens", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores",
+                "AppleServices", "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel",
                 .lifecycle, .logging, .crypto, .cryptoExtras, .httpTypes, .tracing,
             ],
-            resources: [.embedInCode("Service/openapi.yaml"), .embedInCode("Console/console.css")]
+            resources: [.embedInCode("Console/console.css")]
         ),
         library("DeviceSimulator", ["AttestTrait", .asn1, .crypto]),
         library(
             "AppleSimulator",
             [
                 "ServerTrait",
-                "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", "HTTPService", .httpTypes, .lifecycle,
+                "CContracts", "ConnectionAdmission", "DeviceSimulator", "DeviceCheckBits", "HTTPService", .httpTypes,
+                .lifecycle,
                 .logging,
                 .nioCore, .crypto,
-            ],
-            resources: [.embedInCode("openapi.yaml")]
+            ]
         ),
 
         // A server that only checks tokens: none of the service, the stores and the prober.

@@ -1,10 +1,13 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import CContracts
+
 /// What the simulator answers, by path: the contract is `docs/simulator-openapi.yaml`, which the build puts into the program.
 enum SimulatorRoutes {
     /// The contract as it is served at `/openapi.yaml`.
-    static let document = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
+    // Safe: it lives as long as the program, and a zero byte ends it.
+    static let document = unsafe String(cString: sealward_simulator_contract())
 
     /// The methods of a path; nil for one that does not exist.
     static func methods(of path: [String]) -> [String]? {

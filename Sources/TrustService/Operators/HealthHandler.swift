@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import CContracts
 import Formats
 import FoundationEssentials
 import HTTPService
@@ -40,5 +41,6 @@ struct HealthHandler: Handler {
 
 /// The contract as it is served at `/openapi.yaml`: the file `docs/openapi.yaml`, which the build puts into the program.
 package enum OpenAPIDocument {
-    package static let text = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
+    // Safe: it lives as long as the program, and a zero byte ends it.
+    package static let text = unsafe String(cString: sealward_service_contract())
 }
