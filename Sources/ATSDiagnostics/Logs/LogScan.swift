@@ -239,6 +239,7 @@ extension Scan {
     /// Addresses of documentation, which messages quote.
     private static let manuals = [
         "developer.apple.com", "support.apple.com", "aka.ms", "go.microsoft.com", "firebaseappcheck.googleapis.com",
+        "console.developers.google.com",
     ]
 
     private static let hostWords: [StaticString] = [

@@ -54,6 +54,5 @@ struct ProofWords {
         ("serverunavailable", methods, .deviceUnavailable), ("systemfailure", methods, .deviceUnknown),
         ("unsupported isnotsupported issupported", methods, .deviceUnsupported),
     ]
-    private static let methods =
-        "attestkey generateassertion generatekey appintegrity appattest devicecheck dcerror appcheck"
+    private static let methods = "attestkey generateassertion appintegrity appattest devicecheck dcerror appcheck"
 }
