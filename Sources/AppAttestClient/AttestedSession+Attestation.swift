@@ -63,13 +63,8 @@ extension AttestedSession {
 
     private func load() async throws {
         guard record == nil, !isLoaded else { return }
-        let item: Data?
-        do {
-            item = try await store.read(configuration.scope.keyItem)
-        } catch {
-            // The key may well be there: nothing is decided before it can be read.
-            throw SessionError(.unavailable, "storage")
-        }
+        // If it cannot be read, the key may well be there: nothing is decided before.
+        let item = try await stored { try await $0.read($1.keyItem) }
         record = item.flatMap { try? JSONDecoder().decode(KeyRecord.self, from: $0) }
         (isSaved, isLoaded) = (true, true)
     }
@@ -239,17 +234,14 @@ extension AttestedSession {
     /// and a false service must not cause many.
     func replace(asTold keyId: String, because code: String, until deadline: Duration) async throws {
         guard record?.keyId == keyId else { return }
-        let (name, now) = (configuration.scope.replacedItem, clock.secondsSince1970())
-        let last: Data?
-        do { last = try await store.read(name) } catch { throw SessionError(.unavailable, "storage") }
+        let now = clock.secondsSince1970()
+        let last = try await stored { try await $0.read($1.replacedItem) }
         if let last = last.flatMap({ try? JSONDecoder().decode(Double.self, from: $0) }),
             let left = HTTPAnswer.pause(last + 86_400 - now), now >= last, left > .zero
         {
             throw SessionError(.unavailable, code, retryAfter: left)
         }
-        do { try await store.write(JSONEncoder().encode(now), name) } catch {
-            throw SessionError(.unavailable, "storage")
-        }
+        try await stored { try await $0.write(JSONEncoder().encode(now), $1.replacedItem) }
         try await replace(keyId, because: code, until: deadline)
     }
 
@@ -278,12 +270,15 @@ extension AttestedSession {
 
     func save(_ key: KeyRecord?) async throws {
         isSaved = false
-        do {
-            try await store.write(try key.map { try JSONEncoder().encode($0) }, configuration.scope.keyItem)
-        } catch {
-            throw SessionError(.unavailable, "storage")
-        }
+        try await stored { try await $0.write(try key.map { try JSONEncoder().encode($0) }, $1.keyItem) }
         if record == key { isSaved = true }
+    }
+
+    /// - Throws: ``SessionError`` `storage` for whatever the store throws.
+    private func stored<Value: Sendable>(
+        _ work: @Sendable (any ItemStore, KeyScope) async throws -> Value
+    ) async throws(SessionError) -> Value {
+        do { return try await work(store, configuration.scope) } catch { throw SessionError(.unavailable, "storage") }
     }
 
     private var now: Date { Date(timeIntervalSince1970: clock.secondsSince1970()) }
