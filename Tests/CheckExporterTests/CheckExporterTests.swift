@@ -45,8 +45,7 @@ import Vocabulary
             let (places, place) = AsyncStream<Bool>.makeStream()
             Task {
                 let answer = await checks.report(
-                    UTF8Key("\(server)/\(path) \(client)"), for: .init(client: client, server: server),
-                    within: .seconds(60)
+                    UTF8Key("\(server)/\(path) \(client)"), for: client, of: server, within: .seconds(60)
                 ) {
                     place.yield(true)
                     _ = await gate.value

@@ -120,14 +120,6 @@ final class MinuteSessions: Sendable {
 
 /// Checks that are under way: one for each target and system, and only so many, of which no client and no server gets more than its share.
 actor SharedChecks {
-    /// The client that asked for a check, and the server.
-    struct Asker: Sendable {
-        /// The address or network that asks.
-        let client: String
-        /// Host and port that are checked.
-        let server: String
-    }
-
     private enum Share: Hashable {
         case client(String)
         case server(String)
@@ -162,9 +154,13 @@ actor SharedChecks {
 
     /// The report of a check that is under way, or of a new one.
     ///
-    /// - Parameter time: how long the scrape waits; a check that the scrape starts ends before that.
+    /// - Parameters:
+    ///   - client: the address or network that asks.
+    ///   - server: host and port that are checked.
+    ///   - time: how long the scrape waits; a check that the scrape starts ends before that.
     func report(
-        _ name: UTF8Key, for asker: Asker, within time: Duration, _ check: @escaping @Sendable () async -> TargetReport
+        _ name: UTF8Key, for client: String, of server: String, within time: Duration,
+        _ check: @escaping @Sendable () async -> TargetReport
     ) async -> Answer {
         // One that ends before this scrape's time is over would say less than a check that it starts.
         if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {
@@ -174,8 +170,7 @@ actor SharedChecks {
         guard running < limit else { return .busy }
         let half = (limit + 1) / 2
         let shares: [(Share, Int)] = [
-            (.client(asker.client), half), (.server(asker.server), half),
-            (.both(asker.client, asker.server), max(1, limit / 4)),
+            (.client(client), half), (.server(server), half), (.both(client, server), max(1, limit / 4)),
         ]
         guard shares.allSatisfy({ taken[$0, default: 0] < $1 }) else { return .shareTaken }
         for (share, _) in shares { taken[share, default: 0] += 1 }

@@ -95,7 +95,7 @@ struct ExporterResponder: Sendable {
         let server = "\(target.url.host) \(target.url.effectivePort)"
         let load = configuration.loadsHTTP ? target.url.text : "\(target.url.isSecure) \(server)"
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(load)")
-        let answer = await checks.report(name, for: .init(client: client, server: server), within: limit) {
+        let answer = await checks.report(name, for: client, of: server, within: limit) {
             await TargetDeadline.within(limit) { await session.check(target) }
         }
         let report: TargetReport
