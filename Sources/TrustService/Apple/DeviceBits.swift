@@ -6,7 +6,6 @@ import AppleServices
 import DeviceCheckBits
 import FoundationEssentials
 import HTTPService
-import Vocabulary
 
 /// The client of DeviceCheck that counts now, and what the two bits mean.
 struct DeviceBits: Sendable {

@@ -7,7 +7,6 @@ import DeviceCheckBits
 import Formats
 import FoundationEssentials
 import HTTPService
-import Vocabulary
 
 /// DeviceCheck for backends.
 struct DeviceCheckHandler: Handler {

@@ -6,7 +6,6 @@ import DeviceCheckBits
 import Formats
 import FoundationEssentials
 import HTTPService
-import Vocabulary
 
 /// One claim's talk with Apple: what the bits say, whether to set one, and whether it was set on the device that was asked about.
 ///

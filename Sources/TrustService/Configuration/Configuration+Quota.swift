@@ -3,7 +3,6 @@
 
 import HTTPTypes
 import TrustStores
-import Vocabulary
 
 extension TrustServer.Configuration {
     /// How much a gateway lets through for each subject in a window, across all nodes.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-import Vocabulary
 
 /// A kind of value: which values there are, how one is read from JSON, and how it is shown.
 struct ConfigurationKind<Value> {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-import Vocabulary
 
 /// Environment variables that override members of the configuration file.
 ///

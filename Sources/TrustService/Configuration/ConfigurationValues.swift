@@ -1,9 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppAttest
 import AppleServices
-import ConnectionAdmission
 import Crypto
 import Formats
 import FoundationEssentials

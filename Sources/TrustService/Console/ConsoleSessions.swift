@@ -5,7 +5,6 @@ import FoundationEssentials
 import HTTPService
 import Logging
 import Synchronization
-import Vocabulary
 
 /// Who is signed in at the console: kept in memory, known by the hash of what the browser sends.
 ///

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import HTTPService
-import Vocabulary
 
 /// How an interface writes refusals and faults, and which paths are its own: there it also writes what no route answers.
 package struct ErrorForm: Sendable {

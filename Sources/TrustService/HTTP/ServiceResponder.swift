@@ -5,7 +5,6 @@ import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import TLSModel
-import Vocabulary
 
 /// Takes a request through the fixed order: path, method, limits, caller, size, content type; then its handler.
 ///

@@ -3,10 +3,8 @@
 
 import CContracts
 import Formats
-import FoundationEssentials
 import HTTPService
 import TrustStores
-import Vocabulary
 
 /// Whether the service lives and is ready, what it counts, and its description.
 struct HealthHandler: Handler {

@@ -3,7 +3,6 @@
 
 import AppAttest
 import Formats
-import FoundationEssentials
 import HTTPService
 package import TrustStores
 import Vocabulary

@@ -3,7 +3,6 @@
 
 import AppAttest
 import Crypto
-import Formats
 import FoundationEssentials
 import HTTPService
 import Vocabulary

@@ -3,7 +3,6 @@
 
 import AppleServices
 import ConnectionAdmission
-import Logging
 import Synchronization
 import TrustStores
 import Vocabulary

@@ -1,9 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import HTTPService
-import TrustStores
-
 /// A part of the service that answers routes.
 ///
 /// An interface of its own (other paths, another form of bodies and errors) is a folder with handlers, and a line in

@@ -5,7 +5,6 @@ import FoundationEssentials
 import HTTPService
 import Logging
 import TrustStores
-import Vocabulary
 
 /// Collects counts in memory and writes them to the store every few seconds, so that a refused request never waits for a commit.
 ///

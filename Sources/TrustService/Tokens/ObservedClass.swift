@@ -5,8 +5,6 @@ import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import TrustStores
-import TrustTokens
-import Vocabulary
 
 /// What enforcement would find in a request that is only watched. The names are the contract's.
 enum ObservedClass: String, CaseIterable {
