@@ -19,8 +19,10 @@ package struct Answer: Sendable {
     /// Whether the audit has an entry for the call; not where it showed nothing.
     package var isAudited = true
 
-    package init(status: Int, contentType: String?, body: [UInt8]) {
-        (self.status, self.contentType, self.body) = (status, contentType, body)
+    package init(
+        status: Int, contentType: String?, body: [UInt8], headers: [(name: HTTPField.Name, value: String)] = []
+    ) {
+        (self.status, self.contentType, self.body, self.headers) = (status, contentType, body, headers)
     }
 
     package static func json(_ value: JSONValue, status: Int = 200) -> Answer {
