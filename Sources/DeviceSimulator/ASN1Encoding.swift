@@ -22,15 +22,7 @@ package enum ASN1 {
         return [0xBF] + base128(number) + length(content.count) + content
     }
 
-    package static func integer(_ number: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = number
-        repeat {
-            bytes.insert(UInt8(rest & 0xFF), at: 0)
-            rest >>= 8
-        } while rest > 0
-        return integer(magnitude: bytes)
-    }
+    package static func integer(_ number: Int) -> [UInt8] { integer(magnitude: number.bigEndianBytes) }
 
     /// A number that is not negative, big-endian.
     package static func integer(magnitude bytes: [UInt8]) -> [UInt8] {

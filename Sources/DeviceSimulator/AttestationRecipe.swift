@@ -94,13 +94,15 @@ package struct AttestationRecipe: Sendable {
 
     package var authenticatorData: [UInt8] {
         adjustAuthenticatorData(
-            relyingPartyIdHash + [flags] + counter.bigEndianBytes + aaguid
-                + [UInt8(credentialIdLength >> 8), UInt8(credentialIdLength & 0xFF)] + credentialId + coseKey + trailer)
+            relyingPartyIdHash + [flags] + counter.bigEndianBytes + aaguid + credentialIdLength.bigEndianBytes
+                + credentialId + coseKey + trailer)
     }
 }
 
-extension UInt32 {
-    var bigEndianBytes: [UInt8] { (0..<4).reversed().map { UInt8(truncatingIfNeeded: self >> ($0 * 8)) } }
+extension FixedWidthInteger {
+    var bigEndianBytes: [UInt8] {
+        stride(from: Self.bitWidth - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) }
+    }
 }
 
 extension SimulatedAuthority {
@@ -164,7 +166,7 @@ extension SimulatedAuthority {
         let start = Date(timeIntervalSince1970: instant.timeIntervalSince1970.rounded(.down) - 86_400)
         let milliseconds = UInt64(min(max(0, instant.timeIntervalSince1970 * 1000), 1e18))
         return CertificateRecipe(
-            serialNumber: (0..<6).reversed().map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) },
+            serialNumber: Array(milliseconds.bigEndianBytes.suffix(6)),
             issuer: attestationCA.subject, subject: SimulatedAuthority.leafName(of: request.publicKey),
             notBefore: start, notAfter: start.addingTimeInterval(3 * 86_400),
             keyInfo: SimulatorKey.keyInfo(request.publicKey), extensions: leafExtensions(request, at: instant))

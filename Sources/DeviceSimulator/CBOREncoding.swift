@@ -25,7 +25,7 @@ package enum CBOR {
         case 0..<24: return [first | UInt8(number)]
         case 24..<0x100: return [first | 24, UInt8(number)]
         case 0x100..<0x10000: return [first | 25, UInt8(number >> 8), UInt8(number & 0xFF)]
-        default: return [first | 26] + (0..<4).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+        default: return [first | 26] + UInt32(truncatingIfNeeded: number).bigEndianBytes
         }
     }
 }
