@@ -123,7 +123,7 @@ struct OldStatement: Sendable {
         func works(_ old: OldStatement, _ engine: any SQLEngine) async -> Bool {
             do {
                 return try await engine.transact { session in
-                    _ = try session.run([SQLStatement(old.text, arguments: old.arguments)])
+                    try session.run(old.text, old.arguments)
                     return .rollback(true)
                 }
             } catch {

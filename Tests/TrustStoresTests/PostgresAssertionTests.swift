@@ -203,10 +203,8 @@ import Vocabulary
         let release = DispatchSemaphore(value: 0)
         let holding = Task {
             try await holder.transact { session in
-                _ = try session.run([
-                    SQLStatement("SELECT 1 FROM attested_keys WHERE id = $1 FOR UPDATE", .bytes(keys[0].bytes)),
-                    SpentName(challenge).spending,
-                ])
+                try session.run("SELECT 1 FROM attested_keys WHERE id = $1 FOR UPDATE", .bytes(keys[0].bytes))
+                _ = try session.insert(SpentName(challenge))
                 isHeld.withLock { $0 = true }
                 release.wait()
                 return .rollback(())

@@ -321,7 +321,7 @@ private final class Counter: Sendable {
         }
         let store = try await SQLTrustStore.postgres(url)
         let isolation = try await store.engine.transact { session in
-            .commit(try session.run([SQLStatement("SHOW transaction_isolation")]).first?.rows.first?.text(0))
+            .commit(try session.row("SHOW transaction_isolation")?.text(0))
         }
         #expect(isolation == "read committed")
         await store.close()

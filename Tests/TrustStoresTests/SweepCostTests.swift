@@ -91,8 +91,7 @@ import Vocabulary
         ] {
             let plan = try await store.engine.look { session in
                 let asked = SQLText((isSQLite ? "EXPLAIN QUERY PLAN " : "EXPLAIN ") + text.postgres)
-                return try session.run([SQLStatement(asked, arguments: values)]).first?.rows
-                    .map { try $0.text(isSQLite ? 3 : 0) } ?? []
+                return try session.run(asked, values).rows.map { try $0.text(isSQLite ? 3 : 0) }
             }
             if isSQLite {
                 #expect(plan.first?.contains("USING COVERING INDEX keys_by_kind (") == true, "\(plan)")

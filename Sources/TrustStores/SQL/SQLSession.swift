@@ -44,21 +44,6 @@ package struct SQLText: Sendable, ExpressibleByStringLiteral {
     }
 }
 
-package struct SQLStatement: Sendable {
-    package let text: SQLText
-    package let arguments: [SQLValue]
-
-    package init(_ text: SQLText, _ arguments: SQLValue...) {
-        self.text = text
-        self.arguments = arguments
-    }
-
-    package init(_ text: SQLText, arguments: [SQLValue]) {
-        self.text = text
-        self.arguments = arguments
-    }
-}
-
 /// What one statement gave: its rows, and how many rows it changed.
 package struct SQLResult: Sendable {
     package let rows: [SQLRow]
@@ -131,11 +116,6 @@ package protocol SQLSession {
 extension SQLSession {
     @discardableResult
     package func run(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLResult { try run(text, arguments) }
-
-    @discardableResult
-    func run(_ statement: SQLStatement) throws -> SQLResult { try run(statement.text, statement.arguments) }
-
-    package func run(_ statements: [SQLStatement]) throws -> [SQLResult] { try statements.map { try run($0) } }
 
     /// The first row of one statement.
     package func row(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLRow? {

@@ -8,7 +8,7 @@ import Vocabulary
 extension SQLTrustStore {
     package func record(_ event: StoreEvent) async throws {
         try await transact { session in
-            try session.run(event.inserting)
+            try session.insert(event)
             return .commit(())
         }
     }

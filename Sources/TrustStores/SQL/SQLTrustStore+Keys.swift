@@ -32,25 +32,22 @@ extension SQLTrustStore {
                 if let existing = standing.key { return .rollback(registration.outcome(against: existing)) }
                 return .rollback(.refused(standing.isSpent ? .challengeUsed : .challengeExpired))
             }
-            let results = try session.run([
-                name.spending, key.inserting(refreshAt: registration.refreshAt),
-                StoredReceipt(keyId: key.id, receipt: registration.receipt, storedAt: key.attestedAt).inserting,
-                event.inserting, SQLStatement(AuditChain.secret, arguments: []),
-            ])
-            // Another node may have committed the same key since the first look.
-            if results[1].changes == 0 {
-                // Deleted again: nothing was stored, so the caller asks once more.
+            let isSpent = try session.insert(name)
+            guard try session.insert(key, refreshAt: registration.refreshAt) else {
+                // Another node has committed the same key since the first look. If it was deleted again, nothing was stored, so the caller
+                // asks once more.
                 guard let existing = try session.key(registration.id) else {
                     throw StoreFault.unavailable("the same key was registered and deleted meanwhile")
                 }
                 return .rollback(registration.outcome(against: existing))
             }
-            if results[0].changes == 0 {
+            guard isSpent else {
                 return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
             }
             // After the key, so that one which was deleted since the first look is seen here.
-            let tombstone = Tombstone.finding(key.id, try results[4].rows.first?.bytes(0))
-            guard try session.run([tombstone]).allSatisfy(\.rows.isEmpty) else { return .rollback(.refused(.revoked)) }
+            if try session.hasTombstone(of: key.id) { return .rollback(.refused(.revoked)) }
+            try session.insert(registration.receipt, of: key.id, at: key.attestedAt)
+            try session.insert(event)
             for draw in registration.draws {
                 if case .exhausted(let until) = try session.draw(draw, at: instant) {
                     return .rollback(.exhausted(until: until))
@@ -87,7 +84,7 @@ extension SQLTrustStore {
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
             let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
             try session.run(Text.revoke, .bytes(id.bytes), .instant(instant))
-            try session.run(event.inserting)
+            try session.insert(event)
             return .commit(.revoked)
         }
     }
@@ -103,7 +100,7 @@ extension SQLTrustStore {
             }
             let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.restored)
             try session.run(Text.restore, .bytes(id.bytes), .instant(instant), .optional(refreshAt))
-            try session.run(event.inserting)
+            try session.insert(event)
             return .commit(.restored)
         }
     }

@@ -121,7 +121,7 @@ extension SQLTrustStore {
             guard bound.admits(changed.count) else { return .rollback(.unchanged(changed.count)) }
             for id in changed {
                 let event = StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code)
-                try session.run(event.inserting)
+                try session.insert(event)
             }
             return changed.isEmpty ? .rollback(.revoked(0)) : .commit(.revoked(changed.count))
         }
@@ -134,24 +134,19 @@ extension SQLTrustStore {
         let ids = ids.ascending
         try await clearEvents(of: ids)
         let deleted = try await transact { session -> SQLEnd<Int> in
-            let before = try session.run(ids.map { SQLStatement(StoredKey.revocation, .bytes($0.bytes)) })
-            let results = try session.run(
-                ids.map { id in
-                    user.map { SQLStatement(Text.deleteOfUser, .bytes(id.bytes), .text($0)) }
-                        ?? SQLStatement(Text.delete, .bytes(id.bytes))
-                }
-            )
-            let gone = zip(ids, results).filter { $0.1.changes == 1 }.map(\.0)
             let secret = try session.row(AuditChain.secret)?.bytes(0)
-            let tombstones = try zip(zip(ids, results), before).compactMap { key, before -> Tombstone? in
-                guard key.1.changes == 1 else { return nil }
-                return try before.rows.first?.optionalInteger(1).map {
-                    Tombstone(key.0, revokedAt: $0, secret: secret)
-                }
+            var gone = 0
+            for id in ids {
+                let revokedAt = try session.row(StoredKey.revocation, .bytes(id.bytes))?.optionalInteger(1)
+                let result =
+                    try user.map { try session.run(Text.deleteOfUser, .bytes(id.bytes), .text($0)) }
+                    ?? session.run(Text.delete, .bytes(id.bytes))
+                if result.changes == 0 { continue }
+                gone += 1
+                try session.run(Text.deleteReceipts, .bytes(id.bytes))
+                if let revokedAt { try session.insert(Tombstone(id, revokedAt: revokedAt, secret: secret)) }
             }
-            _ = try session.run(
-                gone.map { SQLStatement(Text.deleteReceipts, .bytes($0.bytes)) } + tombstones.flatMap(\.inserting))
-            return gone.isEmpty ? .rollback(0) : .commit(gone.count)
+            return gone == 0 ? .rollback(0) : .commit(gone)
         }
         // What was written between the two.
         try await clearEvents(of: ids)

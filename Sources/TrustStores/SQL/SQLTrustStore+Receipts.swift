@@ -45,7 +45,7 @@ extension SQLTrustStore {
                 outcome = record.standing(after: try ReceiptRecord(row: newest))
                 if outcome == .stored {
                     try session.run(Text.supersede, id, .instant(instant))
-                    try session.run(StoredReceipt(keyId: lease.key.id, receipt: record, storedAt: instant).inserting)
+                    try session.insert(record, of: lease.key.id, at: instant)
                     if let metric = record.riskMetric { try session.run(Text.measure, id, .integer(Int64(metric))) }
                 }
             case .later(let instantOfNext, let code):
@@ -54,7 +54,7 @@ extension SQLTrustStore {
             case .stop: break
             }
             try session.run(Text.finish, id, .optional(next), .integer(failures))
-            if let event = result.event(for: lease, outcome: outcome, at: instant) { try session.run(event.inserting) }
+            if let event = result.event(for: lease, outcome: outcome, at: instant) { try session.insert(event) }
             return .commit(outcome)
         }
     }
@@ -86,11 +86,11 @@ extension SQLTrustStore {
         static let lease: SQLText = "UPDATE attested_keys SET leased_until = $2, fence = fence + 1 WHERE id = $1"
         static let schedule: SQLText = "SELECT fence, next_refresh, failures FROM attested_keys WHERE id = $1 {lock}"
         static let newest = SQLText(
-            "SELECT \(StoredReceipt.columns) FROM key_receipts AS receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1"
+            "SELECT \(ReceiptRecord.columns) FROM key_receipts AS receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1"
         )
         static let all = SQLText(
             """
-            SELECT \(StoredReceipt.columns), receipts.stored_at FROM key_receipts AS receipts WHERE key_id = $1
+            SELECT \(ReceiptRecord.columns), receipts.stored_at FROM key_receipts AS receipts WHERE key_id = $1
             ORDER BY created_at DESC LIMIT $2
             """
         )

@@ -28,22 +28,15 @@ extension SQLTrustStore {
     }
 }
 
-extension SpentName {
-    /// Inserts the name unless it is there or may have been swept: one row changed means that this transaction spends it.
-    var spending: SQLStatement { SQLStatement(SpentName.spend, .integer(expiresAt), .bytes(bytes)) }
-
-    static let find: SQLText = "SELECT 1 FROM spent_names WHERE expires_at = $1 AND name = $2"
-
-    private static let spend: SQLText = """
-        INSERT INTO spent_names (expires_at, name)
-        SELECT $1, $2 WHERE $1 > (SELECT swept_until FROM store_clock WHERE one = 1) ON CONFLICT DO NOTHING
-        """
-}
-
 extension SQLSession {
+    /// Inserts the name unless it is there or may have been swept: whether this transaction spends it.
+    func insert(_ name: SpentName) throws -> Bool {
+        try run(SpentText.spend, .integer(name.expiresAt), .bytes(name.bytes)).changes == 1
+    }
+
     /// Spends the name in the transaction that is open; what is not spent changed nothing.
     func spend(_ name: SpentName, at instant: Date) throws -> SpendOutcome {
-        if name.expiresAt > StoreTime.milliseconds(instant), try run(name.spending).changes == 1 {
+        if name.expiresAt > StoreTime.milliseconds(instant), try insert(name) {
             return .spent
         }
         return try isSpent(name) ? .alreadyUsed : .expired
@@ -56,7 +49,7 @@ extension SQLSession {
     }
 
     func isSpent(_ name: SpentName) throws -> Bool {
-        try row(SpentName.find, .integer(name.expiresAt), .bytes(name.bytes)) != nil
+        try row(SpentText.find, .integer(name.expiresAt), .bytes(name.bytes)) != nil
     }
 
     /// Counts a draw in the transaction that is open; an exhausted one changed nothing.
@@ -74,6 +67,14 @@ extension SQLSession {
         guard changes == 1 else { return .exhausted(until: until) }
         return .drawn(remaining: max(0, draw.limit - Int(try row.integer(1))), until: until)
     }
+}
+
+private enum SpentText {
+    static let find: SQLText = "SELECT 1 FROM spent_names WHERE expires_at = $1 AND name = $2"
+    static let spend: SQLText = """
+        INSERT INTO spent_names (expires_at, name)
+        SELECT $1, $2 WHERE $1 > (SELECT swept_until FROM store_clock WHERE one = 1) ON CONFLICT DO NOTHING
+        """
 }
 
 private enum QuotaText {

@@ -40,44 +40,13 @@ extension StoredKey {
             lastUsedAt: try row.optionalDate(14), revokedAt: try row.optionalDate(15),
             riskMetric: try row.optionalInteger(16).map(Int.init), restoredAt: try row.optionalDate(17))
     }
-
-    /// Inserts the key as it is before its first assertion, unless its id is taken.
-    func inserting(refreshAt: Date?) -> SQLStatement {
-        SQLStatement(
-            StoredKey.insert, .bytes(record.id.bytes), .bytes(record.publicKeyBytes), .text(record.app),
-            .text(record.identity), .text(record.environment), .integer(record.simulated ? 1 : 0),
-            .optional(record.user), .bytes(record.attestationDigest), .optional(record.validationCategory),
-            .optional(record.bundleVersion), .optional(record.osVersion), .instant(attestedAt),
-            .optional(riskMetric), .optional(refreshAt))
-    }
-
-    private static let insert: SQLText = """
-        INSERT INTO attested_keys (id, public_key, app, identity, environment, simulated, user_name, attestation_digest,
-        validation_category, bundle_version, os_version, attested_at, risk_metric, next_refresh, counter, seen,
-        largest_gap, leased_until, fence, failures)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, 1, 0, 0, 0, 0) ON CONFLICT DO NOTHING
-        """
-}
-
-extension StoredReceipt {
-    static let columns =
-        "receipts.bytes, receipts.created_at, receipts.not_before, receipts.expires_at, receipts.risk_metric"
-
-    var inserting: SQLStatement {
-        SQLStatement(
-            StoredReceipt.insert, .bytes(keyId.bytes), .instant(receipt.createdAt), .instant(storedAt),
-            .bytes(receipt.bytes), .optional(receipt.notBefore), .optional(receipt.expiresAt),
-            .optional(receipt.riskMetric))
-    }
-
-    private static let insert: SQLText = """
-        INSERT INTO key_receipts (key_id, created_at, stored_at, bytes, not_before, expires_at, risk_metric)
-        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
-        """
 }
 
 extension ReceiptRecord {
-    /// Reads ``StoredReceipt/columns``.
+    static let columns =
+        "receipts.bytes, receipts.created_at, receipts.not_before, receipts.expires_at, receipts.risk_metric"
+
+    /// Reads ``columns``.
     init(row: SQLRow) throws {
         self.init(
             bytes: try row.bytes(0), createdAt: try row.date(1), notBefore: try row.optionalDate(2),
@@ -85,34 +54,64 @@ extension ReceiptRecord {
     }
 }
 
-extension Tombstone {
-    var inserting: [SQLStatement] { names.map { SQLStatement(Tombstone.insert, .bytes($0), .integer(day)) } }
-
-    /// One row if the key is not to be inserted.
-    static func finding(_ id: KeyIdentifier, _ secret: [UInt8]?) -> SQLStatement {
-        let bare = hash(of: id)
-        return SQLStatement(
-            "SELECT 1 FROM key_tombstones WHERE name = $1 OR name = $2", .bytes(bare),
-            .bytes(secret.map { name(of: id, $0) } ?? bare))
-    }
-
-    private static let insert: SQLText =
-        "INSERT INTO key_tombstones (name, revoked_on) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-}
-
 extension AuditChain {
     /// The secret of the store's audit; no row in a store that no service has used.
     static let secret = SQLText("SELECT value FROM store_secrets WHERE name = '\(secretName)'")
 }
 
-extension StoreEvent {
-    var inserting: SQLStatement {
-        SQLStatement(
-            StoreEvent.insert, .instant(at), .text(app), .optional(keyId?.bytes), .text(kind),
-            .optional(code.map(StoreText.stored)), .optional(detail.map(StoreText.stored)))
+extension SQLSession {
+    /// Inserts the key as it is before its first assertion; false if its id is taken.
+    func insert(_ key: StoredKey, refreshAt: Date?) throws -> Bool {
+        let record = key.record
+        let result = try run(
+            InsertText.key, .bytes(record.id.bytes), .bytes(record.publicKeyBytes), .text(record.app),
+            .text(record.identity), .text(record.environment), .integer(record.simulated ? 1 : 0),
+            .optional(record.user), .bytes(record.attestationDigest), .optional(record.validationCategory),
+            .optional(record.bundleVersion), .optional(record.osVersion), .instant(key.attestedAt),
+            .optional(key.riskMetric), .optional(refreshAt))
+        return result.changes == 1
     }
 
-    private static let insert: SQLText =
+    func insert(_ receipt: ReceiptRecord, of id: KeyIdentifier, at instant: Date) throws {
+        try run(
+            InsertText.receipt, .bytes(id.bytes), .instant(receipt.createdAt), .instant(instant),
+            .bytes(receipt.bytes), .optional(receipt.notBefore), .optional(receipt.expiresAt),
+            .optional(receipt.riskMetric))
+    }
+
+    func insert(_ tombstone: Tombstone) throws {
+        for name in tombstone.names { try run(InsertText.tombstone, .bytes(name), .integer(tombstone.day)) }
+    }
+
+    /// Whether the key was revoked and then deleted.
+    func hasTombstone(of id: KeyIdentifier) throws -> Bool {
+        let secret = try row(AuditChain.secret)?.bytes(0)
+        let bare = Tombstone.hash(of: id)
+        let keyed = secret.map { Tombstone.name(of: id, $0) } ?? bare
+        return try row("SELECT 1 FROM key_tombstones WHERE name = $1 OR name = $2", .bytes(bare), .bytes(keyed)) != nil
+    }
+
+    func insert(_ event: StoreEvent) throws {
+        try run(
+            InsertText.event, .instant(event.at), .text(event.app), .optional(event.keyId?.bytes), .text(event.kind),
+            .optional(event.code.map(StoreText.stored)), .optional(event.detail.map(StoreText.stored)))
+    }
+}
+
+private enum InsertText {
+    static let key: SQLText = """
+        INSERT INTO attested_keys (id, public_key, app, identity, environment, simulated, user_name, attestation_digest,
+        validation_category, bundle_version, os_version, attested_at, risk_metric, next_refresh, counter, seen,
+        largest_gap, leased_until, fence, failures)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, 1, 0, 0, 0, 0) ON CONFLICT DO NOTHING
+        """
+    static let receipt: SQLText = """
+        INSERT INTO key_receipts (key_id, created_at, stored_at, bytes, not_before, expires_at, risk_metric)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
+        """
+    static let tombstone: SQLText =
+        "INSERT INTO key_tombstones (name, revoked_on) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+    static let event: SQLText =
         "INSERT INTO key_events (at, app, key_id, kind, code, detail) VALUES ($1, $2, $3, $4, $5, $6)"
 }
 

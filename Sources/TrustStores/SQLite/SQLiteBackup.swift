@@ -50,14 +50,13 @@ extension SQLiteConnection {
         // A copy that is not whole is removed, so it needs no journal, which would contain its rows once more.
         try run(script: "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = FULL")
         try migrate([Migration].sqlite.filter { $0.version <= schema })
-        let session = SQLiteSession(self)
-        try session.run("ATTACH $1 AS source", .text(path))
+        try run("ATTACH $1 AS source", .text(path))
         // Not `transaction`, which would lock the store for writing as well.
         try run(script: "BEGIN")
         guard try value("SELECT max(version) FROM source.schema_versions") == .integer(Int64(schema)) else {
             throw StoreFault.unavailable("the store was migrated meanwhile; try again")
         }
-        let names = try session.run(
+        let names = try run(
             "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
         ).rows.map { try $0.text(0) }
         // With its last numbers, so that none is given twice.

@@ -64,7 +64,7 @@ import CSQLite
 
     /// The first value of the first row; nil if there is no row.
     package func value(_ text: String) throws -> SQLValue? {
-        try SQLiteSession(self).row(SQLText(text))?.values.first
+        try row(SQLText(text))?.values.first
     }
 
     /// All of the body or nothing of it, in a transaction that holds the file from its start.

@@ -12,9 +12,9 @@ import FoundationEssentials
 /// while the disk is silent are refused at once.
 final class SQLiteEngine: SQLEngine {
     let systemName = "sqlite"
-    private let writing: WorkQueue<SQLiteSession>
-    private let looking: WorkQueue<SQLiteSession>
-    private let reading: WorkQueue<SQLiteSession>
+    private let writing: WorkQueue<SQLiteConnection>
+    private let looking: WorkQueue<SQLiteConnection>
+    private let reading: WorkQueue<SQLiteConnection>
 
     /// At most this many callers share one commit, or are read for together: enough to hide the flush, few enough to bound the wait.
     private static let batchLimit = 256
@@ -43,7 +43,7 @@ final class SQLiteEngine: SQLEngine {
             writer.close()
             throw error
         }
-        func queue() -> WorkQueue<SQLiteSession> {
+        func queue() -> WorkQueue<SQLiteConnection> {
             WorkQueue(of: "the disk", limit: SQLiteEngine.waitingLimit, longestWait: answerTimeout, observe: observe)
         }
         (writing, looking, reading) = (queue(), queue(), queue())
@@ -52,17 +52,17 @@ final class SQLiteEngine: SQLEngine {
             upTo: SQLiteEngine.batchLimit, pause: .milliseconds(2), { SQLiteEngine.commit($0, on: writer, identity) },
             finally: { writer.close() })
         let reader = SQLiteReader(path: path)
-        looking.serve(upTo: SQLiteEngine.batchLimit, with: reader.session, finally: reader.close)
+        looking.serve(upTo: SQLiteEngine.batchLimit, with: reader.opened, finally: reader.close)
         for _ in 0..<SQLiteEngine.readers {
             let reader = SQLiteReader(path: path)
-            reading.serve(with: reader.session, finally: reader.close)
+            reading.serve(with: reader.opened, finally: reader.close)
         }
         WorkQueue.watch([writing, looking, reading], every: min(answerTimeout / 20, .milliseconds(100)))
     }
 
     /// A database without a file: one connection for everything, opened when it is first needed, which ends with the engine.
     init(inMemory migrations: [Migration]) {
-        let queue = WorkQueue<SQLiteSession>(
+        let queue = WorkQueue<SQLiteConnection>(
             of: "SQLite", limit: SQLiteEngine.waitingLimit, longestWait: .seconds(10), observe: { _ in })
         (writing, looking, reading) = (queue, queue, queue)
         let memory = SQLiteReader(path: SQLiteReader.memory, migrations: migrations)
@@ -104,31 +104,30 @@ final class SQLiteEngine: SQLEngine {
 
     /// Commits the batch, and gives what tells each caller how it went.
     private static func commit(
-        _ batch: [WorkQueue<SQLiteSession>.Call], on writer: SQLiteConnection, _ identity: SQLiteFileIdentity
+        _ batch: [WorkQueue<SQLiteConnection>.Call], on writer: SQLiteConnection, _ identity: SQLiteFileIdentity
     ) -> () -> Void {
-        let session = SQLiteSession(writer)
         var answers: [(StoreFault?) -> Void] = []
         do {
-            try session.execute("BEGIN IMMEDIATE")
+            try writer.execute("BEGIN IMMEDIATE")
             for call in batch where !call.isAnswered() {
-                answers.append(call.run(session))
+                answers.append(call.run(writer))
                 // A full disk or an I/O error ends the whole transaction, and everybody's work with it.
                 guard writer.isInTransaction else {
                     throw StoreFault.unavailable("SQLite ended the transaction; is the disk full?")
                 }
             }
             try identity.check()
-            try session.execute("COMMIT")
+            try writer.execute("COMMIT")
             return { [answers] in for answer in answers { answer(nil) } }
         } catch {
-            if writer.isInTransaction { try? session.execute("ROLLBACK") }
+            if writer.isInTransaction { try? writer.execute("ROLLBACK") }
             let fault = StoreFault(sqlite: error)
             return { for call in batch { _ = call.fail(fault) } }
         }
     }
 }
 
-extension SQLiteSession {
+extension SQLiteConnection {
     fileprivate func reading<Outcome>(_ body: SQLReading<Outcome>) throws -> Outcome {
         do { return try body(self) } catch { throw StoreFault(sqlite: error) }
     }
@@ -173,8 +172,6 @@ private final class SQLiteReader: @unchecked Sendable {
             throw StoreFault(sqlite: error)
         }
     }
-
-    func session() throws(StoreFault) -> SQLiteSession { SQLiteSession(try opened()) }
 
     func close() { connection?.close() }
 }

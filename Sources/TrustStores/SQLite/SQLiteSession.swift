@@ -3,12 +3,8 @@
 
 import CSQLite
 
-/// Statements on one connection; each text is prepared once for the life of the connection.
-package struct SQLiteSession: SQLSession {
-    private let connection: SQLiteConnection
-
-    package init(_ connection: SQLiteConnection) { self.connection = connection }
-
+/// Statements on the connection; each text is prepared once for its life.
+extension SQLiteConnection: SQLSession {
     @discardableResult
     package func run(_ text: SQLText, _ arguments: [SQLValue]) throws -> SQLResult {
         try run(sqlite: text.sqlite, arguments)
@@ -19,7 +15,7 @@ package struct SQLiteSession: SQLSession {
 
     // Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
     private func run(sqlite text: String, _ arguments: [SQLValue]) throws -> SQLResult {
-        let statement = unsafe try connection.prepared(text)
+        let statement = unsafe try prepared(text)
         // Whatever happens, the statement is ready for its next use, and holds neither a lock nor what was bound.
         defer {
             unsafe sqlite3_reset(statement)
@@ -30,11 +26,11 @@ package struct SQLiteSession: SQLSession {
         }
         for index in arguments.indices {
             let code = unsafe arguments[index].bind(to: statement, at: Int32(index + 1))
-            guard code == SQLITE_OK else { throw unsafe SQLiteFailure(code, of: connection.pointer) }
+            guard code == SQLITE_OK else { throw unsafe SQLiteFailure(code, of: pointer) }
         }
         let columns = unsafe sqlite3_column_count(statement)
         var rows: [SQLRow] = []
-        var room = connection.answerLimit ?? .max
+        var room = answerLimit ?? .max
         while true {
             let code = unsafe sqlite3_step(statement)
             switch code {
@@ -48,9 +44,9 @@ package struct SQLiteSession: SQLSession {
                     room = left
                 }
             case SQLITE_DONE:
-                let changes = unsafe columns == 0 ? Int(sqlite3_changes64(connection.pointer)) : 0
+                let changes = unsafe columns == 0 ? Int(sqlite3_changes64(pointer)) : 0
                 return SQLResult(rows: rows, changes: changes)
-            default: throw unsafe SQLiteFailure(code, of: connection.pointer)
+            default: throw unsafe SQLiteFailure(code, of: pointer)
             }
         }
     }

@@ -194,7 +194,7 @@ final class HistoryFile {
     /// - Returns: its number, for ``append(_:to:)``.
     func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(InputFault) -> Int64 {
         try guarded {
-            let row = try execute(
+            let row = try connection.run(
                 """
                 INSERT INTO runs (at, systems, token, began) VALUES ($1, $2, $3, $4)
                 ON CONFLICT (token) WHERE token IS NOT NULL DO UPDATE SET token = excluded.token RETURNING id
@@ -211,8 +211,8 @@ final class HistoryFile {
         try guarded {
             try connection.transaction {
                 for (target, summary) in results {
-                    _ = try execute("INSERT OR IGNORE INTO targets (name) VALUES ($1)", .text(target))
-                    _ = try execute(
+                    try connection.run("INSERT OR IGNORE INTO targets (name) VALUES ($1)", .text(target))
+                    try connection.run(
                         """
                         INSERT OR REPLACE INTO results (target, run, verdict, cause, certificate, not_after, key_group)
                         SELECT id, $2, $3, $4, $5, $6, $7 FROM targets WHERE name = $1
@@ -221,11 +221,6 @@ final class HistoryFile {
                 }
             }
         }
-    }
-
-    private func execute(_ text: SQLText, _ values: SQLValue...) throws -> SQLResult {
-        let results = try SQLiteSession(connection).run([SQLStatement(text, arguments: values)])
-        return results.first ?? SQLResult(rows: [], changes: 0)
     }
 
     private static func seconds(_ instant: Date) -> Int64 {
@@ -245,9 +240,10 @@ final class HistoryFile {
             try connection.transaction {
                 // With a clock that is wrong by years everything is old.
                 let old = HistoryFile.old
-                _ = try execute(SQLText("DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE \(old))"), limit)
-                gone = try execute(SQLText("DELETE FROM runs WHERE \(old)"), limit).changes
-                _ = try execute(
+                try connection.run(
+                    SQLText("DELETE FROM results WHERE run IN (SELECT id FROM runs WHERE \(old))"), limit)
+                gone = try connection.run(SQLText("DELETE FROM runs WHERE \(old)"), limit).changes
+                try connection.run(
                     "DELETE FROM targets WHERE NOT EXISTS (SELECT 1 FROM results WHERE target = targets.id)")
             }
             return gone
@@ -259,7 +255,7 @@ final class HistoryFile {
     /// How many runs there are, and the earliest and the latest time that they judged at.
     func runs() throws(InputFault) -> (count: Int, first: Int64?, last: Int64?) {
         try guarded {
-            guard let row = try execute("SELECT count(*), min(at), max(at) FROM runs").rows.first else {
+            guard let row = try connection.run("SELECT count(*), min(at), max(at) FROM runs").rows.first else {
                 return (0, nil, nil)
             }
             return (Int(clamping: try row.integer(0)), try row.optionalInteger(1), try row.optionalInteger(2))
@@ -272,7 +268,7 @@ final class HistoryFile {
         while true {
             let names: [(id: Int64, name: String)] = try guarded {
                 // By the bytes of a name: one that is no UTF-8 would be another one as text.
-                let rows = try execute(
+                let rows = try connection.run(
                     """
                     SELECT id, name, CAST(name AS BLOB) FROM targets
                     WHERE typeof(name) = 'text' AND name > CAST($1 AS TEXT) ORDER BY name LIMIT $2
@@ -307,9 +303,7 @@ final class HistoryFile {
             SELECT at, verdict, cause, certificate, not_after, key_group, systems, run
             FROM results JOIN runs ON runs.id = results.run \(filter) ORDER BY run DESC LIMIT \(newest)
             """
-        let statement = SQLStatement(SQLText(text), arguments: values)
-        let rows = try SQLiteSession(connection).run([statement]).first?.rows ?? []
-        return try rows.reversed().map { row in
+        return try connection.run(SQLText(text), values).rows.reversed().map { row in
             guard let verdict = TargetSummary.Verdict(rawValue: try row.text(1)) else {
                 throw InputFault("contains an unknown verdict")
             }
