@@ -124,8 +124,7 @@ public final class ATSClient: Sendable {
             attempts += 1
             do {
                 try Task.checkCancellation()
-                let lease = try await pool.lease(key, deadline: deadline)
-                let connection = lease.connection
+                let (connection, isReused) = try await pool.lease(key, deadline: deadline)
                 do {
                     let pool = pool
                     let response = try await connection.perform(wire) {
@@ -134,7 +133,7 @@ public final class ATSClient: Sendable {
                     if let report = connection.wouldRefuse { load.wouldRefuse.append(report) }
                     return Answer(wire: response, connection: connection, url: url, decision: decision)
                 } catch let failure as ExchangeFailure
-                    where lease.isReused && attempts < 3 && !failure.answerHadBegun && load.mayBeSentAgain
+                    where isReused && attempts < 3 && !failure.answerHadBegun && load.mayBeSentAgain
                     && failure.reason.isLostConnection
                 {
                     // The server closed a resting connection just as it was used: the request was not answered, and goes once more.

@@ -22,12 +22,6 @@ struct PoolKey: Hashable, Sendable {
 final class ConnectionPool: Sendable {
     typealias Open = @Sendable (PoolKey, NIODeadline?) async throws -> HTTPConnection
 
-    struct Lease: Sendable {
-        let connection: HTTPConnection
-        /// Whether it had served a request before: its server may have closed it meanwhile.
-        let isReused: Bool
-    }
-
     private struct Waiter {
         let id: Int
         let continuation: CheckedContinuation<Void, any Error>
@@ -91,17 +85,20 @@ final class ConnectionPool: Sendable {
 
     /// Lends a connection: one that rests, or a new one; at the limit, as soon as there is a place.
     ///
+    /// - Returns: the connection, and whether it had served a request before: its server may have closed it meanwhile.
     /// - Throws: `ExchangeFailure` with reason `timeout` where the deadline is over before.
-    func lease(_ key: PoolKey, deadline: NIODeadline?) async throws -> Lease {
+    func lease(
+        _ key: PoolKey, deadline: NIODeadline?
+    ) async throws -> (connection: HTTPConnection, isReused: Bool) {
         if let deadline, deadline <= .now() { throw ExchangeFailure(reason: .timeout) }
         if try !takePlace(key) { try await waitForPlace(key, until: deadline) }
         if let connection = state.withLock({ $0.hosts[key]?.takeResting() }) {
-            return Lease(connection: connection, isReused: true)
+            return (connection, true)
         }
         do {
             let connection = try await open(key, deadline)
             admit(connection)
-            return Lease(connection: connection, isReused: false)
+            return (connection, false)
         } catch {
             // Cancelled, or out of its own time: that says nothing about the host.
             let isOwn = Task.isCancelled || deadline.map { $0 <= .now() } ?? false
