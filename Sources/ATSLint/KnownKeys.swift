@@ -43,9 +43,9 @@ extension TLSVersionName {
 }
 
 /// The nearest known spelling of a misspelled key.
-enum Spelling {
+package enum Spelling {
     /// A key that was once real, or is how a tool displays the real one, with the real one.
-    static let renamed: [String: String] = [
+    package static let renamed: [String: String] = [
         ATSKey.arbitraryLoadsInMedia: ATSKey.arbitraryLoadsForMedia,
         "NSAllowsArbitraryLoadsInWebView": ATSKey.arbitraryLoadsInWebContent,
         "NSExceptionMinimumTLS": ATSKey.minimumTLSVersion,

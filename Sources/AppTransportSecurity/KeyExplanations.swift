@@ -77,6 +77,18 @@ package enum KeyExplanations {
             "public keys of the server's own certificate, each as \(ATSKey.pin); give a spare one, or a lost key locks the app out"
         ),
         (
+            ATSKey.pin, "string, in a dictionary of a list of identities",
+            "SHA-256 of the public key (SubjectPublicKeyInfo in DER) as base64 of 32 bytes, without sha256/ in front; `sealward ats pins HOST` writes it"
+        ),
+        (
+            "NSBonjourServices", "array of strings, at the top of Info.plist",
+            "the Bonjour services that the app looks for, as _http._tcp: without it the system refuses the search with -65555 (iOS 14); no part of ATS"
+        ),
+        (
+            "com.apple.security.network.client", "boolean, in the entitlements of a Mac app",
+            "YES lets a sandboxed app connect to servers; without it each load fails, often with -1003; no part of ATS"
+        ),
+        (
             "NSLocalNetworkUsageDescription", "string, at the top of Info.plist",
             "what the app does on the local network: the system shows it when it asks the user (iOS 14, macOS 15); no part of ATS, but without consent local loads fail with -1009"
         ),

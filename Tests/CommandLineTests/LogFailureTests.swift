@@ -456,6 +456,8 @@ import Testing
         (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
         (["alert 42"], "-9825"), (["-67843"], "errSecNotTrusted"), (["kCFErrorDomainCFNetwork 310"], "the proxy"),
         (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"),
+        (["Allow Arbitrary Loads"], "NSAllowsArbitraryLoads"), (["NSBonjourServices"], "-65555"),
+        (["SPKI-SHA256-BASE64"], "base64"), (["com.apple.security.network.client"], "sandboxed"),
         (["-11800"], "NSAllowsArbitraryLoadsForMedia"), (["AVFoundationErrorDomain", "-11850"], "ranges"),
         (["AVErrorFileFormatNotRecognized"], "-11828"), (["CoreMediaErrorDomain error -12660"], "HTTP 403: Forbidden"),
         (["-16840"], "HTTP 401"), (["WebKitErrorDomain 102"], "FrameLoadInterruptedByPolicyChange"),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSDiagnostics
+import ATSLint
 import AppTransportSecurity
 import AppleServices
 import DeviceCheckBits
@@ -31,7 +32,9 @@ extension ExplainedSubject {
         let letters = bytes.filter(\.isASCIIAlphanumeric)
         func has(_ word: String) -> Bool { bytes.contains(word.utf8) || letters.contains(word.utf8) }
         let number = ExplainedSubject.isAboutANumber(bytes) ? ExplainedSubject.number(in: bytes) : nil
-        if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: text) }) {
+        // Xcode shows keys by other names, with blanks.
+        let written = text.utf8.contains(0x20) ? Spelling.renamed[text] ?? text : text
+        if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: written) }) {
             self.init(key: key)
         } else if has("token") || has("bit"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
