@@ -200,6 +200,14 @@ import Testing
             "SSL_do_handshake() failed (SSL: error:14094418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:SSL alert number 48) while SSL handshaking, client: 192.0.2.1, server: 0.0.0.0:443",
             "- trust ats.trust.unknown-root"
         ),
+        (
+            "http: TLS handshake error from 192.0.2.1:5141: tls: client offered only unsupported versions: [302 301]",
+            "- tls ats.tls.version-too-low"
+        ),
+        (
+            "SSL_do_handshake() failed (SSL: error:1417A0C1:SSL routines:tls_post_process_client_hello:no shared cipher) while SSL handshaking, client: 192.0.2.1",
+            "- tls ats.tls.no-common-suite"
+        ),
         // One error on several lines
         ("Domain: kCFStreamErrorDomainSSL\nCode: -9843\nUserInfo: {\n}", "- trust ats.trust.wrong-host"),
         (

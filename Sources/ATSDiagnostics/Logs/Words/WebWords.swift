@@ -67,7 +67,7 @@ enum WebWords {
     }
 }
 
-/// What the other side writes when the app refuses a certificate: proxies that read TLS, and servers.
+/// What the other side writes when a handshake fails: proxies that read TLS, and servers.
 enum InterceptionWords {
     static let all: [LogPhrase] =
         [
@@ -82,7 +82,14 @@ enum InterceptionWords {
         ].map {
             LogPhrase(
                 $0, .system, [.trustUnknownRoot, .trustMissingIntermediate, .trustRefusedByDelegate], server, fix: root)
-        }
+        } + handshakes
+
+    private static let handshakes = [
+        LogPhrase("no shared cipher", .system, [.tlsNoCommonSuite]),
+        LogPhrase("no cipher suite supported by both client and server", .system, [.tlsNoCommonSuite]),
+        LogPhrase("client offered only unsupported versions", .system, [.tlsVersionTooLow]),
+        LogPhrase("unsupported protocol) while SSL handshaking", .system, [.tlsVersionTooLow]),
+    ]
 
     private static let proxy =
         "The app refuses the certificate that the proxy made for <host>: the proxy's root is not trusted on the device, or the app pins."
