@@ -286,7 +286,8 @@ enum LogJudge {
                 evidence, .network, [.causeNotSaid],
                 "The player failed\(name): NSUnderlyingError and AVPlayerItem.errorLog() say more.")
         }
-        return LogFailure(evidence, .network, row.codes, "\(row.name): \(row.meaning)".sentence)
+        return LogFailure(
+            evidence, .network, row.codes, (row.meaning.isEmpty ? row.name : "\(row.name): \(row.meaning)").sentence)
     }
 
     /// Words that say only that a load failed.

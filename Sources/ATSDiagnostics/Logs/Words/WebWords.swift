@@ -25,29 +25,25 @@ enum WebWords {
     }
 
     /// Behind all others: they say only that a load failed.
-    static let unsaid: [LogPhrase] = [
-        vague("Network request failed", "React Native's fetch says no more than that the load failed."),
-        vague("Error: Network Error", "axios says no more than that the load failed."),
-        vague("\"Network Error\"", "axios says no more than that the load failed."),
-        vague("Error: Load failed", "The web view tells the page no more than that the load failed."),
-        vague("Error: Failed to fetch", "The web view tells the page no more than that the load failed."),
-        vague("Exception: Failed to fetch", "The web view tells the page no more than that the load failed."),
-        vague("TLS handshake error from", "A server in Go saw the handshake end: the app's own log says why."),
-        vague(
-            "due to access control checks",
-            "WebKit writes this for CORS and where the load or its preflight failed: the line before it says which."),
-        vague("0 Unknown Error", "Angular says no more than that the load failed: often it is CORS."),
-        vague("error sending request for url", "reqwest (Rust) hides the error beneath: print its source()."),
-        vague("RCTErrorDomain", "React Native says no more than that the load failed."),
-        vague("XMLHttpRequest error", "The browser tells the page no more than that the load failed."),
-        vague("ERR_FAILED", "Chromium says no more than that the load failed: often it is CORS."),
-        vague(
-            "Failed to load video",
-            "The player hides the error beneath: \"Operation Stopped\" is often a server without ranges."),
-        vague(
-            "be opened.\" UserInfo={NSURL=http",
-            "Data(contentsOf:) and String(contentsOf:) hide the error of the load: URLSession gives it."),
-    ]
+    static let unsaid: [LogPhrase] =
+        [
+            "Network request failed", "Error: Network Error", "\"Network Error\"", "Error: Load failed",
+            "Error: Failed to fetch", "Exception: Failed to fetch", "XMLHttpRequest error", "0 Unknown Error",
+            "ERR_FAILED",
+            "RCTErrorDomain", "error sending request for url", "TLS handshake error from",
+        ].map { vague($0, "What wrote this says no more than that the load failed; in a web view it is often CORS.") }
+        + [
+            vague(
+                "due to access control checks",
+                "WebKit writes this for CORS and where the load or its preflight failed: the line before it says which."
+            ),
+            vague(
+                "Failed to load video",
+                "The player hides the error beneath: \"Operation Stopped\" is often a server without ranges."),
+            vague(
+                "be opened.\" UserInfo={NSURL=http",
+                "Data(contentsOf:) and String(contentsOf:) hide the error of the load: URLSession gives it."),
+        ]
 
     private static let cors =
         "The web view refused the answer of <host> by the rules for other origins (CORS): the server does not allow the origin of the page."
@@ -72,29 +68,23 @@ enum InterceptionWords {
     static let all: [LogPhrase] =
         [
             "trust the proxy's certificate", "trust the Charles Root", "SSL handshake with client failed",
-            "Client SSL handshake failed",
-        ].map { LogPhrase($0, .system, [.trustUnknownRoot, .trustRefusedByDelegate], proxy, fix: root) }
-        + [
-            "Received fatal alert: unknown_ca", "Received fatal alert: certificate_unknown",
-            "alert number 48) while SSL handshaking", "alert number 46) while SSL handshaking",
-            "alert number 42) while SSL handshaking", "remote error: tls: unknown certificate",
-            "remote error: tls: bad certificate",
+            "Client SSL handshake failed", "Received fatal alert: unknown_ca",
+            "Received fatal alert: certificate_unknown", "alert number 48) while SSL handshaking",
+            "alert number 46) while SSL handshaking", "alert number 42) while SSL handshaking",
+            "remote error: tls: unknown certificate", "remote error: tls: bad certificate",
         ].map {
             LogPhrase(
-                $0, .system, [.trustUnknownRoot, .trustMissingIntermediate, .trustRefusedByDelegate], server, fix: root)
-        } + handshakes
+                $0, .system, [.trustUnknownRoot, .trustMissingIntermediate, .trustRefusedByDelegate], refused, fix: root
+            )
+        } + [
+            LogPhrase("no shared cipher", .system, [.tlsNoCommonSuite]),
+            LogPhrase("no cipher suite supported by both client and server", .system, [.tlsNoCommonSuite]),
+            LogPhrase("client offered only unsupported versions", .system, [.tlsVersionTooLow]),
+            LogPhrase("unsupported protocol) while SSL handshaking", .system, [.tlsVersionTooLow]),
+        ]
 
-    private static let handshakes = [
-        LogPhrase("no shared cipher", .system, [.tlsNoCommonSuite]),
-        LogPhrase("no cipher suite supported by both client and server", .system, [.tlsNoCommonSuite]),
-        LogPhrase("client offered only unsupported versions", .system, [.tlsVersionTooLow]),
-        LogPhrase("unsupported protocol) while SSL handshaking", .system, [.tlsVersionTooLow]),
-    ]
-
-    private static let proxy =
-        "The app refuses the certificate that the proxy made for <host>: the proxy's root is not trusted on the device, or the app pins."
-    private static let server =
-        "The app refuses the certificate that it was shown: this line is from the other side, a server or a proxy that reads TLS."
+    private static let refused =
+        "The app refuses the certificate that it was shown for <host>: a proxy that reads TLS, or the server, wrote this line."
     private static let root =
         "a proxy's root: install it, and switch it on in Settings > General > About > Certificate Trust Settings; an app that pins refuses it all the same. A server: check the chain that it sends"
 }
