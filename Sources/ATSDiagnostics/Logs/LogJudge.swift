@@ -287,7 +287,7 @@ enum LogJudge {
                 "The player failed\(name): NSUnderlyingError and AVPlayerItem.errorLog() say more.")
         }
         return LogFailure(
-            evidence, .network, row.codes, (row.meaning.isEmpty ? row.name : "\(row.name): \(row.meaning)").sentence)
+            evidence, .network, row.codes, row.meaning.isEmpty ? "\(row.name)." : "\(row.name): \(row.meaning).")
     }
 
     /// Words that say only that a load failed.
