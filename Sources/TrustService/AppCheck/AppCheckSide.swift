@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Crypto
 import FoundationEssentials
 import TrustStores
 import Vocabulary
