@@ -3,6 +3,7 @@
 
 import Formats
 public import FoundationEssentials
+import Vocabulary
 
 extension TrustServer.Configuration {
     /// The interface that answers as Firebase App Check does.
