@@ -83,8 +83,8 @@ public struct AppleSimulatorServer: Service {
     }
 
     private func sent(_ answer: SimulatorAnswer) -> Answer {
-        Answer(
-            status: answer.status, contentType: answer.contentType, body: answer.body,
-            headers: answer.headers.compactMap { name, value in HTTPField.Name(name).map { ($0, value) } })
+        var sent = Answer(status: answer.status, contentType: answer.contentType, body: answer.body)
+        sent.headers = answer.headers.compactMap { name, value in HTTPField.Name(name).map { ($0, value) } }
+        return sent
     }
 }
