@@ -5,7 +5,7 @@ import Vocabulary
 
 // Numbers of what loads for an app and gives errors of its own: players of media, and web views.
 //
-// Sources: AVError.h and WWDC 2017, session 514; WebKitErrors.h and WebKit's sources. Apple documents no number of CoreMedia: those here are known by
+// Sources: AVError.h; WebKitErrors.h and WebKit's sources. Apple documents no number of CoreMedia: those here are known by
 // the text that stands beside them (AVPlayerItemErrorLogEvent.errorComment), each in two independent public logs.
 extension ErrorNumber {
     /// The row of an error of AVFoundation or CoreMedia; nil for numbers that are not known.

@@ -91,7 +91,7 @@ package enum ProjectFile {
     private static let expo =
         "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist, or run `npx expo config --json > expo.json` and name expo.json"
     private static let electron =
-        "this is the configuration of a packager of Electron apps, and no extendInfo in it can be read here: build the app and name its .app"
+        "this is the configuration of a packager of Electron apps, and no extendInfo in it can be read here: run `npx electron-builder --mac --dir` or `npx electron-forge package` and name the .app; electron-builder writes NSAllowsArbitraryLoads and NSAllowsLocalNetworking = YES over what extendInfo says, but not for the Mac App Store"
 
     /// What a search of a folder looks for, in words.
     package static let searched =

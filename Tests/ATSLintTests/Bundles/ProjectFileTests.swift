@@ -125,6 +125,7 @@ import Vocabulary
         ("app.json", #"{"expo": {"name": "x"}}"#, "npx expo prebuild"),
         ("config.xml", #"<?xml version='1.0'?><widget id="x"></widget>"#, "cordova prepare ios"),
         ("tiapp.xml", "<ti:app><ios><plist><dict/></plist></ios></ti:app>", "ti build"),
+        ("electron-builder.yml", "mac:\n  extendInfo:\n", "npx electron-builder --mac --dir"),
     ])
     func aProjectWithoutAListSaysHowToGetOne(_ name: String, _ text: String, _ advice: String) throws {
         let folder = try folder([name: text])
