@@ -22,7 +22,8 @@ extension ErrorNumber {
 
     private init(coreMedia number: Int, _ comment: String, _ cause: Code = .httpMedia) {
         self.init(
-            domain: .coreMedia, number: number, name: comment, sentence: comment, meaning: "", others: [cause])
+            domain: .coreMedia, number: number, name: "CoreMedia error", sentence: comment, meaning: "", others: [cause]
+        )
     }
 
     private init(webKit number: Int, _ name: String, _ sentence: String, _ meaning: String) {

@@ -286,8 +286,7 @@ enum LogJudge {
                 evidence, .network, [.causeNotSaid],
                 "The player failed\(name): NSUnderlyingError and AVPlayerItem.errorLog() say more.")
         }
-        return LogFailure(
-            evidence, .network, row.codes, row.meaning.isEmpty ? "\(row.name)." : "\(row.name): \(row.meaning).")
+        return LogFailure(evidence, .network, row.codes, row.said)
     }
 
     /// Words that say only that a load failed.
