@@ -21,7 +21,7 @@ struct Sealward: AsyncParsableCommand {
 
     static func main() async {
         let words = ExplainCodeCommand.allowingMinus(Array(CommandLine.arguments.dropFirst()))
-        if let message = UnknownSubcommand.message(for: words) {
+        if let message = PrivateKeyWord.message(for: words) ?? UnknownSubcommand.message(for: words) {
             CommandIO.say(page: message.fitted)
             Glibc.exit(ExitCode.validationFailure.rawValue)
         }

@@ -299,6 +299,14 @@ import Testing
         }
     }
 
+    /// A token with dots is no host whose name is looked up.
+    @Test func aTokenIsNoHost() throws {
+        let token = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+        let run = try doctor([token])
+        #expect(items(run).first?["what"] as? String == "token" && run.status == 2, "\(run.output)")
+        #expect(!run.output.contains("c2lnbmF0dXJl"), "\(run.output)")
+    }
+
     /// A link that leads out of a folder is not followed.
     @Test func nothingOutsideIsRead() throws {
         try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)

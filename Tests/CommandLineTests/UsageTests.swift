@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 import Foundation
 import TestSupport
 import Testing
@@ -95,6 +96,65 @@ import Testing
             #expect(run.status == 64 || run.status == 2)
             let text = run.output + run.errors
             #expect(!text.contains("secret") && !text.contains("anna"), "\(text)")
+        }
+    }
+
+    /// Whichever option it was given to, and in whatever form.
+    @Test func aPrivateKeyIsNamedAndNotRepeated() throws {
+        let key = P256.Signing.PrivateKey()
+        let (pem, der) = (key.pemRepresentation, key.derRepresentation)
+        let hexadecimal = der.map { String(format: "%02x", $0) }.joined()
+        let forms = [
+            pem, pem.replacingOccurrences(of: "\n", with: "\\n"), der.base64EncodedString(), hexadecimal,
+            String(pem.prefix(120)),
+        ]
+        let lines = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }.map { $0.prefix(20) }
+        let app = ["--app-id", "ABCDE12345.com.example.app"]
+        let assertion = ["attest", "verify-assertion", "a", "--client-data", "x", "--counter", "0"] + app
+        for form in forms {
+            for words in [
+                assertion + ["--public-key", form], assertion + ["--public-key=\(form)"],
+                ["receipt", "verify", "a", "--public-key", form] + app,
+            ] {
+                let run = try ProgramRun(words)
+                #expect(run.errors.contains("--public-key: this is a private key"), "\(words.first ?? "")")
+                #expect(run.errors.contains("Give the public key instead"), "\(words.first ?? "")")
+            }
+            for words in [
+                assertion + ["--public-key", form], assertion + ["--public-key=\(form)"],
+                ["attest", "verify", "a", "--environment", "production", "--challenge", "a", "--key-id", form] + app,
+                ["ats", "check", form], ["ats", "check", "--os", form, "a.example"], ["ats", "lint", form],
+                ["attest", "inspect", form], ["keys", "list", "--store", form], ["serve", "--config", form],
+                ["explain", form], ["doctor", form], ["completions", form], ["ats", form], [form],
+            ] {
+                let run = try ProgramRun(words)
+                #expect(run.status == 64 && run.output.isEmpty, "\(words.first ?? "")")
+                #expect(run.errors.contains("is a private key") && run.errors.contains("treat it as leaked"))
+                #expect(!lines.contains { run.errors.contains($0) } && !run.errors.contains(hexadecimal.prefix(40)))
+            }
+        }
+        let named = try ProgramRun(assertion + ["--public-key", write(pem, "key.pem")])
+        #expect(named.status == 64 && named.errors.contains("is the name of a file"), "\(named.errors)")
+        let given = ["--public-key", key.publicKey.pemRepresentation]
+        #expect(try !ProgramRun(assertion + given).errors.contains("private key"))
+    }
+
+    /// In place of a file, as a word, and quoted from a file.
+    @Test func aTokenIsNotRepeated() throws {
+        let signed = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJlc2lnbmF0dXJl"
+        let url = ["--url", "http://127.0.0.1:9"]
+        for token in [signed, "Zm9vYmFyMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3A"] {
+            for words in [["audit"] + url + ["--token-file", token], ["attest", "inspect", token]] {
+                let run = try ProgramRun(words)
+                #expect(run.status == 2 && run.errors.contains("not shown): there is no such file."), "\(words)")
+                #expect(!run.errors.contains(token.suffix(12)))
+            }
+        }
+        let file = try write(signed + "\n", "places")
+        for words in [["explain", signed], ["ats", "check", "localhost", "--resolve-from", file]] {
+            let run = try ProgramRun(words)
+            #expect(run.status != 0 && run.errors.contains("(hidden)"), "\(run.errors)")
+            #expect(!run.errors.contains(signed.suffix(12)))
         }
     }
 

@@ -11,14 +11,16 @@ import Vocabulary
 enum PastedArgument {
     /// A key identifier: 32 bytes.
     static func keyId(_ text: String) throws -> KeyIdentifier {
-        let bytes = try read { () throws(MalformedInput) in try PastedBytes.fixed(Array(text.utf8), sizes: [32]).bytes }
+        let bytes = try read(text) { () throws(MalformedInput) in
+            try PastedBytes.fixed(Array(text.utf8), sizes: [32]).bytes
+        }
         guard let keyId = KeyIdentifier(bytes: bytes) else { throw ValidationError("expected 32 bytes") }
         return keyId
     }
 
     /// A public key: 65 bytes in X9.63 form, or SubjectPublicKeyInfo in DER or PEM.
     static func publicKey(_ text: String) throws -> AttestationPublicKey {
-        try read { () throws(MalformedInput) in
+        try read(text) { () throws(MalformedInput) in
             let words = "65 bytes (X9.63) or 91 bytes (SPKI)"
             let read = try PastedBytes.fixed(Array(text.utf8), sizes: [65, 91], words: words)
             return read.bytes.count == 65
@@ -29,14 +31,16 @@ enum PastedArgument {
 
     /// A client data hash that is used as it is: usually 32 bytes.
     static func clientDataHash(_ text: String) throws -> ClientDataHash {
-        try read { () throws(MalformedInput) in
+        try read(text) { () throws(MalformedInput) in
             try ClientDataHash(precomputed: PastedBytes(reading: Array(text.utf8), wanted: .size(32)).bytes)
         }
     }
 
     /// Any bytes: a challenge.
     static func bytes(_ text: String) throws -> [UInt8] {
-        try read { () throws(MalformedInput) in try PastedBytes(reading: Array(text.utf8), wanted: .anything).bytes }
+        try read(text) { () throws(MalformedInput) in
+            try PastedBytes(reading: Array(text.utf8), wanted: .anything).bytes
+        }
     }
 
     /// Client data is read in one form only, because its bytes are what was signed.
@@ -47,8 +51,11 @@ enum PastedArgument {
         return bytes
     }
 
-    private static func read<Value>(_ value: () throws(MalformedInput) -> Value) throws -> Value {
-        do { return try value() } catch { throw ValidationError(error.reason) }
+    private static func read<Value>(_ text: String, _ value: () throws(MalformedInput) -> Value) throws -> Value {
+        do { return try value() } catch {
+            let isFile = SystemFile.status(of: text, followingLinks: true) != nil
+            throw ValidationError(error.reason + (isFile ? "; this is the name of a file: give what is in it" : ""))
+        }
     }
 }
 

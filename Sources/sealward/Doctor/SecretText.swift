@@ -21,7 +21,7 @@ enum SecretText {
     /// - Parameter hidesUnnamed: whether long words of letters and digits are taken for secrets too; not in what shows keys and hashes.
     static func redacted(_ text: String, hidesUnnamed: Bool) -> String {
         var result: [UInt8] = []
-        var rest = text.utf8[...]
+        var rest = withoutKeys(text).utf8[...]
         // Whether the next word is the value of a secret, and what must come before it.
         var (isNamed, isArmed, afterScheme) = (false, false, false)
         while let first = rest.first {
@@ -68,6 +68,75 @@ enum SecretText {
         case .object(let members):
             .object(members.map { .init($0.name, redacted($0.value, hidesUnnamed: hidesUnnamed)) })
         default: value
+        }
+    }
+
+    /// The text without private keys and signed tokens: what is said on standard error may quote a word or a line that is one.
+    static func withoutKeys(_ text: String) -> String {
+        var plain: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let begin = rest.firstRange(of: Array("-----BEGIN ".utf8)) {
+            let label = rest[begin.upperBound...].prefix(40).prefix { $0 != UInt8(ascii: "-") }
+            guard label.ends(with: "PRIVATE KEY".utf8) else {
+                plain += rest[..<label.endIndex]
+                rest = rest[label.endIndex...]
+                continue
+            }
+            plain += rest[..<begin.lowerBound]
+            plain += hidden.utf8
+            rest = rest[label.endIndex...].dropFirst(5)
+            // One that was cut ends at a blank or a quote.
+            let end = rest.firstRange(of: Array("PRIVATE KEY-----".utf8))?.upperBound
+            rest = rest[(end ?? rest.firstIndex { $0 == 0x20 || $0 == UInt8(ascii: "'") } ?? rest.endIndex)...]
+        }
+        plain += rest
+        var shown: [UInt8] = []
+        rest = plain[...]
+        while let first = rest.first {
+            let run = rest.prefix { isKeyByte($0) == isKeyByte(first) }
+            rest = rest[run.endIndex...]
+            if isEncodedKey(run) || isSignedToken(run) { shown += hidden.utf8 } else { shown += run }
+        }
+        return String(decoding: shown, as: UTF8.self)
+    }
+
+    /// Whether a word is a private key: in PEM, or as DER in base64 or hexadecimal.
+    static func isPrivateKey(_ word: String) -> Bool {
+        let bytes = Array(word.utf8)
+        if let mark = bytes.firstRange(of: Array("PRIVATE KEY-----".utf8)) {
+            // Words about a key have blanks.
+            let body = bytes[mark.upperBound...].drop { $0 <= 0x20 || "\\nr".utf8.contains($0) }.prefix(24)
+            return body.count == 24 && body.allSatisfy(isKeyByte)
+        }
+        return isEncodedKey(bytes.filter { $0 > 0x20 })
+    }
+
+    /// Whether a word is a JSON Web Token.
+    static func isSignedToken(_ word: some Collection<UInt8>) -> Bool {
+        word.count >= 16 && word.starts(with: "eyJ".utf8) && word.count { $0 == UInt8(ascii: ".") } >= 2
+    }
+
+    /// Whether a word is a token or the like rather than the name of a file.
+    static func isToken(_ word: String) -> Bool {
+        let bytes = Array(word.utf8)
+        let mayBe = bytes.allSatisfy(isWordByte) && !bytes.contains(UInt8(ascii: "."))
+        return isSignedToken(bytes) || mayBe && isSecret(bytes, hidesUnnamed: true)
+    }
+
+    private static func isKeyByte(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || "+/=_-.".utf8.contains(byte) }
+
+    /// Whether base64 or hexadecimal begins as PKCS #8, SEC 1 and PKCS #1 do: a sequence, the version 0 or 1, and what follows it there.
+    private static func isEncodedKey(_ word: some Collection<UInt8>) -> Bool {
+        guard word.count >= 48 else { return false }
+        let standard = word.prefix(16).map { byte in
+            byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
+        }
+        let digits = String(decoding: word.prefix(24), as: UTF8.self)
+        return [Base64.decode(standard), digits.hexadecimalBytes].contains { bytes in
+            guard var der = bytes?[...], der.popFirst() == 0x30, let length = der.popFirst() else { return false }
+            if length > 0x80 { der = der.dropFirst(Int(length & 0x7F)) }
+            return der.starts(with: [0x02, 0x01]) && [0, 1].contains(der.dropFirst(2).first)
+                && [0x30, 0x04, 0x02].contains(der.dropFirst(3).first)
         }
     }
 

@@ -45,12 +45,12 @@ enum CommandIO {
     ///
     /// - Parameter fitted: whether long lines are broken for a terminal; not for words that were.
     static func say(page: String, fitted: Bool = true) {
-        let lines = page.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+        let lines = SecretText.withoutKeys(page).utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
         write(ended(lines.map { line(String(decoding: $0, as: UTF8.self)) }.joined(separator: "\n"), fitted: fitted))
     }
 
     /// What ``say(_:)`` writes, with the end of its line.
-    static func lines(_ sentence: String) -> String { ended(line(sentence), fitted: true) }
+    static func lines(_ sentence: String) -> String { ended(line(SecretText.withoutKeys(sentence)), fitted: true) }
 
     private static func ended(_ lines: String, fitted: Bool) -> String {
         (fitted && isatty(STDERR_FILENO) == 1 ? lines.fitted : lines).commandSafe + "\n"
@@ -139,14 +139,15 @@ enum CommandIO {
         return try named(path) { () throws(MalformedInput) in try make(bytes) }
     }
 
-    /// Names the file in a fault.
+    /// Names the file in a fault, unless a token was given in place of its name.
     static func named<Value, Fault: Error & CustomStringConvertible>(
         _ path: String, _ body: () throws(Fault) -> Value
     ) throws(CommandFault) -> Value {
         do throws(Fault) {
             return try body()
         } catch {
-            throw CommandFault("\(name(of: path)): \(error.description).")
+            let name = SecretText.isToken(path) ? "(a token in place of a file, not shown)" : name(of: path)
+            throw CommandFault("\(name): \(error.description).")
         }
     }
 

@@ -55,6 +55,33 @@ enum UnknownSubcommand {
     }
 }
 
+/// A private key on the command line, where no command takes one.
+enum PrivateKeyWord {
+    /// The page for standard error, which does not repeat the key; nil without one, and for what `doctor` is given behind `--`.
+    static func message(for words: [String]) -> String? {
+        if words.first == "doctor", words.contains("--") { return nil }
+        for (before, word) in zip([""] + words, words) {
+            // `--option=VALUE`; the first line of PEM has blanks.
+            let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+            let isJoined = word.hasPrefix("--") && parts.count == 2 && !parts[0].contains(" ")
+            guard SecretText.isPrivateKey(isJoined ? parts[1] : word) else { continue }
+            let name = isJoined ? parts[0] : before
+            let option = name.hasPrefix("--") && name.utf8.count > 2 ? name : nil
+            let wanted =
+                option == "--public-key"
+                ? "Give the public key instead; 'openssl pkey -in FILE -pubout' makes it of a private one."
+                : "Where a command needs one, it takes the name of its file."
+            return """
+                Error: \(option.map { "\($0): this" } ?? "A word of the command line") is a private key. It was not used and is not shown.
+                If it was pasted where others can read it (a chat, a ticket, a log), treat it as leaked: revoke it and make a new one.
+                \(wanted)
+                Help:  '\(Overview.name(of: AskedCommand(words).type)) --help'
+                """
+        }
+        return nil
+    }
+}
+
 /// An option that a command does not have: named first, whatever else is missing or wrong.
 struct UnknownOption {
     let command: any ParsableCommand.Type
