@@ -89,7 +89,7 @@ check-adoption: bootstrap-all
 	swift build $(SWIFT_FLAGS) --product sealward
 	Scripts/adoption $(PROGRAM)
 
-## The console in headless Chromium, which is installed if it is missing; `make test` checks it if Chromium is installed.
+## The console in headless Chromium, which is installed if it is missing; `make test` checks it if that and bootstrap-all were there before.
 check-console: bootstrap-all
 	command -v chromium > /dev/null || apt-get install -y -qq --no-install-recommends chromium
 	swift build $(SWIFT_FLAGS) --build-tests

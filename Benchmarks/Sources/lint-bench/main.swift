@@ -19,7 +19,7 @@ let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingL
 let sealward = arguments["--program"] ?? root.appendingPathComponent(".build/release/sealward").path
 if !FileManager.default.isExecutableFile(atPath: sealward) {
     let command = [
-        "swift", "build", "-c", "release", "--traits", "Tools,Postgres", "--product", "sealward", "--package-path", root.path,
+        "swift", "build", "-c", "release", "--product", "sealward", "--package-path", root.path,
     ]
     try run("/usr/bin/env", command)
 }
