@@ -59,6 +59,14 @@ import Testing
         ),
         ("xcode-project", "project.pbxproj", "// !$*UTF8*$!\n{ objects = { A = { isa = XCBuildConfiguration; }; }; }"),
         ("cordova-project", "config.xml", "<widget><access origin=\"http://old.example.com\" /></widget>"),
+        (
+            "cordova-project", "config.xml",
+            "<widget xmlns:android=\"http://schemas.android.com/apk/res/android\"></widget>"
+        ),
+        (
+            "titanium-project", "tiapp.xml",
+            "<ti:app><android xmlns:android=\"http://schemas.android.com/apk/res/android\"/></ti:app>"
+        ),
         ("unity-project", "ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n"),
         ("dotnet-project", "Shop.csproj", "<Project Sdk=\"Microsoft.NET.Sdk\"></Project>"),
         (

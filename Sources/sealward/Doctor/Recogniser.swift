@@ -140,10 +140,6 @@ struct Recogniser: Sendable {
                 && !$0.has("app-sandbox")
         },
         Recogniser(linted: "configuration-profile", "a configuration profile", [".mobileconfig"]),
-        Recogniser(
-            "android-file", "a file of an Android app",
-            .named("cleartext is a setting of Android there, not ATS: give the Info.plist of the app for iOS")
-        ) { $0.has("<network-security-config") || $0.has("schemas.android.com/apk/res") },
         Recogniser(linted: "strings-table", "a table of texts", [".strings"]),
         Recogniser(
             "public-key", "a public key",
@@ -216,6 +212,11 @@ struct Recogniser: Sendable {
                 "dotnet-project", "a .NET project",
                 .named("name its folder, or the Info.plist below Platforms: `sealward ats lint FOLDER`")
             ) { $0.ends([".csproj", ".fsproj", ".vbproj"]) },
+            // After the projects of Cordova and Titanium, which have Android's names in them.
+            Recogniser(
+                "android-file", "a file of an Android app",
+                .named("cleartext is a setting of Android there, not ATS: give the Info.plist of the app for iOS")
+            ) { $0.has("<network-security-config") || $0.has("schemas.android.com/apk/res") },
         ]
 
     private static let texts: [Recogniser] = [
