@@ -22,6 +22,7 @@ import Testing
     /// A text of each form that texts have.
     static let examples = [
         ("private-key", "AuthKey_ABC.p8", "-----BEGIN PRIVATE KEY-----\nMIGT\n-----END PRIVATE KEY-----\n"),
+        ("private-key", "key.txt", "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgAAAA"),
         ("entitlements", "Shop.entitlements", "<plist version=\"1.0\"><dict><key>a</key><true/></dict></plist>"),
         (
             "configuration-profile", "root.mobileconfig",
