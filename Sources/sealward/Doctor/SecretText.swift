@@ -119,7 +119,8 @@ enum SecretText {
     /// Whether a word is a token or the like rather than the name of a file.
     static func isToken(_ word: String) -> Bool {
         let bytes = Array(word.utf8)
-        let mayBe = bytes.allSatisfy(isWordByte) && !bytes.contains(UInt8(ascii: "."))
+        // Long names of files have dots or hyphens.
+        let mayBe = bytes.allSatisfy(\.isASCIIAlphanumeric)
         return isSignedToken(bytes) || mayBe && isSecret(bytes, hidesUnnamed: true)
     }
 
