@@ -8,7 +8,7 @@ import Vocabulary
 extension RuleCatalog {
     static let ats037 = Rule(
         id: "ATS037",
-        severity: .warning,
+        severity: .error,
         summary: "A key is unknown and never read.",
         reason: "The system ignores keys that it does not know. The line looks as if it did something.",
         citation: .security("protocol/SecProtocolConfiguration.m"),
@@ -29,18 +29,19 @@ extension RuleCatalog {
                     hits.report(
                         member, key.path,
                         "'\(name)' is not a key that is read here; the system ignores it. It looks like a host.",
-                        fix: "Move it into NSExceptionDomains: hosts belong there.", severity: .error)
+                        fix: "Move it into NSExceptionDomains: hosts belong there.")
                 } else if key.level == .global, member.key == ATSKey.dictionary,
                     member.node.members?.isEmpty == false
                 {
                     hits.report(
                         member, key.path,
                         "NSAppTransportSecurity contains itself; nothing in the inner dictionary is read.",
-                        fix: "Move its keys into the outer dictionary, and remove the inner one.", severity: .error)
+                        fix: "Move its keys into the outer dictionary, and remove the inner one.")
                 } else {
                     hits.report(
                         member, key.path, "'\(name)' is not a key that is read here; the system ignores it.",
-                        fix: "Remove it.", edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
+                        fix: "Remove it.", severity: .warning, edits: [.remove(member)],
+                        advice: [Advice([.remove(member)], .sameLoads)])
                 }
             }
         }
