@@ -19,9 +19,8 @@ struct CordovaProject {
     /// The elements for the Info.plist that may still be merged.
     private var merges = 64
 
-    /// - Throws: `malformed.plist` for a project that writes nothing into the dictionary, with the way to its Info.plist. Nil for another config.xml.
-    static func document(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
-        guard isMeant(bytes) else { return nil }
+    /// - Throws: `malformed.plist` for a project that writes nothing into the dictionary, with the way to its Info.plist.
+    static func document(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw .plist("", "is not text in UTF-8") }
         var project = CordovaProject(bytes: bytes)
         try project.read()
@@ -58,8 +57,9 @@ struct CordovaProject {
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// Whether a file is a config.xml, or the plugin.xml of a plugin, which has the same elements for the Info.plist.
-    static func isMeant(_ bytes: [UInt8]) -> Bool {
-        ["<widget", "<plugin"].contains { bytes.prefix(1 << 16).firstRange(of: Array($0.utf8)) != nil }
+    static func isMeant(_ name: String, _ bytes: [UInt8]) -> Bool {
+        guard let root = ["config.xml": "<widget", "plugin.xml": "<plugin"][name] else { return false }
+        return bytes.prefix(1 << 16).firstRange(of: Array(root.utf8)) != nil
     }
 
     private mutating func read() throws(MalformedInput) {

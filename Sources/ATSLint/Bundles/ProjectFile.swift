@@ -108,7 +108,7 @@ package enum ProjectFile {
     /// - Parameter name: the file's name without its folder.
     /// - Throws: `malformed.plist` with what the file is and how to get the Info.plist; `malformed.json`.
     package static func document(_ name: String, _ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
-        if ["config.xml", "plugin.xml"].contains(name) { return try CordovaProject.document(bytes) }
+        if CordovaProject.isMeant(name, bytes) { return try CordovaProject.document(bytes) }
         if name == "ProjectSettings.asset" { return try UnityProject.document(bytes) }
         if name.hasSuffix(".xcconfig") { return XcodeSettings.document(bytes) }
         let isObject = bytes.first { $0 > 0x20 && $0 != 0xEF && $0 != 0xBB && $0 != 0xBF } == UInt8(ascii: "{")
@@ -139,7 +139,7 @@ package enum ProjectFile {
 
     /// What a file is called in a report for programs; nil if it is no project file.
     package static func label(_ name: String, _ bytes: [UInt8]) -> String? {
-        if name == "config.xml", CordovaProject.isMeant(bytes) { return "cordova-project" }
+        if CordovaProject.isMeant(name, bytes) { return "cordova-project" }
         if name == "ProjectSettings.asset" { return "unity-project" }
         if name.hasSuffix(".xcconfig") || name.hasSuffix(".pbxproj") { return "xcode-project" }
         if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") || name.hasSuffix(".vbproj") {

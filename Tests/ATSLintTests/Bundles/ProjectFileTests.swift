@@ -189,13 +189,15 @@ import Vocabulary
         )
     }
 
-    /// Several targets: one with a file, one whose list is generated, and tests, which have no dictionary.
     @Test("The plugin.xml of a plugin is read as a config.xml is, and a directive of the preprocessor is named")
     func pluginsAndDirectives() throws {
         let text =
             "<plugin id=\"a\"><platform name=\"ios\"><config-file target=\"*-Info.plist\" parent=\"NSAppTransportSecurity\"><dict><key>NSAllowsArbitraryLoads</key><true/></dict></config-file></platform></plugin>"
         let document = try #require(try ProjectFile.document("plugin.xml", Array(text.utf8)))
         #expect(document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"] != nil)
+        #expect(ProjectFile.label("plugin.xml", Array(text.utf8)) == "cordova-project")
+        // Files of other programs have the same name, and plugins too.
+        #expect(try ProjectFile.document("config.xml", Array("<project><plugins/></project>".utf8)) == nil)
         let error = #expect(throws: MalformedInput.self) {
             try InfoPlistSearch.document(
                 Array("<plist><dict>\n#if DEBUG\n<key>A</key><true/>\n#endif\n</dict></plist>".utf8), name: "Info.plist"
@@ -204,6 +206,7 @@ import Vocabulary
         #expect(error.map { "\($0)" }?.contains("INFOPLIST_PREPROCESS") == true)
     }
 
+    /// Several targets: one with a file, one whose list is generated, and tests, which have no dictionary.
     @Test func anXcodeProjectNamesTheListsOfItsTargets() throws {
         func target(_ id: String, _ product: String, _ settings: String) -> String {
             "\(id) = {isa = PBXNativeTarget; name = \(id); productType = \"com.apple.product-type.\(product)\"; buildConfigurationList = \(id)L;};"
