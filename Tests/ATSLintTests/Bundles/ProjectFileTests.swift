@@ -100,8 +100,8 @@ import Vocabulary
         let document = try #require(try ProjectFile.document("tiapp.xml", Array(text.utf8)))
         let members = document.root["NSAppTransportSecurity"]?.members
         #expect(members?.map(\.key) == ["NSAllowsArbitraryLoads"])
-        #expect(
-            members?.first.map { document.source[$0.keyRange].elementsEqual("NSAllowsArbitraryLoads".utf8) } == true)
+        let key = "<key>NSAllowsArbitraryLoads</key>"
+        #expect(members?.first.map { document.source[$0.keyRange].elementsEqual(key.utf8) } == true)
         #expect(!document.isVerbatim && document.source.elementsEqual(text.utf8))
         for length in text.utf8.indices {
             _ = try? ProjectFile.document("tiapp.xml", Array(text.utf8[..<length]))
