@@ -203,6 +203,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             leavePlace()
             loop.execute {
                 handler.value.work = nil
+                // Nobody reads what the client may still send of it, and it knows this handler.
+                handler.value.body = nil
                 handler.value.act(handler.value.front.forwarded(end))
             }
         }
