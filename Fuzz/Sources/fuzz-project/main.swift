@@ -9,7 +9,8 @@ FuzzDriver.run(corpus: "project") { input in
     _ = try? DotNetProject.read(input, name: "fuzz.csproj")
     _ = try? XcodeProject(input)
     for name in [
-        "config.xml", "ProjectSettings.asset", "app.json", "app.config.js", "fuzz.xcconfig", "fuzz.json", "-",
+        "config.xml", "plugin.xml", "tiapp.xml", "ProjectSettings.asset", "app.json", "app.config.js", "fuzz.xcconfig",
+        "fuzz.json", "-",
     ] {
         _ = try? InfoPlistSearch.document(input, name: name)
     }
