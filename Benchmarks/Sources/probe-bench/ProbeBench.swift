@@ -37,7 +37,7 @@ import TLSProbe
         let context = try NIOSSLContext(configuration: configuration)
 
         @Sendable func probe() async throws {
-            guard case .negotiated(let observation) = await prober.probe(offer, address: address),
+            guard case .negotiated(let observation) = await prober.attempt(offer, addresses: [address]).outcome,
                 observation.keyPossession == .proven
             else { throw Fault.failed }
         }
