@@ -91,20 +91,6 @@ import Vocabulary
         #expect(chain.remembered[SHA256.hash(data: long)] != nil)
     }
 
-    /// Nobody has to show an expired intermediate for its room to be free again.
-    @Test func whatExpiredMakesRoomBeforeAnythingElse() async throws {
-        let root = Root()
-        let chain = ChainVerifier(anchors: try root.anchors, rememberedLimit: 3)
-        let long = try root.intermediate(1, days: 100)
-        let short = try (2...3).map { try root.intermediate($0, days: 10) }
-        for der in [long] + short { _ = try await chain.authority(der[...], at: root.at(day: 1)) }
-        #expect(chain.remembered.count == 3)
-        let new = try root.intermediate(4, days: 100)
-        _ = try await chain.authority(new[...], at: root.at(day: 11))
-        #expect(chain.remembered.count == 2)
-        for der in [long, new] { #expect(chain.remembered[SHA256.hash(data: der)] != nil) }
-    }
-
     /// What no root signed, what is not valid and what is no authority never takes room.
     @Test func strangersAreNotRemembered() async throws {
         let root = Root()
