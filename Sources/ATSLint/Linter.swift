@@ -11,9 +11,11 @@ public enum Linter {
     ///
     /// The findings of a list stand in the order of its text, those of one place in the order of the rules. At most 10,000 are kept of one list, those of rules that
     /// are errors before the others, and 32 MiB of them in all; ``LintResult/omitted`` counts the rest.
-    public static func lint(_ subjects: [LintSubject]) -> [LintResult] {
+    public static func lint(_ subjects: [LintSubject]) -> [LintResult] { lint(subjects, FindingAllowance.bytes) }
+
+    static func lint(_ subjects: [LintSubject], _ bytes: Int) -> [LintResult] {
         let facts = subjects.map(PlistFacts.init)
-        var allowance = FindingAllowance.bytes
+        var allowance = bytes
         var found = facts.map { facts in
             let hits = hits(facts, allowance)
             allowance = hits.allowance
