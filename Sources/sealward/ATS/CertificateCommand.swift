@@ -126,8 +126,6 @@ struct CertificateOptions: ParsableArguments {
 
     @OptionGroup var trust: TrustOptions
 
-    @OptionGroup var transparency: TransparencyOptions
-
     @Option(help: ArgumentHelp("An OCSP response as the server would staple it, DER.", valueName: "FILE"))
     var ocspResponse: String?
 
@@ -148,7 +146,7 @@ struct CertificateOptions: ParsableArguments {
         CertificateJob(
             file: file, path: file, host: host, profile: system.anyProfile(), instant: at?.date,
             authorities: trust.caFile, appAnchors: trust.appAnchor, roots: trust.roots.map { [$0] } ?? [],
-            logs: transparency.ctLogList, response: ocspResponse, serverTrust: serverTrust == .ats ? .ats : .default)
+            logs: trust.ctLogList, response: ocspResponse, serverTrust: serverTrust == .ats ? .ats : .default)
     }
 }
 

@@ -163,7 +163,7 @@ struct CertificateBench {
         let judge = CertificateJudge(
             anchors: try anchors(job),
             logs: try job.logs.flatMap { path in
-                try lists.value(for: UTF8Key(path)) { try TransparencyOptions.logs(of: path) }
+                try lists.value(for: UTF8Key(path)) { try TrustOptions.logs(of: path) }
             })
         let question = CertificateJudge.Question(
             certificates: certificates,

@@ -180,8 +180,8 @@ struct CheckCommand: WorkingCommand {
     private var files: [String] {
         let connection = network.connection
         let read = [
-            network.targetsFrom, connection.reach.places.resolveFrom, infoPlist, connection.trust.roots,
-            connection.transparency.ctLogList,
+            network.targetsFrom, connection.reach.resolveFrom, infoPlist, connection.trust.roots,
+            connection.trust.ctLogList,
         ]
         let named = (read.compactMap(\.self) + connection.trust.caFile).map(CommandIO.place)
         return named + [fleet.state].compactMap(\.self) + (fleet.history.map(HistoryFile.files) ?? [])
@@ -208,7 +208,7 @@ struct CheckCommand: WorkingCommand {
         let asked =
             "\(network.exhaustive) \(connection.noHTTP) \(connection.noAIA) \(connection.allowPrivate) \(purpose?.rawValue ?? "") "
             + "\(network.at.map { RFC3339.text($0.date) } ?? "") \(connection.reach.connectTimeout) \(connection.timeout)"
-        let files = [connection.trust.roots, connection.transparency.ctLogList] + connection.trust.caFile
+        let files = [connection.trust.roots, connection.trust.ctLogList] + connection.trust.caFile
         // By their content: the file of a name may be another one by the next time.
         let trust = try files.map { try $0.map { FleetOptions.digest(of: try CommandIO.read($0)) } ?? "" }
         let places = overrides.map { "\($0.host) \($0.port) \($0.addresses.joined(separator: ","))" }

@@ -35,7 +35,7 @@ struct CheckOptions: ParsableArguments {
 
     func validate() throws {
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 4096.") }
-        guard targetsFrom != "-" || connection.reach.places.resolveFrom != "-" else {
+        guard targetsFrom != "-" || connection.reach.resolveFrom != "-" else {
             throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
         }
     }

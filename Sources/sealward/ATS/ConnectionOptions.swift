@@ -19,8 +19,6 @@ struct ConnectionOptions: ParsableArguments {
 
     @OptionGroup var trust: TrustOptions
 
-    @OptionGroup var transparency: TransparencyOptions
-
     @OptionGroup var reach: ReachOptions
 
     @Option(help: ArgumentHelp("The timeout of each target, in seconds.", valueName: "S"))
@@ -41,16 +39,16 @@ struct ConnectionOptions: ParsableArguments {
         settings.installedRoots = trust.caFile
         settings.appAnchors = trust.appAnchor
         settings.systemRoots = trust.roots
-        settings.overrides = try reach.places.overrides()
+        settings.overrides = try reach.overrides()
         settings.connectTimeout = reach.connectLimit
         settings.targetTimeout = .seconds(timeout)
         settings.allowsPrivateRedirects = allowPrivate
-        settings.logs = try transparency.logs()
+        settings.logs = try trust.logs()
         return settings
     }
 }
 
-/// Whom to trust: what every command that judges a certificate has in common.
+/// Whom to trust, and which logs of Certificate Transparency: what every command that judges a certificate has in common.
 struct TrustOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -66,6 +64,12 @@ struct TrustOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("Trust these roots instead of the system's; - is standard input.", valueName: "PEM"))
     var roots: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The Certificate Transparency logs, as browsers publish them (JSON). A list that is 60 days old or older is used and noted.",
+            valueName: "FILE"))
+    var ctLogList: String?
 
     /// The system's roots or those instead of them, and the installed ones. Without a system store the options' roots are all there is.
     func anchors() throws -> TrustAnchors {
@@ -95,30 +99,11 @@ struct TrustOptions: ParsableArguments {
             throw CommandFault("\(CommandIO.name(of: path)): \(error.reason); name a PEM file with \(option).")
         }
     }
-}
-
-/// The logs of Certificate Transparency: what every command that judges a certificate has in common.
-struct TransparencyOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "The Certificate Transparency logs, as browsers publish them (JSON). A list that is 60 days old or older is used and noted.",
-            valueName: "FILE"))
-    var ctLogList: String?
-
     /// The logs of the option; nil without it.
-    func logs() throws -> CTLogList? { try ctLogList.map { try TransparencyOptions.logs(of: $0) } }
+    func logs() throws -> CTLogList? { try ctLogList.map { try TrustOptions.logs(of: $0) } }
 
     /// Reads a list of logs.
     static func logs(of path: String) throws -> CTLogList {
         try CommandIO.value(of: path, limit: 16 << 20, CTLogList.init(json:))
     }
-}
-
-/// Whom to trust and how to reach servers: what `fetch` and `proxy` have in common.
-struct EnforcementOptions: ParsableArguments {
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var transparency: TransparencyOptions
-
-    @OptionGroup var reach: ReachOptions
 }

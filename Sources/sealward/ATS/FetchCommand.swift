@@ -31,7 +31,9 @@ struct FetchCommand: WorkingCommand {
 
     @OptionGroup var dictionary: DictionaryOptions
 
-    @OptionGroup var network: EnforcementOptions
+    @OptionGroup var trust: TrustOptions
+
+    @OptionGroup var reach: ReachOptions
 
     @Option(help: ArgumentHelp("The timeout of the whole load, in seconds.", valueName: "S"))
     var timeout: Double = 30
@@ -62,16 +64,16 @@ struct FetchCommand: WorkingCommand {
         _ = try CommandIO.argument { () throws(MalformedInput) in try LoadURL(url) }
         let policy = try dictionary.policy()
         var configuration = ATSClient.Configuration()
-        configuration.connectTimeout = network.reach.connectLimit
+        configuration.connectTimeout = reach.connectLimit
         configuration.totalTimeout = .seconds(timeout)
         configuration.idleTimeout = configuration.totalTimeout
-        configuration.addressOverrides = try network.reach.places.overrides()
-        configuration.transparencyLogs = try network.transparency.logs()
+        configuration.addressOverrides = try reach.overrides()
+        configuration.transparencyLogs = try trust.logs()
         configuration.toleratesUncleanClose = true
         configuration.mayRedirectToPrivateAddresses = allowPrivate
         if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
         let client = ATSClient(
-            policy: policy, trust: try network.trust.anchors(),
+            policy: policy, trust: try trust.anchors(),
             fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration)
         let sink = BodySink(path: shared.output)
         let isText = format == .text

@@ -127,7 +127,7 @@ struct PinsCommand: WorkingCommand {
 
     private func trust(ofFile path: String, _ profile: OSProfile, at instant: Date) async throws -> PresentedTrust {
         let certificates = try CertificateBench.chain(path)
-        let judge = CertificateJudge(anchors: try connection.trust.anchors(), logs: try connection.transparency.logs())
+        let judge = CertificateJudge(anchors: try connection.trust.anchors(), logs: try connection.trust.logs())
         return await judge.judge(.init(certificates: certificates, profile: profile), at: instant).facts
     }
 

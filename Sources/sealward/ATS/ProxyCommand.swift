@@ -48,7 +48,9 @@ struct ProxyCommand: WorkingCommand {
     @Flag(help: "Log what would be refused instead of refusing it.")
     var monitor = false
 
-    @OptionGroup var network: EnforcementOptions
+    @OptionGroup var trust: TrustOptions
+
+    @OptionGroup var reach: ReachOptions
 
     @Flag(help: "Listen on an address that other machines can reach; needs --password-file.")
     var allowRemote = false
@@ -85,19 +87,19 @@ struct ProxyCommand: WorkingCommand {
         configuration.port = place.port
         configuration.isMonitoring = monitor
         configuration.allowsPrivate = allowPrivate
-        configuration.connectTimeout = network.reach.connectLimit
-        configuration.addressOverrides = try network.reach.places.overrides()
+        configuration.connectTimeout = reach.connectLimit
+        configuration.addressOverrides = try reach.overrides()
         let identity = try await LiveIdentity(secure)
         configuration.identity = identity?.current
         let scheme = identity == nil ? "http" : "https"
-        configuration.transparencyLogs = try network.transparency.logs()
+        configuration.transparencyLogs = try trust.logs()
         if let passwordFile { configuration.credentials = try ProxyCommand.credentials(passwordFile) }
         let isQuiet = shared.quiet
         let proxy: ATSProxy
         do {
             proxy = try ATSProxy(
                 policy: policy,
-                trust: try network.trust.anchors(),
+                trust: try trust.anchors(),
                 fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
                 configuration: configuration,
                 onListening: { address, port in

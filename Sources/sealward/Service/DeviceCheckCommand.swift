@@ -57,7 +57,7 @@ struct AppleAccountOptions: ParsableArguments {
     }
 
     func transport() throws -> LiveAppleTransport {
-        LiveAppleTransport(overrides: try connection.places.overrides(), connectTimeout: connection.connectLimit)
+        LiveAppleTransport(overrides: try connection.overrides(), connectTimeout: connection.connectLimit)
     }
 }
 

@@ -12,7 +12,13 @@ import Vocabulary
 
 /// How every command that connects reaches its servers: name resolution, and the time for a connection.
 struct ReachOptions: ParsableArguments {
-    @OptionGroup var places: ResolveOptions
+    @Option(
+        help: ArgumentHelp(
+            "Connect to ADDRESS for this host and port, as in curl; may be repeated.", valueName: "HOST:PORT:ADDRESS"))
+    var resolve: [AddressOverride] = []
+
+    @Option(help: ArgumentHelp("More --resolve entries, one per line; `-` is standard input.", valueName: "FILE"))
+    var resolveFrom: String?
 
     @Option(help: ArgumentHelp("The timeout of one connection to a server, TLS included, in seconds.", valueName: "S"))
     var connectTimeout: Double = 10
@@ -35,7 +41,7 @@ struct ReachOptions: ParsableArguments {
         to urls: [String], timeout: Duration = .seconds(30), connectionsPerHost: Int = 8,
         identity: ClientIdentity = ClientIdentity()
     ) throws -> HTTPTransport {
-        let overrides = try places.overrides()
+        let overrides = try overrides()
         var addresses: [String: String] = [:]
         for url in urls.compactMap({ try? LoadURL($0) }) {
             let place = overrides.first { [url.host, "*"].contains($0.host) && $0.port == url.effectivePort }
@@ -46,19 +52,8 @@ struct ReachOptions: ParsableArguments {
             addresses: addresses,
             identity: identity)
     }
-}
 
-/// Where to connect in place of what the resolver says: what every command that connects has in common.
-struct ResolveOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Connect to ADDRESS for this host and port, as in curl; may be repeated.", valueName: "HOST:PORT:ADDRESS"))
-    var resolve: [AddressOverride] = []
-
-    @Option(help: ArgumentHelp("More --resolve entries, one per line; `-` is standard input.", valueName: "FILE"))
-    var resolveFrom: String?
-
-    /// Those of the file, then those of the command line: of two for one place the later one counts.
+    /// Where to connect in place of what the resolver says: those of the file, then those of the command line: of two for one place the later one counts.
     func overrides() throws -> [AddressOverride] {
         let listed = try resolveFrom.map { path in
             try EntryFile.entries(of: path) { text throws(MalformedInput) in try AddressOverride(text) }
