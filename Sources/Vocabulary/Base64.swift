@@ -32,9 +32,13 @@ package enum Base64 {
     ///
     /// - Parameter stray: the most characters that may differ then: the last one does if it has stray bits.
     private static func decode(_ text: [UInt8], strayCharacters stray: Int) -> [UInt8]? {
-        guard let data = Data(base64Encoded: Data(text)) else { return nil }
-        let encoded = Array(data.base64EncodedData())
-        guard encoded.count == text.count, zip(encoded, text).count(where: { $0 != $1 }) <= stray else { return nil }
+        let text = Data(text)
+        guard let data = Data(base64Encoded: text) else { return nil }
+        let encoded = data.base64EncodedData()
+        guard
+            encoded == text
+                || encoded.count == text.count && zip(encoded, text).count(where: { $0 != $1 }) <= stray
+        else { return nil }
         return Array(data)
     }
 
