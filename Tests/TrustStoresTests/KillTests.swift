@@ -15,14 +15,10 @@ import TrustStoreContract
         Array(1...(ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1" ? 20 : 5))
     }
 
-    /// Advances twenty keys as fast as it can and writes down each answer, until it kills itself.
-    @Sendable static func work(path: String, acknowledged: String, after milliseconds: Int) async throws {
+    /// Advances twenty keys as fast as it can and writes down each answer, until it kills itself behind so many bytes of them.
+    @Sendable static func work(path: String, acknowledged: String, after bytes: Int) async throws {
         let store = try SQLTrustStore.sqlite(at: path)
         let log = open(acknowledged, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        Thread {
-            Thread.sleep(forTimeInterval: Double(milliseconds) / 1000)
-            kill(getpid(), SIGKILL)
-        }.start()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for name in 0..<20 as Range<UInt8> {
                 group.addTask {
@@ -37,6 +33,8 @@ import TrustStoreContract
                         guard case .advanced = try await store.advance(advance, at: Sample.now) else { continue }
                         let line = "\(name) \(counter) \(Data(challenge.id).base64EncodedString())\n"
                         _ = line.withCString { write(log, $0, strlen($0)) }
+                        // The others are in the middle of theirs.
+                        if lseek(log, 0, SEEK_CUR) >= bytes { kill(getpid(), SIGKILL) }
                     }
                 }
             }
@@ -48,10 +46,11 @@ import TrustStoreContract
     func kill9(_ round: Int) async throws {
         let path = TemporaryFolder.shared.file("kill-\(round).sqlite")
         let acknowledged = path + ".answers"
-        let milliseconds = 150 + 97 * round % 400
+        // A line has about thirty.
+        let bytes = 1_200 + 2_900 * round % 12_000
         await #expect(processExitsWith: .signal(SIGKILL)) {
-            [path = path as String, acknowledged = acknowledged as String, milliseconds = milliseconds as Int] in
-            try await KillTests.work(path: path, acknowledged: acknowledged, after: milliseconds)
+            [path = path as String, acknowledged = acknowledged as String, bytes = bytes as Int] in
+            try await KillTests.work(path: path, acknowledged: acknowledged, after: bytes)
         }
         let text = try String(contentsOfFile: acknowledged, encoding: .utf8)
         let lines = text.split(separator: "\n")
