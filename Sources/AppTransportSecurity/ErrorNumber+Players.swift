@@ -26,10 +26,12 @@ extension ErrorNumber {
         )
     }
 
-    private init(webKit number: Int, _ name: String, _ sentence: String, _ meaning: String) {
+    private init(
+        webKit number: Int, _ name: String, _ sentence: String, _ meaning: String, _ others: [Code] = [.httpWebRule]
+    ) {
         self.init(
             domain: .webKit, number: number, name: "WebKitError" + name, sentence: sentence, meaning: meaning,
-            others: [.httpWebRule])
+            others: others)
     }
 
     /// The errors of AVFoundationErrorDomain and CoreMediaErrorDomain that have to do with loading.
@@ -74,6 +76,6 @@ extension ErrorNumber {
             "a content filter or Screen Time blocked the URL; not ATS"),
         ErrorNumber(
             webKit: 204, "PlugInWillHandleLoad", "Plug-in handled load",
-            "the web view gave the media to its player: nothing failed"),
+            "the web view gave the media to its player: nothing failed", []),
     ]
 }

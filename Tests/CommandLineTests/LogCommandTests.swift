@@ -326,6 +326,8 @@ import Testing
         "HTTP load failed (kCFStreamErrorDomainSSL, 9824)", "Task <11>.<1> resuming, timeouts(30.0, 604800.0)",
         "finished with error [-12000000000000000000000000]", "\u{0}\u{1}\u{2}", "{\"eventMessage\":", "[3:-9824",
         "NSURLErrorDomain 2026-11-22 10:00:00.000000-1000",
+        // A player took the load over.
+        "Error Domain=WebKitErrorDomain Code=204 \"Plug-in handled load\" UserInfo={NSErrorFailingURLKey=https://a.example/}",
     ])
     func nothingIsGuessed(_ line: String) throws {
         let run = try log(line + "\n")

@@ -471,6 +471,7 @@ import Testing
         (["-11800"], "NSAllowsArbitraryLoadsForMedia"), (["AVFoundationErrorDomain", "-11850"], "ranges"),
         (["AVErrorFileFormatNotRecognized"], "-11828"), (["CoreMediaErrorDomain error -12660"], "HTTP 403: Forbidden"),
         (["-16840"], "HTTP 401"), (["WebKitErrorDomain 102"], "FrameLoadInterruptedByPolicyChange"),
+        (["WebKitErrorDomain 102"], "decidePolicyFor"),
         (["TypeError: Load failed"], "-1022"),
         (["Error Domain=WebKitErrorDomain Code=204"], "PlugInWillHandleLoad"),
         (["kCFErrorDomainCFNetwork 303"], "HTTPParseFailure"),

@@ -36,7 +36,7 @@ package enum LogExplanations {
                 .httpWebRule,
                 "a rule of web pages or the app's own navigation refused the load (CORS, Content Security Policy, a cancelled navigation); this is not ATS",
                 .developer,
-                "CORS: let the server answer with Access-Control-Allow-Origin for the origin of the page (capacitor://localhost, ionic://localhost, https://localhost), to OPTIONS too, or load with native code, as CapacitorHttp does"
+                "CORS: \(WebWords.origins). Content Security Policy: \(WebWords.directive). A cancelled navigation: \(WebWords.navigation)"
             ),
             CodeExplanation(
                 .httpMedia,

@@ -9,19 +9,20 @@ enum WebWords {
     static let rules: [LogPhrase] = pages + views
 
     private static let pages: [LogPhrase] = [
-        rule("is not allowed by Access-Control-Allow", cors), rule("blocked by CORS policy", cors),
-        rule("No 'Access-Control-Allow-Origin' header", cors),
-        rule("Preflight response is not successful", cors),
-        rule("Cross origin requests are only supported for HTTP", cors),
-        rule("Content Security Policy directive", security, fix: directive),
-        rule("directive of the Content Security Policy", security, fix: directive),
+        rule("is not allowed by Access-Control-Allow", cors, origins), rule("blocked by CORS policy", cors, origins),
+        rule("No 'Access-Control-Allow-Origin' header", cors, origins),
+        rule("Preflight response is not successful", cors, origins),
+        rule("Cross origin requests are only supported for HTTP", cors, origins),
+        rule("Content Security Policy directive", security, directive),
+        rule("directive of the Content Security Policy", security, directive),
     ]
 
-    private static let views: [LogPhrase] = ErrorNumber.webKitErrors.flatMap { error in
+    /// A number without a cause says that nothing failed.
+    private static let views: [LogPhrase] = ErrorNumber.webKitErrors.filter { !$0.codes.isEmpty }.flatMap { error in
         let words = [
             "WebKitErrorDomain Code=\(error.number) ", "WebKitErrorDomain error \(error.number).", error.sentence,
         ]
-        return words.map { rule($0, "\(error.name): \(error.meaning).", fix: navigation) }
+        return words.map { rule($0, "\(error.name): \(error.meaning).", navigation) }
     }
 
     /// Behind all others: they say only that a load failed.
@@ -48,14 +49,14 @@ enum WebWords {
     private static let cors =
         "The web view refused the answer of <host> by the rules for other origins (CORS): the server does not allow the origin of the page."
     private static let security = "The page's own Content Security Policy forbids the load."
-    private static let directive = "name the host in the directive that the line quotes (connect-src, img-src, ...)"
-    private static let navigation =
+    static let origins =
+        "let the server answer with Access-Control-Allow-Origin for the origin of the page (capacitor://localhost, ionic://localhost, https://localhost), to OPTIONS too, or load with native code, as CapacitorHttp does"
+    static let directive = "name the host in the directive that the line quotes (connect-src, img-src, ...)"
+    static let navigation =
         "look at decidePolicyFor of the navigation delegate, or at the plugin that has it, and at the URL"
 
-    private static func rule(_ words: String, _ sentence: String, fix: String? = nil) -> LogPhrase {
-        LogPhrase(
-            words, .system, [.httpWebRule], sentence,
-            fix: fix ?? LogExplanations.explanation(of: .httpWebRule)?.action)
+    private static func rule(_ words: String, _ sentence: String, _ fix: String) -> LogPhrase {
+        LogPhrase(words, .system, [.httpWebRule], sentence, fix: fix)
     }
 
     private static func vague(_ words: String, _ sentence: String) -> LogPhrase {
