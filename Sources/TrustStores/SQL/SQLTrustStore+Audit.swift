@@ -45,7 +45,7 @@ extension SQLTrustStore {
             // Lines that are older than the chain are no part of it.
             if number > cut.number, let last {
                 let place = AuditChain(number: number, hash: last.hash)
-                let seal = try session.row(AuditChain.secret).map { place.seal(try $0.bytes(0)) }
+                let seal = try session.secret(named: AuditChain.secretName).map(place.seal)
                 try session.run(Text.cut, .integer(number), .bytes(place.hash), .optional(seal))
             }
             return .commit(old.count)
@@ -86,7 +86,7 @@ extension SQLTrustStore {
 
     private func auditEnds() async throws -> (ends: AuditEnds, secret: [UInt8]?) {
         try await read { session in
-            (try session.auditEnds(Text.ends), try session.row(AuditChain.secret)?.bytes(0))
+            (try session.auditEnds(Text.ends), try session.secret(named: AuditChain.secretName))
         }
     }
 

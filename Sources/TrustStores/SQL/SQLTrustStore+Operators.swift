@@ -134,7 +134,7 @@ extension SQLTrustStore {
         let ids = ids.ascending
         try await clearEvents(of: ids)
         let deleted = try await transact { session -> SQLEnd<Int> in
-            let secret = try session.row(AuditChain.secret)?.bytes(0)
+            let secret = try session.secret(named: AuditChain.secretName)
             var gone = 0
             for id in ids {
                 let revokedAt = try session.row(StoredKey.revocation, .bytes(id.bytes))?.optionalInteger(1)

@@ -45,11 +45,16 @@ package struct SQLTrustStore: TrustStore {
             try session.run(
                 "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", .text(name),
                 .bytes(candidate))
-            guard let row = try session.row("SELECT value FROM store_secrets WHERE name = $1", .text(name)) else {
-                throw StoreFault.damaged("a secret vanished")
-            }
-            return .commit(try row.bytes(0))
+            guard let secret = try session.secret(named: name) else { throw StoreFault.damaged("a secret vanished") }
+            return .commit(secret)
         }
+    }
+}
+
+extension SQLSession {
+    /// A secret of the store; nil if it has none of this name, as before the first service uses it.
+    func secret(named name: String) throws -> [UInt8]? {
+        try row("SELECT value FROM store_secrets WHERE name = $1", .text(name))?.bytes(0)
     }
 }
 

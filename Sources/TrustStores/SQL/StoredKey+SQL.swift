@@ -54,11 +54,6 @@ extension ReceiptRecord {
     }
 }
 
-extension AuditChain {
-    /// The secret of the store's audit; no row in a store that no service has used.
-    static let secret = SQLText("SELECT value FROM store_secrets WHERE name = '\(secretName)'")
-}
-
 extension SQLSession {
     /// Inserts the key as it is before its first assertion; false if its id is taken.
     func insert(_ key: StoredKey, refreshAt: Date?) throws -> Bool {
@@ -85,7 +80,7 @@ extension SQLSession {
 
     /// Whether the key was revoked and then deleted.
     func hasTombstone(of id: KeyIdentifier) throws -> Bool {
-        let secret = try row(AuditChain.secret)?.bytes(0)
+        let secret = try secret(named: AuditChain.secretName)
         let bare = Tombstone.hash(of: id)
         let keyed = secret.map { Tombstone.name(of: id, $0) } ?? bare
         return try row("SELECT 1 FROM key_tombstones WHERE name = $1 OR name = $2", .bytes(bare), .bytes(keyed)) != nil
