@@ -17,12 +17,14 @@ struct AuthorizationQuery: Equatable {
     /// The status of an answer that lets the request through: 204, or 200 for a gateway that takes nothing else for a yes.
     private(set) var success = 204
 
+    private static let names = TokenTerms.names.union(["quota", "success", "mode", "route"])
+
     /// Reads a query, without its question mark.
     ///
     /// - Parameter routes: the names that may be watched.
     /// - Throws: ``Problem`` `request.malformed`.
     init(_ query: String, observing routes: [String] = []) throws(Problem) {
-        let query = try StrictQuery(query, known: TokenTerms.names.union(["quota", "success", "mode", "route"]))
+        let query = try StrictQuery(query, known: AuthorizationQuery.names)
         if let mode = query["mode"] {
             guard mode.hasSameBytes(as: "observe"), let route = query["route"],
                 let known = routes.first(where: { $0.hasSameBytes(as: route) })
