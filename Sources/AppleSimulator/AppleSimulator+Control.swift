@@ -12,7 +12,9 @@ extension AppleSimulator {
         case ("PUT", "clock"): return read({ try ClockBody.read($0) }, request) { setClock($0, wall: wall) }
         case ("PUT", "faults"):
             return read(Fault.readList, request) { faults in
-                guard faults.count <= FaultPlan.limit, faults.allSatisfy(\.isWithinBounds) else { return .invalidInput }
+                guard faults.count <= FaultPlan.limit, faults.allSatisfy(\.isWithinBounds) else {
+                    return .invalidInput()
+                }
                 plan.set(faults)
                 return SimulatorAnswer(200, json: plan.faults)
             }
@@ -35,15 +37,15 @@ extension AppleSimulator {
         do {
             return act(try body(request.body))
         } catch {
-            return SimulatorAnswer(400, json: Problem(error: "invalidInput", detail: (error as? UnknownMember)?.detail))
+            return .invalidInput((error as? UnknownMember)?.detail)
         }
     }
 
     private func setClock(_ body: ClockBody, wall: Date) -> SimulatorAnswer {
         // About 317 years; a number that is not finite is none either.
-        if let seconds = body.advanceSeconds, !(abs(seconds) <= 1e10) { return .invalidInput }
+        if let seconds = body.advanceSeconds, !(abs(seconds) <= 1e10) { return .invalidInput() }
         if let text = body.now {
-            guard let instant = Timestamp.read(text) else { return .invalidInput }
+            guard let instant = Timestamp.read(text) else { return .invalidInput() }
             if body.stopped ?? false { clock.stop(at: instant) } else { clock.run(from: instant, wall: wall) }
         } else if body.follow ?? false {
             clock.follow()
@@ -55,7 +57,7 @@ extension AppleSimulator {
     }
 
     private func setLimits(_ body: LimitsBody) -> SimulatorAnswer {
-        guard body.numbers.values.allSatisfy((0...1e6).contains) else { return .invalidInput }
+        guard body.numbers.values.allSatisfy((0...1e6).contains) else { return .invalidInput() }
         plan.limit(body.numbers)
         var answer: [String: Double] = [:]
         for (call, number) in body.numbers { answer[call.rawValue] = number }
@@ -65,7 +67,7 @@ extension AppleSimulator {
     /// Registers the public key that is given, or the key that the seed gives to the team; the private half of that one is in the answer.
     private func addTeam(_ body: TeamBody) -> SimulatorAnswer {
         if let pem = body.publicKey {
-            guard let key = try? P256.Signing.PublicKey(pemRepresentation: pem) else { return .invalidInput }
+            guard let key = try? P256.Signing.PublicKey(pemRepresentation: pem) else { return .invalidInput() }
             authorizations.register(team: body.teamId, keyId: body.keyId, key: key)
             return SimulatorAnswer(201, json: ["teamId": body.teamId, "keyId": body.keyId])
         }

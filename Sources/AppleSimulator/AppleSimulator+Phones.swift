@@ -17,7 +17,7 @@ extension AppleSimulator {
         } catch let error as PhoneError {
             return SimulatorAnswer(error.status, json: Problem(error: error.name))
         } catch let error as UnknownMember {
-            return SimulatorAnswer(400, json: Problem(error: "invalidInput", detail: error.detail))
+            return .invalidInput(error.detail)
         } catch {
             let error = error as? SimulatedServiceError ?? .invalidInput
             return SimulatorAnswer(AppleSimulator.statuses[error] ?? 500, json: Problem(error: error.name))

@@ -61,7 +61,7 @@ public actor AppleSimulator {
         guard BodyNames.areBounded(request.body) else {
             let detail =
                 "the name of a member has more than \(BodyNames.nameLimit) bytes, or a text more than \(BodyNames.textLimit)"
-            return SimulatorAnswer(400, json: Problem(error: "invalidInput", detail: detail))
+            return .invalidInput(detail)
         }
         // No path that there is is longer, and one that is may take long to compare.
         guard request.path.utf8.count <= 1024 else { return SimulatorAnswer(404, "Not Found") }

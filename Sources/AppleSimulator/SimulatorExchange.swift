@@ -55,7 +55,10 @@ public struct SimulatorAnswer: Sendable, Equatable {
         body = (try? encoder.encode(json)).map(Array.init) ?? []
     }
 
-    static let invalidInput = SimulatorAnswer(400, json: AppleSimulator.Problem(error: "invalidInput"))
+    static func invalidInput(_ detail: String? = nil) -> SimulatorAnswer {
+        SimulatorAnswer(400, json: AppleSimulator.Problem(error: "invalidInput", detail: detail))
+    }
+
     static let unknownPath = SimulatorAnswer(404, json: AppleSimulator.Problem(error: "unknownPath"))
 
     /// Apple's text for a status of the two interfaces.
