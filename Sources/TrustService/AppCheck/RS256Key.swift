@@ -36,8 +36,7 @@ struct RS256Key: Sendable {
         identifier = Base64.encodeURL(SHA256.hash(data: Data(canonical.utf8)))
         document = [
             "kty": "RSA", "use": "sig", "alg": .string(AppCheckTokens.algorithm), "kid": .string(identifier),
-            "n": .string(modulus),
-            "e": .string(exponent),
+            "n": .string(modulus), "e": .string(exponent),
         ]
     }
 

@@ -80,10 +80,7 @@ struct DeviceCheckHandler: Handler {
             if changes.allSatisfy({ name, value in
                 parts.device.registry[name].map { state.bits[$0.bit] == value } ?? false
             }) {
-                return .json(
-                    document(.set(bits, lastUpdate: month), environment, at: call.now)
-                )
-                .about(target)
+                return .json(document(.set(bits, lastUpdate: month), environment, at: call.now)).about(target)
             }
         }
         throw DeviceBits.overwritten

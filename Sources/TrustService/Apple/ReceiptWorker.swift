@@ -85,9 +85,8 @@ struct ReceiptWorker: Service {
         if let notBefore = lease.receipt.notBefore, notBefore > now { return .later(notBefore, code: nil) }
         let outcome: ReceiptRefreshOutcome
         do {
-            outcome = try await (parts.live.current.apple ?? apple).receipts(environment: lease.key.environment)
-                .refresh(
-                    lease.receipt.bytes, at: now)
+            let client = (parts.live.current.apple ?? apple).receipts(environment: lease.key.environment)
+            outcome = try await client.refresh(lease.receipt.bytes, at: now)
         } catch {
             return .later(retry(lease, now), code: .receiptRefreshUnauthorized)
         }
