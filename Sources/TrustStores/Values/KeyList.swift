@@ -164,7 +164,7 @@ public struct RevokedKeys: Sendable, Equatable {
     /// Puts keys and tombstones in order; what is beyond the limit is left out.
     init(_ keys: [(id: KeyIdentifier, at: Int64)], _ tombstones: [(name: [UInt8], day: Int64)], limit: Int) {
         let found =
-            keys.map { (name: Tombstone.mark(of: $0.id), at: $0.at) }
+            keys.map { (name: Tombstone.hash(of: $0.id), at: $0.at) }
             + tombstones.map { (name: $0.name, at: Tombstone.latest($0.day)) }
         names = found.sorted { $0.at > $1.at }.prefix(max(0, limit)).map { Array($0.name.prefix(Tombstone.markLength)) }
         isComplete = names.count == found.count

@@ -16,7 +16,7 @@ package enum RevocationMark {
         of(hash: Array(SHA256.hash(data: Data(keyId))))
     }
 
-    /// The mark of a key of which the SHA-256 is known.
+    /// The mark of a key by its SHA-256, or as much of that as a store keeps.
     package static func of(hash: [UInt8]) -> String { Base64.encodeURL(hash.prefix(length)) }
 
     fileprivate static func isMark(_ text: String) -> Bool { Base64.decodeURL(text)?.count == length }
