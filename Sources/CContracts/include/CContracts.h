@@ -1,8 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-// The contracts of both servers, which the build puts into the program. SwiftPM's own way writes one number a byte, which takes Swift half a
-// minute to compile.
+// The contracts of both servers, which the build puts into the program. SwiftPM would embed them as a Swift array with a literal for each byte,
+// which takes half a minute to compile.
 
 #ifndef SEALWARD_CONTRACTS_H
 #define SEALWARD_CONTRACTS_H

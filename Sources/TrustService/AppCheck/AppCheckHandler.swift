@@ -142,7 +142,8 @@ struct AppCheckHandler: Handler {
                         ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment"))
                 }
                 guard call.now.timeIntervalSince(judged.key.attestedAt) <= AppCheckArtifacts.life.inSeconds else {
-                    return .failure(ProofRefusal(.keyUnknown, evidence: "the artifact has ended: it is a year old"))
+                    return .failure(
+                        ProofRefusal(.keyUnknown, evidence: "the artifact has expired: it is older than a year"))
                 }
                 // Signed before the commit: what fails afterwards would cost the app an assertion that counts as spent.
                 return .success(

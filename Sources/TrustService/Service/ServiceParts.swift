@@ -11,8 +11,8 @@ import Vocabulary
 
 /// What a running service shares, built once: one store, one set of verifiers, one limiter of each kind.
 ///
-/// Handlers and background work keep it; what judges takes the parts that it needs. By reference: keys and tokens are in it, groups of services
-/// log what their services consist of, and a class is described by its name alone.
+/// Handlers and background work keep it; what judges takes the parts that it needs. It has keys and tokens in it, and a service group logs a
+/// description of its services: a class, because the description of a class is its name alone.
 package final class ServiceParts: Sendable {
     let configuration: Configuration
     let store: any TrustStore
