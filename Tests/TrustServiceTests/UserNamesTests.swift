@@ -104,7 +104,7 @@ import Vocabulary
         await copied.close()
     }
 
-    /// The first name of a user is behind the first page of keys, or is the only one there that is no hash.
+    /// The only plain user name is on the second page of keys; the first page has no user names, or only hashes.
     @Test(arguments: [nil, "u_0123456789abcdef"]) func aCopyOfManyKeysSaysHowItWasMade(_ first: String?) async throws {
         let (store, now) = (Store.inMemory(), Date())
         for number in 0...UInt16(KeyPage.largest) {

@@ -15,7 +15,7 @@ import TrustStoreContract
         Array(1...(ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1" ? 20 : 5))
     }
 
-    /// Advances twenty keys as fast as it can and writes down each answer, until it kills itself behind so many bytes of them.
+    /// Advances twenty keys as fast as it can and writes down each answer, until it kills itself after so many bytes of answers.
     @Sendable static func work(path: String, acknowledged: String, after bytes: Int) async throws {
         let store = try SQLTrustStore.sqlite(at: path)
         let log = open(acknowledged, O_WRONLY | O_CREAT | O_APPEND, 0o600)
@@ -46,7 +46,7 @@ import TrustStoreContract
     func kill9(_ round: Int) async throws {
         let path = TemporaryFolder.shared.file("kill-\(round).sqlite")
         let acknowledged = path + ".answers"
-        // A line has about thirty.
+        // A line has about thirty bytes.
         let bytes = 1_200 + 2_900 * round % 12_000
         await #expect(processExitsWith: .signal(SIGKILL)) {
             [path = path as String, acknowledged = acknowledged as String, bytes = bytes as Int] in

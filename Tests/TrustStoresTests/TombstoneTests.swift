@@ -27,7 +27,7 @@ import TrustStoreContract
         let hash = Array(SHA256.hash(data: id.bytes))
         let first = try await names()
         #expect(first.map(\.count) == [12, 33] && first.first == Array(hash.prefix(12)))
-        // Longer than any token lives, the list of revoked keys needs its beginning.
+        // The list of revoked keys needs the mark for longer than any token lives.
         #expect(try await store.sweep(at: fixture.clock.now, keeping: Retention()).tombstones == 0)
         fixture.clock.advance(.seconds(10 * 86_400))
         #expect(try await store.sweep(at: fixture.clock.now, keeping: Retention()).tombstones == 1)
