@@ -5,7 +5,6 @@ import ConnectionAdmission
 import Formats
 package import NIOCore
 package import NIOHTTP1
-import Vocabulary
 
 /// Follows one connection, one request at a time: gives every state of it a deadline, and answers what is no request with a problem document.
 ///
