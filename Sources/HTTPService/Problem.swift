@@ -57,8 +57,10 @@ package struct Problem: Error, Sendable, Equatable {
     package var retryAfterSeconds: Int?
     /// The methods that a path knows, for 405.
     package var allow: [String] = []
-    /// The member that could not be read, the form that it has, and the one that is wanted. No bytes of the member are in it.
-    package var form: (member: String, form: String, wanted: String)?
+    /// A member that could not be read, the form that it has, and the one that is wanted. No bytes of the member are in it.
+    package typealias Form = (member: String, form: String, wanted: String)
+
+    package var form: Form?
     /// What was expected and found, and which usual mistake it is, for callers that may know; empty for all others.
     package var difference: [JSONValue.Member] = []
     /// The same for the log, by names of metadata.
@@ -104,13 +106,15 @@ package struct Problem: Error, Sendable, Equatable {
         ]
         if let retry { members.append(.init("retry", .string(retry.rawValue))) }
         if let retryAfterSeconds { members.append(.init("retryAfterSeconds", .integer(retryAfterSeconds))) }
-        if let form {
-            members += [
-                .init("member", .string(form.member)), .init("form", .string(form.form)),
-                .init("wanted", .string(form.wanted)),
-            ]
-        }
+        if let form { members += Problem.members(of: form) }
         members += difference
         return .object(members)
+    }
+
+    package static func members(of form: Form) -> [JSONValue.Member] {
+        [
+            .init("member", .string(form.member)), .init("form", .string(form.form)),
+            .init("wanted", .string(form.wanted)),
+        ]
     }
 }

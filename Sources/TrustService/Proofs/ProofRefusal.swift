@@ -48,13 +48,10 @@ enum UnreadObject: String {
     case attestation
     case assertion
 
-    /// `member`, `form` and `wanted` of a refusal, with what is wrong as the form.
+    /// The members of a refusal, with what is wrong as the form.
     func members(_ reason: String) -> [JSONValue.Member] {
         let method = self == .attestation ? "attestKey" : "generateAssertion"
-        return [
-            .init("member", .string(rawValue)), .init("form", .string(reason)),
-            .init("wanted", .string("the bytes that \(method) returned, whole and unchanged")),
-        ]
+        return Problem.members(of: (rawValue, reason, "the bytes that \(method) returned, whole and unchanged"))
     }
 }
 
