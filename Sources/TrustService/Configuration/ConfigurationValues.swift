@@ -81,9 +81,9 @@ extension ConfigurationKind<String> {
 extension ConfigurationKind<[UInt8]> {
     static var digest: Self {
         .text("64 hexadecimal digits", "must be the SHA-256 of the token, 64 hexadecimal digits", show: { _ in nil }) {
-            let digits = $0.utf8.compactMap(\.hexadecimalValue)
-            guard digits.count == 64, $0.utf8.count == 64 else { return nil }
-            return stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+            // Digits alone: with anything between them the bytes are fewer.
+            guard $0.utf8.count == 64, let digest = $0.hexadecimalBytes, digest.count == 32 else { return nil }
+            return digest
         }
     }
 }
