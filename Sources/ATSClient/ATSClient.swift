@@ -95,10 +95,10 @@ public final class ATSClient: Sendable {
             url = try LoadURL(load.url)
         } catch {
             guard let last = load.hops.last else { throw load.failed(LoadFaults.badURL(error, url: load.url)) }
+            let target = load.url.terminalSafe(limit: 200)
             throw load.failed(
-                LoadFaults.redirect(from: last.url, to: load.url, -1000) {
-                    "The redirect leads to '\($0)', which is not a URL: \(error.reason)."
-                })
+                LoadFaults.redirect(
+                    last.url, -1000, "The redirect leads to '\(target)', which is not a URL: \(error.reason)."))
         }
         let decision = policy.decide(url)
         if let error = decision.error, decision.verdict == .blocked {

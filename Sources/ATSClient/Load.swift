@@ -97,20 +97,21 @@ struct Load {
         else { return nil }
         var ended = self
         ended.hops.append(Hop(url: url, status: status, location: location))
-        func blocked(_ number: Int, _ sentence: (String) -> String) -> Result<Redirect, ATSLoadError> {
-            .failure(ended.failed(LoadFaults.redirect(from: url, to: location, number, sentence)))
+        func blocked(_ number: Int, _ sentence: String) -> Result<Redirect, ATSLoadError> {
+            .failure(ended.failed(LoadFaults.redirect(url, number, sentence)))
         }
+        var shown: String { location.terminalSafe(limit: 200) }
         guard location.utf8.count <= Load.locationLimit, let base = URL(string: url),
             let target = URL(string: location, relativeTo: base)?.absoluteURL,
             let scheme = target.scheme?.lowercased()
-        else { return blocked(-1011) { "The Location '\($0)' is not a URL." } }
+        else { return blocked(-1011, "The Location '\(shown)' is not a URL.") }
         guard scheme == "http" || scheme == "https", target.host() != nil else {
-            return blocked(-1002) { "The redirect leads to '\($0)', which is neither http nor https." }
+            return blocked(-1002, "The redirect leads to '\(shown)', which is neither http nor https.")
         }
         let rewrites =
             status == 303 && request.method != .head || (status == 301 || status == 302) && request.method == .post
         if !rewrites, !body.isReplayable {
-            return blocked(-1021) { _ in "The redirect requires sending the body again, but it was streamed." }
+            return blocked(-1021, "The redirect requires sending the body again, but it was streamed.")
         }
         var text = target.absoluteString
         if let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) { text = String(text[..<fragment]) }

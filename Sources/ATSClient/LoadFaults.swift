@@ -166,13 +166,9 @@ enum LoadFaults {
 
     /// A redirect that cannot be followed.
     ///
-    /// - Parameters:
-    ///   - number: that of the NSURLError.
-    ///   - sentence: made with the target as it may be shown.
-    static func redirect(
-        from url: String, to target: String, _ number: Int, _ sentence: (_ target: String) -> String
-    ) -> ATSLoadError {
-        refusal(url, number, .httpRedirectBlocked, sentence(target.terminalSafe(limit: 200)))
+    /// - Parameter number: that of the NSURLError.
+    static func redirect(_ url: String, _ number: Int, _ sentence: String) -> ATSLoadError {
+        refusal(url, number, .httpRedirectBlocked, sentence)
     }
 
     /// Redirects without an end. A load keeps no cookies, and URLSession does: if one was set on the way, nobody knows how the redirects end with it.
