@@ -103,8 +103,7 @@ struct ProxyCommand: WorkingCommand {
                 fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
                 configuration: configuration,
                 onListening: { address, port in
-                    let shown = address.contains(":") ? "[\(address)]" : address
-                    CommandIO.say("listening on \(scheme)://\(shown):\(port)")
+                    CommandIO.say("listening on \(scheme)://\(HostPort.text(host: address, port: port))")
                 },
                 onTurnedAway: { turnedAway in
                     CommandIO.say(ProxyReport.line(turnedAway))
