@@ -7,10 +7,10 @@ import NIOCore
 import NIOHTTP1
 import Vocabulary
 
-/// The state of one connection of a client with the proxy: what it was told, and what is to be done about it. A value, which knows no channel,
-/// clock or task; ``ProxyFrontHandler`` does what it says, in that order.
+/// The state of a client's connection to the proxy, as a value without a channel, a clock or a task: each event returns the actions that
+/// ``ProxyFrontHandler`` takes, in their order.
 ///
-/// In every state something ends the wait: what the client owes (``Action/wait(_:)``), and what it does not take (`answerTimeout`).
+/// Every state has a limit: on what the client must send (``Action/wait(_:)``), and on how long it reads nothing (`answerTimeout`).
 struct ProxyFront {
     enum State {
         /// Between requests, or in the header fields of one. Limit: `keepAlive`, from the first byte and for the first request `requestTimeout`.
@@ -26,7 +26,7 @@ struct ProxyFront {
         case deciding
         /// An answer is on its way. Limit: `answerTimeout`.
         case answering
-        /// Answered before the request was over: what still comes is forgotten, so that the client can read the answer. Limit: two seconds.
+        /// Answered before the request was over: what still comes is forgotten, so that the client can read the answer. Limit: ``Limit/linger``.
         case lingering
         /// Limits: `idleTimeout`, and `decisionTimeout` for the handshake; see ``TunnelPair``.
         case tunnel
@@ -38,18 +38,18 @@ struct ProxyFront {
     }
 
     enum Action {
-        /// Waits for the client, or for a decision, so long and no longer.
+        /// Waits for the client, or for a decision, until the limit and no longer.
         case wait(Limit)
         case stopWaiting
         /// Sends the request to its server, or reports ``noRoom()``.
         case forward(HTTPRequestHead, HTTPRequest.Method, LoadURL, ProxyForward.Body)
         case body(ByteBuffer)
         case endBody
-        /// The rest of the body is not to be had.
+        /// The rest of the body will not come.
         case failBody
         /// Decides about the destination of a CONNECT, or reports ``noRoom()``.
         case open(authority: String)
-        /// Writes an answer of the proxy's own, apart from its end.
+        /// Writes an answer of the proxy itself, apart from its end.
         case answer(Refusal, keepsAlive: Bool, hasBody: Bool)
         /// Writes the end of an answer, and reports when the client has taken it.
         case endAnswer
@@ -160,7 +160,7 @@ struct ProxyFront {
             return refuse(
                 .tooManyRequests, "Too many wrong passwords came from this address; wait ten seconds.")
         }
-        // RFC 9112 section 3.2. A CONNECT names its host itself and reaches nobody as text, so simple clients may leave the field out.
+        // RFC 9112 section 3.2. A CONNECT names its host itself and is not forwarded, so simple clients may leave the field out.
         let hosts = head.headers["host"].count
         guard hosts == 1 || (hosts == 0 && (head.version == .http1_0 || head.method == .CONNECT)) else {
             keepsAlive = false

@@ -8,7 +8,7 @@ import NIOHTTP1
 import TLSModel
 import TLSProbe
 
-/// The side of a proxied connection that faces the client: tells a ``ProxyFront`` what happens, and does what it says.
+/// The side of a proxied connection that faces the client: reports events to a ``ProxyFront`` and takes its actions.
 final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = Never
@@ -19,7 +19,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let encoder: HTTPResponseEncoder
     private var front: ProxyFront
     private var context: ChannelHandlerContext?
-    /// What is to be done yet: what is done may make more happen, which comes after it.
+    /// The actions that are left. One that causes an event adds that event's actions at the end.
     private var actions: CircularBuffer<ProxyFront.Action> = []
     private var isActing = false
     /// The body of the request that is being forwarded.
@@ -203,7 +203,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             leavePlace()
             loop.execute {
                 handler.value.work = nil
-                // Nobody reads what the client may still send of it, and it knows this handler.
+                // The rest of it is not read, and its closures keep this handler.
                 handler.value.body = nil
                 handler.value.act(handler.value.front.forwarded(end))
             }
