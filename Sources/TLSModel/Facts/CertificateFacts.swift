@@ -64,8 +64,7 @@ public struct CertificateFacts: Sendable, Equatable {
         der: [UInt8], version: Int = 3, subject: String, issuer: String, subjectDER: [UInt8], issuerDER: [UInt8],
         serialNumber: String, notBefore: Date, notAfter: Date, publicKey: PublicKeyFacts, signature: SignatureFacts,
         commonNames: [String] = [], alternativeNames: AlternativeNames? = nil, extendedKeyUsages: [String]? = nil,
-        isAuthority: Bool? = nil,
-        issuerAddresses: [String] = [], embeddedTimestamps: [UInt8]? = nil,
+        isAuthority: Bool? = nil, issuerAddresses: [String] = [], embeddedTimestamps: [UInt8]? = nil,
         hasExtensions: Bool = true, faults: [String] = []
     ) {
         self.der = der
