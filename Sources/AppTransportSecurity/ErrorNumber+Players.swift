@@ -3,10 +3,10 @@
 
 import Vocabulary
 
-// Numbers of what loads for an app and gives errors of its own: players of media, and web views.
+// Numbers of media players and web views, which load for an app and have their own error domains.
 //
-// Sources: AVError.h; WebKitErrors.h and WebKit's sources. Apple documents no number of CoreMedia: those here are known by
-// the text that stands beside them (AVPlayerItemErrorLogEvent.errorComment), each in two independent public logs.
+// Sources: AVError.h; WebKitErrors.h and WebKit's sources. Apple documents no number of CoreMedia: those here are known from
+// their text (AVPlayerItemErrorLogEvent.errorComment), each in two independent public logs.
 extension ErrorNumber {
     /// The row of an error of AVFoundation or CoreMedia; nil for numbers that are not known.
     package static func player(_ number: Int) -> ErrorNumber? { playerErrors.first { $0.number == number } }

@@ -68,7 +68,8 @@ package enum ExceptionLadder {
         return dictionary
     }
 
-    /// Every dictionary that the search for one host may judge: the defaults, an entry that says nothing, which frees local names on the first systems, and one with each step.
+    /// Every dictionary that the search for one host may judge: the defaults, an entry that says nothing, which frees local names on the first
+    /// systems, and one with each step.
     package static func candidates(key: String) -> [ATSDictionary] {
         [ATSDictionary()]
             + entries.map { entry in

@@ -165,7 +165,7 @@ package enum ConnectionCauses {
         alerts[description]?.name ?? "number \(description)"
     }
 
-    /// The alerts of the registry, each with the stream code that one becomes if it is received. Source: Security, base/SecBase.h.
+    /// The alerts of the registry by their number: the name, and the stream code that a client gets. Source: Security, base/SecBase.h.
     static let alerts: [UInt8: (name: String, streamCode: Int)] = [
         0: ("close_notify", -9805), 10: ("unexpected_message", -9819), 20: ("bad_record_mac", -9820),
         21: ("decryption_failed", -9800), 22: ("record_overflow", -9822), 30: ("decompression_failure", -9800),

@@ -22,7 +22,7 @@ package enum Base64 {
     /// The standard alphabet where other characters are skipped and the first `=` ends the text: how Apple reads property lists.
     package static func decode(skippingOthers text: [UInt8]) -> [UInt8] {
         var known = text.prefix { $0 != UInt8(ascii: "=") }.filter { $0.isASCIIAlphanumeric || "+/".utf8.contains($0) }
-        // A single character more is no byte.
+        // The six bits of a single character more are no byte.
         if known.count % 4 == 1 { known.removeLast() }
         while known.count % 4 != 0 { known.append(UInt8(ascii: "=")) }
         return decode(known, strayCharacters: 1) ?? []

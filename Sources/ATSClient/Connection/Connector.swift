@@ -240,10 +240,10 @@ struct Connector: Sendable {
 /// What clients may share that differ in policy, pinned address and timeouts alone: TLS contexts, names, and the chains that were judged.
 package struct ConnectionMaterial: Sendable {
     let contexts = TLSOffer.Contexts(capacity: 64)
-    /// What is known about chains; whoever saw one before the client does may have it remembered here.
+    /// What is known about chains; a caller that saw one before the client does may have it remembered here.
     package let chains: RememberingChains
 
-    /// Where names are looked up, with the overrides of all who share it: a client's own configuration adds none.
+    /// Where names are looked up, with the overrides of all clients that share it: a client's own configuration adds none.
     let resolver: NameResolver
 
     package init(chains: RememberingChains, resolver: NameResolver) {

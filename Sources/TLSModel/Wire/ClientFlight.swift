@@ -59,7 +59,7 @@ package struct ClientFlight: Sendable {
         }
     }
 
-    /// Leaves ``serverName`` nil for a malformed hello, and for one with more than one name: who reads it next may take another one of them.
+    /// Leaves ``serverName`` nil for a malformed hello, and for one with more than one name, of which the server may take another.
     private mutating func take(hello body: ArraySlice<UInt8>) {
         var reader = WireReader(body)
         guard let legacy = reader.read16(), reader.read(32) != nil, reader.vector(1) != nil, reader.vector(2) != nil,

@@ -42,7 +42,7 @@ package struct SignedCertificate: Sendable {
     static let maximumSize = 128 * 1024
 }
 
-/// The members of the signed part of a certificate, each read by whoever needs it.
+/// The members of the signed part of a certificate (RFC 5280 section 4.1), not yet read themselves.
 struct CertificateMembers {
     /// With its tag.
     let version: ASN1Element?
