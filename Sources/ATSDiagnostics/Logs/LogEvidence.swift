@@ -71,10 +71,11 @@ struct LogEvidence: Sendable {
         let phrases = LogPhrase.found(in: text)
         line = number
         lastLine = number
+        playerError = scan.playerError
         urlError =
             found.urlError.flatMap { ErrorNumber.url($0) == nil ? nil : $0 }
-            ?? phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first ?? scan.errorBeneathPlayer
-        playerError = scan.playerError
+            ?? phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first
+            ?? (playerError == nil ? nil : scan.loadErrorOfPlayer)
         streamError = found.streamError
         sentence = found.sentence.flatMap { $0.codes.isEmpty ? nil : $0 }
         self.phrases = phrases.map(\.phrase)

@@ -104,10 +104,9 @@ extension Scan {
             ?? numbers.first { ErrorNumber.player($0) == nil } ?? numbers.first ?? 0
     }
 
-    /// The error of the load that AVFoundation shows as an OSStatus or in its sentence: `An unknown error occurred (-1022)`.
-    var errorBeneathPlayer: Int? {
-        playerError == nil ? nil : negatives.first { $0 > -2000 && ErrorNumber.url($0) != nil }
-    }
+    /// In a line with a ``playerError``, the error of the load that AVFoundation shows as an OSStatus or in its sentence:
+    /// `An unknown error occurred (-1022)`.
+    var loadErrorOfPlayer: Int? { negatives.first { $0 > -2000 && ErrorNumber.url($0) != nil } }
 
     /// Numbers of four or five digits with a minus that stand alone, at most 16.
     private var negatives: [Int] {
