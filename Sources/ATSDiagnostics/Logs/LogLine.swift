@@ -184,12 +184,12 @@ struct Scan {
     ]
 
     /// The number whose minus stands at an index. After a digit a minus begins a time zone or a part of a date.
-    private func negative(at index: Int) -> Int? {
+    func negative(at index: Int, digits counts: ClosedRange<Int> = 3...4) -> Int? {
         guard bytes[index] == UInt8(ascii: "-"), bytes[..<index].last.map({ 0x30...0x39 ~= $0 }) != true else {
             return nil
         }
         let digits = bytes[index...].dropFirst().prefix(6).prefix { 0x30...0x39 ~= $0 }
-        return 3...4 ~= digits.count ? -digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) } : nil
+        return counts ~= digits.count ? -digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) } : nil
     }
 
     /// The number after some words, if it is in a range.

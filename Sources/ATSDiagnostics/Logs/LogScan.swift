@@ -110,13 +110,10 @@ extension Scan {
 
     /// Numbers of four or five digits with a minus that stand alone, at most 16.
     private var negatives: [Int] {
-        var found: [Int] = []
-        for (index, byte) in zip(bytes.indices, bytes) where byte == UInt8(ascii: "-") && found.count < 16 {
-            let digits = bytes[index...].dropFirst().prefix(6).prefix { 0x30...0x39 ~= $0 }
-            let isInWord = bytes[..<index].last?.isASCIIAlphanumeric == true
-            if !isInWord, 4...5 ~= digits.count { found.append(-digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) }) }
+        let found = bytes.indices.compactMap { index in
+            bytes[..<index].last?.isASCIIAlphanumeric == true ? nil : negative(at: index, digits: 4...5)
         }
-        return found
+        return Array(found.prefix(16))
     }
 
     /// The digits after some words, at most four.
