@@ -473,7 +473,7 @@ extension LogPhrase.Speaker {
 
 extension ErrorNumber {
     /// The name and what it means, as a sentence.
-    fileprivate var said: String {
+    var said: String {
         let text = "\(name): \(meaning.isEmpty ? sentence : meaning)"
         return text + (text.hasSuffix(".") ? "" : ".")
     }

@@ -22,7 +22,7 @@ enum WebWords {
         let words = [
             "WebKitErrorDomain Code=\(error.number) ", "WebKitErrorDomain error \(error.number).", error.sentence,
         ]
-        return words.map { rule($0, "\(error.name): \(error.meaning).", navigation) }
+        return words.map { rule($0, error.said, navigation) }
     }
 
     /// Behind all others: they say only that a load failed.
