@@ -93,9 +93,8 @@ struct LogEvidence: Sendable {
             text: LogEvidence.quote(
                 text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex),
             line: number)
-        // A sentence about a name that does not match quotes the name of the certificate, one of CORS the origin of the page.
-        let isOther = scan.contains("name does not match input") || scan.contains("is not allowed by Access-Control")
-        place = found.place ?? (found.isCutOff || isOther ? nil : scan.place)
+        let namesOther = phrases.contains { LogPhrase.all[$0.phrase].namesOther }
+        place = found.place ?? (found.isCutOff || namesOther ? nil : scan.place)
         task = found.task.map { Array($0.prefix { $0 != 0x22 && $0 != 0x27 }) }
         connection = scan.connection
         (process, thread) = scan.process

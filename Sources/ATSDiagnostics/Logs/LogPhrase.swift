@@ -25,10 +25,12 @@ struct LogPhrase: Sendable {
     let fix: String?
     /// The number that the words stand for, in NSURLErrorDomain.
     let urlError: Int?
+    /// Whether the name in the line is another than the host of the load: that of the certificate, or the origin of the page.
+    let namesOther: Bool
 
     init(
         _ words: String, _ speaker: Speaker, _ codes: [Code], _ sentence: String? = nil, fix: String? = nil,
-        urlError: Int? = nil
+        urlError: Int? = nil, namesOther: Bool = false
     ) {
         self.words = words
         self.speaker = speaker
@@ -36,6 +38,7 @@ struct LogPhrase: Sendable {
         self.sentence = sentence
         self.fix = fix
         self.urlError = urlError
+        self.namesOther = namesOther
     }
 
     /// Whether they say why a load failed.

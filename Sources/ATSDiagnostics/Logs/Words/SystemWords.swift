@@ -69,7 +69,9 @@ enum SystemWords {
         row("NameConstraints", [.trustNameConstraints]), row("AnchorTrusted", [.trustUnknownRoot]),
         row("ExtendedKeyUsage", [.trustWrongKeyUsage]),
         // What it says of the whole, and Keychain Access.
-        row("certificate name does not match input", [.trustWrongHost, .trustNoSubjectAlternativeName]),
+        row(
+            "certificate name does not match input", [.trustWrongHost, .trustNoSubjectAlternativeName], namesOther: true
+        ),
         row("certificate is expired", [.trustExpired]), row("certificate is revoked", [.trustRevoked]),
         row("(expired root)", [.trustExpired]),
         row("certificate is not permitted for this usage", [.trustWrongKeyUsage]),
@@ -153,8 +155,8 @@ enum SystemWords {
         ].map { LogPhrase($0, .system, [], urlError: $1) }
 
     private static func row(
-        _ words: String, _ codes: [Code], _ sentence: String? = nil, fix: String? = nil
+        _ words: String, _ codes: [Code], _ sentence: String? = nil, fix: String? = nil, namesOther: Bool = false
     ) -> LogPhrase {
-        LogPhrase(words, .system, codes, sentence, fix: fix)
+        LogPhrase(words, .system, codes, sentence, fix: fix, namesOther: namesOther)
     }
 }

@@ -9,7 +9,8 @@ enum WebWords {
     static let rules: [LogPhrase] = pages + views
 
     private static let pages: [LogPhrase] = [
-        rule("is not allowed by Access-Control-Allow", cors, origins), rule("blocked by CORS policy", cors, origins),
+        rule("is not allowed by Access-Control-Allow", cors, origins, namesOther: true),
+        rule("blocked by CORS policy", cors, origins),
         rule("No 'Access-Control-Allow-Origin' header", cors, origins),
         rule("Preflight response is not successful", cors, origins),
         rule("Cross origin requests are only supported for HTTP", cors, origins),
@@ -55,8 +56,10 @@ enum WebWords {
     static let navigation =
         "look at decidePolicyFor of the navigation delegate, or at the plugin that has it, and at the URL"
 
-    private static func rule(_ words: String, _ sentence: String, _ fix: String) -> LogPhrase {
-        LogPhrase(words, .system, [.httpWebRule], sentence, fix: fix)
+    private static func rule(
+        _ words: String, _ sentence: String, _ fix: String, namesOther: Bool = false
+    ) -> LogPhrase {
+        LogPhrase(words, .system, [.httpWebRule], sentence, fix: fix, namesOther: namesOther)
     }
 
     private static func vague(_ words: String, _ sentence: String) -> LogPhrase {
