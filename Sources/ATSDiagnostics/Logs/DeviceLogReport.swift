@@ -80,12 +80,13 @@ extension DeviceLogReport {
     package var text: String {
         var text = failures.map { $0.text + "\n" }.joined()
         if moreFailures > 0 { text += "\(moreFailures) more \(moreFailures == 1 ? "failure" : "failures")\n" }
-        if !hasFindings {
+        if !hasFindings, hasPassed {
+            text += "nscurl loads the URL under the default rules of ATS: nothing to do.\n"
+        } else if !hasFindings {
+            if failures.isEmpty { text += "No failure of a load that is known. " }
             text +=
-                hasPassed
-                ? "nscurl loads the URL under the default rules of ATS: nothing to do.\n"
-                : "\(failures.isEmpty ? "No failure of a load that is known. " : "")What helps: the lines of the app's process around the failure, as\n"
-                    + "    log show --last 5m --style compact --predicate 'process == \"APP\"' | sealward ats log -\n"
+                "What helps: the lines of the app's process around the failure, as\n"
+                + "    log show --last 5m --style compact --predicate 'process == \"APP\"' | sealward ats log -\n"
         }
         let says = unknown == 1 ? "says" : "say"
         return text + "\(lines) \(lines == 1 ? "line" : "lines"), \(unknown) of them \(says) nothing known\n"
