@@ -53,7 +53,7 @@ package struct DeviceLog: Sendable {
 
     /// Ends a file: what comes next begins a line of its own.
     package mutating func endFile() {
-        if !line.isEmpty { endLine() }
+        endLine()
         endBlock()
         closeError()
         endTranscript()
@@ -93,8 +93,7 @@ package struct DeviceLog: Sendable {
         let isOneError = block.isOneError
         let lines = block.end()
         let whole = Array(lines.map { $0.drop { $0 <= 0x20 } }.joined(separator: [0x20]))
-        let one = whole[...]
-        if isOneError, LogLine(one).saysSomething || Scan(bytes: one).playerError != nil {
+        if isOneError, LogLine(whole[...]).saysSomething || Scan(bytes: whole[...]).playerError != nil {
             table.lines += lines.count - 1
             take(whole[...])
         } else {
