@@ -89,7 +89,7 @@ package struct LogFailure: Sendable {
 
     /// Whether another failure, of which the log says less, is probably this one.
     func explains(_ weak: LogFailure) -> Bool {
-        // The client's sentence stands beside the DCError that it does not name.
+        // App Check's client writes a sentence that does not name the DCError, and the log has the DCError too.
         if kind == .appAttest, weak.kind == .appAttest {
             return because.count == 1 && weak.because.count > 1
                 && weak.because.contains { $0.code == because.first?.code }

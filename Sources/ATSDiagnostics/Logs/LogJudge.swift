@@ -275,7 +275,7 @@ enum LogJudge {
 
     // MARK: - What hides the error
 
-    /// A number of a player, where no error of the load stands beside it.
+    /// A number of a player, if the log does not give the error of the load too.
     private static func player(_ evidence: LogEvidence) -> LogFailure? {
         guard let number = evidence.playerError, evidence.urlError == nil, evidence.streamError == nil else {
             return nil
