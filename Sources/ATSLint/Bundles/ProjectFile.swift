@@ -19,6 +19,8 @@ package enum ProjectFile {
         var paths: [[String]] = []
         /// The name of the literal in a script.
         var literal: StaticString?
+        /// Reads the list of a file that is neither JSON nor a script; nil if it has none.
+        var list: (@Sendable ([UInt8]) throws(MalformedInput) -> PlistDocument?)?
         /// What the file is and how to get an Info.plist that can be read; nil if a file without a list says nothing.
         let advice: String?
     }
@@ -61,7 +63,7 @@ package enum ProjectFile {
             label: "tuist-project", names: ["Project.swift"], words: ["ProjectDescription"],
             advice: "this is a manifest of Tuist: run `tuist generate --no-open` and name the folder"),
         Kind(
-            label: "titanium-project", names: ["tiapp.xml"], words: ["<ti:app"],
+            label: "titanium-project", names: ["tiapp.xml"], words: ["<ti:app"], list: TitaniumProject.document,
             advice:
                 "this is the tiapp.xml of a Titanium project, and no list in it has NSAppTransportSecurity: run `ti build -p ios --build-only` and name the Info.plist below build/iphone"
         ),
@@ -127,7 +129,7 @@ package enum ProjectFile {
             }
         }
         if kind.paths.isEmpty, let written { return written }
-        if kind.label == "titanium-project", let list = try TitaniumProject.document(bytes) { return list }
+        if let list = try kind.list?(bytes) { return list }
         if let advice = kind.advice { throw .plist("", advice) }
         return nil
     }
