@@ -150,7 +150,10 @@ struct ProbeHost: Sendable {
                 if pinned.includesSubdomains { insert("subdomain.\(pinned.domain)") }
             }
         }
-        return general.compactMap(\.self)
-            + names.sorted().lazy.compactMap { ProbeHost($0.text) }.prefix(limit)
+        var hosts: [ProbeHost] = []
+        for name in names.sorted() where hosts.count < limit {
+            if let host = ProbeHost(name.text) { hosts.append(host) }
+        }
+        return general.compactMap(\.self) + hosts
     }
 }
