@@ -38,7 +38,7 @@ enum PlistScalar {
     }
 
     private static func real(_ text: String) -> PlistNode.Value? {
-        let digits = Substring(text.trimmed()).lowercased()
+        let digits = text.trimmed().lowercased()
         switch digits {
         case "nan": return .real(.nan)
         case "+infinity", "infinity", "inf", "+inf": return .real(.infinity)
@@ -49,7 +49,7 @@ enum PlistScalar {
 
     /// `YYYY-MM-DDTHH:MM:SSZ`, the only form that property lists have.
     private static func date(_ text: String) -> Date? {
-        let bytes = Array(Substring(text.trimmed()).utf8)
+        let bytes = Array(text.trimmed().utf8)
         guard bytes.count == 20, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A,
             bytes[16] == 0x3A, bytes[19] == 0x5A
         else { return nil }
