@@ -18,7 +18,7 @@ package enum CBORItem: Hashable, Sendable {
 }
 
 extension CBORItem {
-    /// Compares the encodings, which differ for any two items.
+    /// Compares the encodings: different items have different ones.
     package static func == (left: CBORItem, right: CBORItem) -> Bool { left.encoded == right.encoded }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(encoded) }
