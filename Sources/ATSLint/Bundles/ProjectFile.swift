@@ -68,6 +68,8 @@ package enum ProjectFile {
                 "this is the tiapp.xml of a Titanium project, and no list in it has NSAppTransportSecurity: run `ti build -p ios --build-only` and name the Info.plist below build/iphone"
         ),
         Kind(
+            label: "unity-project", names: ["ProjectSettings.asset"], list: UnityProject.document, advice: nil),
+        Kind(
             label: "nativescript-project", names: ["nativescript.config."],
             advice:
                 "this is the configuration of a NativeScript project, whose Info.plist is App_Resources/iOS/Info.plist: name that, or run `ns prepare ios` and name the one below platforms/ios"
@@ -101,8 +103,7 @@ package enum ProjectFile {
 
     /// Whether a search of a folder looks at a file of this name.
     static func isKnown(_ name: String) -> Bool {
-        name == "config.xml" || name == "ProjectSettings.asset"
-            || kinds.dropLast().contains { $0.has(name) }
+        name == "config.xml" || kinds.dropLast().contains { $0.has(name) }
     }
 
     /// The Info.plist that a project file writes out literally; nil if it is no such file.
@@ -111,7 +112,6 @@ package enum ProjectFile {
     /// - Throws: `malformed.plist` with what the file is and how to get the Info.plist; `malformed.json`.
     package static func document(_ name: String, _ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
         if CordovaProject.isMeant(name, bytes) { return try CordovaProject.document(bytes) }
-        if name == "ProjectSettings.asset" { return try UnityProject.document(bytes) }
         if name.hasSuffix(".xcconfig") { return XcodeSettings.document(bytes) }
         let isObject = bytes.first { $0 > 0x20 && $0 != 0xEF && $0 != 0xBB && $0 != 0xBF } == UInt8(ascii: "{")
         let isJSON = name.hasSuffix(".json") || !name.contains(".") && isObject
@@ -142,7 +142,6 @@ package enum ProjectFile {
     /// What a file is called in a report for programs; nil if it is no project file.
     package static func label(_ name: String, _ bytes: [UInt8]) -> String? {
         if CordovaProject.isMeant(name, bytes) { return "cordova-project" }
-        if name == "ProjectSettings.asset" { return "unity-project" }
         if name.hasSuffix(".xcconfig") || name.hasSuffix(".pbxproj") { return "xcode-project" }
         if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") || name.hasSuffix(".vbproj") {
             return "dotnet-project"
