@@ -86,7 +86,7 @@ struct DoctorCommand: WorkingCommand {
     /// A part of a list that was pasted together with an error is both.
     private func withLog(_ item: DoctorItem, of path: String) async -> [DoctorItem] {
         guard item.form.what == "info-plist", !path.hasSuffix(".plist") else { return [item] }
-        let log = await hand(["ats", "log", path], ("log", "a log"), from: item.from)
+        let log = await log(path, from: item.from)
         return log.verdict == .cause ? [item, log] : [item]
     }
 
@@ -130,9 +130,7 @@ struct DoctorCommand: WorkingCommand {
     /// Words of the command line: an error line, or text that was pasted.
     private func diagnose(words: String) async -> DoctorItem {
         let input = Recogniser.Input(name: "-", head: Array(words.utf8))
-        if case .words(let command)? = Recogniser.of(input)?.answer {
-            return await hand(command + ["--", words], ("explained", "a code, a number or a name"), from: words)
-        }
+        if case .explained? = Recogniser.of(input)?.answer { return await explain(words, from: words) }
         // Any other command reads a file: a file without a name takes the place of standard input.
         do throws(InputFault) {
             try InputFile.keepStandardInput(words: input.head)
@@ -148,20 +146,20 @@ struct DoctorCommand: WorkingCommand {
 
     private func diagnose(_ input: Recogniser.Input, path: String, from: String) async -> DoctorItem {
         guard !input.head.isEmpty else { return fault("empty", from, "is empty") }
-        let recognised = Recogniser.of(input)
-        let isVague = recognised.map { ["a JSON document", "a property list"].contains($0.words) } ?? true
+        let known = Recogniser.of(input)
+        let isVague = if case .vague? = known?.answer { true } else { known == nil }
         if isVague, let item = await said(input, path: path, from: from) { return item }
-        guard let known = recognised else {
+        guard let known else {
             return DoctorItem(
                 unknown: DoctorItem.notKnown, from: from,
                 "this is none of the forms that are known: a URL, an Info.plist or project, a certificate, an object of App Attest, or a log with a failure that is known"
             )
         }
-        let form = (known.what, known.words)
+        let form = known.form
         switch known.answer {
         case .command(let words): return await hand(words + [path], form, from: from)
-        case .words(let words): return await hand(words + ["--", input.line ?? ""], form, from: from)
-        case .named(let advice):
+        case .explained: return await explain(input.line ?? "", from: from)
+        case .named(let advice), .vague(let advice):
             return DoctorItem(unknown: known.what, from: from, "this is \(known.words): \(advice)")
         case .attestation: return await attestation(path, form, from: from)
         case .assertion:
@@ -184,16 +182,15 @@ struct DoctorCommand: WorkingCommand {
 
     /// What a text of no form of its own says: an answer of this program's service, words of a verifier, a log, or an answer of Apple's services.
     private func said(_ input: Recogniser.Input, path: String, from: String) async -> DoctorItem? {
-        func explained(_ what: String) async -> DoctorItem {
-            await hand(["explain", "--", what], ("explained", "a code, a number or a name"), from: from)
-        }
         let text = String(decoding: input.head.prefix(16 << 10), as: UTF8.self)
-        let parts = text.split { !$0.isLetter && !$0.isNumber && $0 != "." && $0 != "-" }.map(String.init)
-        let isOurs = input.has("urn:sealward:problem:") || input.has("sealward") && input.json?.member("error") != nil
-        let code = isOurs ? parts.first { CodeCatalog.explanation(of: $0) != nil } : nil
+        if input.has("urn:sealward:problem:") || input.has("sealward") && input.json?.member("error") != nil {
+            let parts = text.split { !$0.isLetter && !$0.isNumber && $0 != "." && $0 != "-" }.map(String.init)
+            let code = parts.first { CodeCatalog.explanation(of: $0) != nil }
+            if let code { return await explain(code, from: from) }
+        }
         let words = ProofWords(input.head)
-        if let first = code ?? words.verifier?.rawValue { return await explained(first) }
-        let log = await hand(["ats", "log", path], ("log", "a log"), from: from)
+        if let code = words.verifier { return await explain(code.rawValue, from: from) }
+        let log = await log(path, from: from)
         if log.verdict != .unknown { return log }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.prefix(300).trimmed() }
         let line = (lines + [String(lines.joined(separator: " ").prefix(300))]).first { line in
@@ -201,7 +198,7 @@ struct DoctorCommand: WorkingCommand {
                 .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
         }
         guard let what = line ?? words.code?.rawValue else { return log.lacksCause ? log : nil }
-        return await explained(what)
+        return await explain(what, from: from)
     }
 
     /// Inspects an attestation, and verifies what needs nothing but the object: its form and its chain.
@@ -236,6 +233,14 @@ struct DoctorCommand: WorkingCommand {
         // Without a code the verifier came to no end.
         (item.verdict, item.because, item.fix) = (code == nil ? .unknown : .cause, tried.because, tried.fix)
         return item
+    }
+
+    private func explain(_ what: String, from: String) async -> DoctorItem {
+        await hand(["explain", "--", what], Recogniser.explained.form, from: from)
+    }
+
+    private func log(_ path: String, from: String) async -> DoctorItem {
+        await hand(["ats", "log", path], Recogniser.log.form, from: from)
     }
 
     /// Runs a command and takes its answer.

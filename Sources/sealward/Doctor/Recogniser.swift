@@ -75,12 +75,14 @@ struct Recogniser: Sendable {
     enum Answer: Sendable {
         /// The words of a command, after which the file comes; it judges.
         case command([String])
-        /// A command that reads the words themselves.
-        case words([String])
+        /// `explain`, which reads the words themselves.
+        case explained
         /// An object of App Attest: inspected, and then verified as far as it can be with what it says about itself.
         case attestation, assertion, receipt
         /// A sentence that says what to do: nothing here can judge it.
         case named(String)
+        /// The same of a form that logs and answers of services have too: what they say is looked for first.
+        case vague(String)
     }
 
     /// What it is called in a report for programs, and in words.
@@ -88,6 +90,7 @@ struct Recogniser: Sendable {
     let words: String
     let answer: Answer
     let matches: @Sendable (Input) -> Bool
+    var form: DoctorItem.Form { (what, words) }
 
     private init(
         _ what: String, _ words: String, _ answer: Answer, _ matches: @escaping @Sendable (Input) -> Bool
@@ -219,6 +222,16 @@ struct Recogniser: Sendable {
             ) { $0.has("<network-security-config") || $0.has("schemas.android.com/apk/res") },
         ]
 
+    static let log = Recogniser("log", "a log", .command(["ats", "log"])) { input in
+        // Scripts print errors as JSON.
+        input.ends([".log"]) || input.has("Error Domain=") || input.has("\"eventMessage\"")
+            || input.json != nil && (input.has("ErrorDomain\"") || input.has("AxiosError"))
+    }
+
+    static let explained = Recogniser("explained", "a code, a number or a name", .explained) { input in
+        input.line.map { CodeCatalog.explanation(of: $0) != nil || ExplainedSubject($0) != nil } == true
+    }
+
     private static let texts: [Recogniser] = [
         Recogniser("info-plist", "an Info.plist, or a part of one", lint) { input in
             if input.ends([".plist", ".log"]) { return input.ends([".plist"]) }
@@ -238,25 +251,19 @@ struct Recogniser: Sendable {
             .named(
                 "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`")
         ) { $0.json.map(hasProof) == true },
-        Recogniser("log", "a log", .command(["ats", "log"])) { input in
-            // Scripts print errors as JSON.
-            input.ends([".log"]) || input.has("Error Domain=") || input.has("\"eventMessage\"")
-                || input.json != nil && (input.has("ErrorDomain\"") || input.has("AxiosError"))
-        },
+        log,
         Recogniser(
             "json", "a JSON document",
-            .named("no key of an Info.plist is in it where one is read, and no proof of App Attest")
+            .vague("no key of an Info.plist is in it where one is read, and no proof of App Attest")
         ) { $0.json != nil },
-        Recogniser("property-list", "a property list", .named("it has no key of an Info.plist")) {
+        Recogniser("property-list", "a property list", .vague("it has no key of an Info.plist")) {
             Input.begins($0.head, "{<D") && $0.list?.isEmpty == false
         },
         Recogniser(
             "hash", "32 bytes: a key identifier or a hash",
             .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation")
         ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
-        Recogniser("explained", "a code, a number or a name", .words(["explain"])) { input in
-            input.line.map { CodeCatalog.explanation(of: $0) != nil || ExplainedSubject($0) != nil } == true
-        },
+        explained,
     ]
 
     /// Whether a document has a text where a proof is expected. The reader has bounded its depth.
