@@ -75,6 +75,8 @@ enum SecretText {
     static func withoutKeys(_ text: String) -> String {
         var plain: [UInt8] = []
         var rest = Array(text.utf8)[...]
+        // Without an end in the rest there is none later: each byte is searched for one once.
+        var mayEnd = true
         while let begin = rest.firstRange(of: Array("-----BEGIN ".utf8)) {
             let label = rest[begin.upperBound...].prefix(40).prefix { $0 != UInt8(ascii: "-") }
             guard label.ends(with: "PRIVATE KEY".utf8) else {
@@ -86,7 +88,8 @@ enum SecretText {
             plain += hidden.utf8
             rest = rest[label.endIndex...].dropFirst(5)
             // One that was cut ends at a blank or a quote.
-            let end = rest.firstRange(of: Array("PRIVATE KEY-----".utf8))?.upperBound
+            let end = mayEnd ? rest.firstRange(of: Array("PRIVATE KEY-----".utf8))?.upperBound : nil
+            mayEnd = end != nil
             rest = rest[(end ?? rest.firstIndex { $0 == 0x20 || $0 == UInt8(ascii: "'") } ?? rest.endIndex)...]
         }
         plain += rest
