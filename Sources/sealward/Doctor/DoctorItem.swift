@@ -42,8 +42,8 @@ struct DoctorItem {
     /// What a command answered.
     init(_ form: Form, from: String, command: [String], _ answer: CommandCapture.Result) {
         (self.form, self.from) = (form, from)
-        // A word is explained because something failed, and inspecting judges nothing.
         lacksCause = answer.output.firstRange(of: Array(Code.causeNotSaid.rawValue.utf8)) != nil
+        // A word is explained because something failed, and inspecting judges nothing.
         let isJudged = !["explain", "inspect"].contains(where: command.prefix(2).contains)
         switch answer.status {
         case 0 where isJudged: verdict = .fine
