@@ -39,15 +39,17 @@ struct ExplainCodeCommand: WorkingCommand {
     private var what: String? { words.isEmpty ? nil : words.joined(separator: " ") }
 
     /// Nil for words that say nothing known.
-    private var answer: (json: JSONValue, text: String)? {
-        guard let what else { return (CodeCatalog.json(CodeCatalog.all), CodeCatalog.list()) }
-        if let rule = RuleCatalog.rule(what) { return (RuleBook.json([rule]), RuleBook.text(rule)) }
-        if let code = CodeCatalog.explanation(of: what) { return (CodeCatalog.json([code]), CodeCatalog.text(code)) }
-        if let subject = ExplainedSubject(what) { return (CodeCatalog.json(subject), subject.text) }
+    private var answer: (json: () -> JSONValue, text: () -> String)? {
+        guard let what else { return ({ CodeCatalog.json(CodeCatalog.all) }, { CodeCatalog.list() }) }
+        if let rule = RuleCatalog.rule(what) { return ({ RuleBook.json([rule]) }, { RuleBook.text(rule) }) }
+        if let code = CodeCatalog.explanation(of: what) {
+            return ({ CodeCatalog.json([code]) }, { CodeCatalog.text(code) })
+        }
+        if let subject = ExplainedSubject(what) { return ({ CodeCatalog.json(subject) }, { subject.text }) }
         var log = DeviceLog()
         log.read(Array(what.utf8))
         let report = log.report()
-        return report.failures.isEmpty ? nil : (report.json, report.text)
+        return report.failures.isEmpty ? nil : ({ report.json }, { report.text })
     }
 
     func validate() throws {
@@ -59,7 +61,7 @@ struct ExplainCodeCommand: WorkingCommand {
 
     func outcome() async throws -> Outcome {
         guard let answer else { return .undetermined }
-        try format.write(answer.json, text: answer.text, page: { CodeCatalog.markdown() }, to: shared)
+        try format.write(answer.json(), text: answer.text(), page: { CodeCatalog.markdown() }, to: shared)
         return .clean
     }
 
