@@ -99,6 +99,7 @@ struct TrustOptions: ParsableArguments {
             throw CommandFault("\(CommandIO.name(of: path)): \(error.reason); name a PEM file with \(option).")
         }
     }
+
     /// The logs of the option; nil without it.
     func logs() throws -> CTLogList? { try ctLogList.map { try TrustOptions.logs(of: $0) } }
 

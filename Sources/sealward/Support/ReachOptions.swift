@@ -68,8 +68,7 @@ enum EntryFile {
     static func entries<Entry>(of path: String, _ read: (String) throws(MalformedInput) -> Entry) throws -> [Entry] {
         var entries: [Entry] = []
         try lines(of: path, limit: 64 << 20) { line, fault in
-            let entry = String(decoding: line.utf8.prefix { $0 != 0x23 }, as: UTF8.self)
-                .trimmed()
+            let entry = String(decoding: line.utf8.prefix { $0 != 0x23 }, as: UTF8.self).trimmed()
             if entry.isEmpty { return }
             do throws(MalformedInput) {
                 entries.append(try read(entry))
