@@ -191,6 +191,18 @@ import Testing
         #expect((because?.first?["message"] as? String)?.contains(words) == true, "\(run.output) \(run.errors)")
     }
 
+    /// Whatever the name of the file; the linter judges the sandbox.
+    @Test(arguments: [("", "make production keys"), ("<key>com.apple.security.app-sandbox</key><true/>", "sandboxed")])
+    func entitlementsInAFile(_ more: String, _ words: String) throws {
+        let environment = "<key>com.apple.developer.devicecheck.appattest-environment</key><string>development</string>"
+        let list = "<plist version=\"1.0\"><dict>\(environment)\(more)</dict></plist>"
+        try list.write(toFile: folder.path("Shop.entitlements"), atomically: true, encoding: .utf8)
+        let run = try doctor(["Shop.entitlements"])
+        let because = items(run).first?["because"] as? [[String: Any]]
+        #expect(run.status == 2 && items(run).first?["what"] as? String == "entitlements", "\(run.output)")
+        #expect((because?.first?["message"] as? String)?.contains(words) == true, "\(run.output) \(run.errors)")
+    }
+
     /// Headers and JSON of other services are not taken for answers about proofs.
     @Test(arguments: [
         "POST /v1/x HTTP/1.1\nAuthorization: Bearer abc\n", #"{"error": {"code": "request.url"}}"#,

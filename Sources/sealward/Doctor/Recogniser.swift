@@ -130,18 +130,17 @@ struct Recogniser: Sendable {
                 }
         },
         Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
-        Recogniser(linted: "entitlements", "the entitlements of an app", [".entitlements"]),
-        Recogniser(
-            linted: "provisioning-profile", "a provisioning profile", [".mobileprovision", ".provisionprofile"]),
+        // The linter knows what an app in a sandbox lacks.
         Recogniser(
             "entitlements", "entitlements with App Attest's environment",
-            .named(
-                "com.apple.developer.devicecheck.appattest-environment counts in builds from Xcode alone; those from TestFlight, the App Store and for enterprises make production keys, whatever it says"
-            )
+            .named(ExplainedSubject.attestEnvironment.means)
         ) {
             Input.begins($0.head, "<") && $0.has("com.apple.developer.devicecheck.appattest-environment")
                 && !$0.has("app-sandbox")
         },
+        Recogniser(linted: "entitlements", "the entitlements of an app", [".entitlements"]),
+        Recogniser(
+            linted: "provisioning-profile", "a provisioning profile", [".mobileprovision", ".provisionprofile"]),
         Recogniser(linted: "configuration-profile", "a configuration profile", [".mobileconfig"]),
         Recogniser(linted: "strings-table", "a table of texts", [".strings"]),
         Recogniser(

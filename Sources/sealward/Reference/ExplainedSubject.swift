@@ -107,10 +107,10 @@ extension ExplainedSubject {
         return ExplainedSubject(title: "an answer of DeviceCheck", row, ["sealward devicecheck query --help"])
     }
 
-    private static let attestEnvironment = ExplainedSubject(
+    static let attestEnvironment = ExplainedSubject(
         title: "com.apple.developer.devicecheck.appattest-environment, and the AAGUID of an attestation",
         means:
-            "App Attest's environment. A build from Xcode is development (AAGUID appattestdevelop) unless the entitlement says production; one from TestFlight, the App Store and for enterprises is production (AAGUID appattest and seven zero bytes), whatever it says",
+            "a build from Xcode makes development keys (AAGUID appattestdevelop) unless the entitlement says production; builds from TestFlight, the App Store and for enterprises make production keys (AAGUID appattest and seven zero bytes), whatever it says",
         action: "allow the environment of the build: with --environment, or as environments of the app in the service",
         next: ["sealward attest inspect FILE", "sealward attest verify --help"])
 
