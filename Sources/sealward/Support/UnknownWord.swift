@@ -57,7 +57,7 @@ enum UnknownSubcommand {
 
 /// A private key on the command line, where no command takes one.
 enum PrivateKeyWord {
-    /// The page for standard error, which does not repeat the key; nil without one, and for what `doctor` is given behind `--`.
+    /// The page for standard error, which does not repeat the key; nil if there is none, or if `doctor` is given words after `--`.
     static func message(for words: [String]) -> String? {
         if words.first == "doctor", words.contains("--") { return nil }
         for (before, word) in zip([""] + words, words) {
