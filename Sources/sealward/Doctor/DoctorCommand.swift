@@ -53,8 +53,8 @@ struct DoctorCommand: WorkingCommand {
         if form.format == .json || !texts.isEmpty {
             try form.format.write(DoctorItem.document(items), text: texts.joined(separator: "\n"), to: form.shared)
         }
-        if items.contains(where: { $0.verdict == .cause }) { return .findings }
-        return items.allSatisfy { $0.verdict == .fine } ? .clean : .undetermined
+        let verdicts = items.map(\.verdict)
+        return Outcome(fails: verdicts.contains(.cause), isUndetermined: verdicts.contains(.unknown))
     }
 
     /// What was given; words that say something only together, as `NSURLErrorDomain -1200`, are one.
