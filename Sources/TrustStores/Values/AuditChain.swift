@@ -66,16 +66,17 @@ package struct AuditChain: Sendable, Equatable {
 
     /// What shows that a checkpoint was made with the secret of the store.
     func seal(_ secret: [UInt8]) -> [UInt8] {
-        let message = "sealward audit checkpoint \(number) \(hash.hexadecimal())"
-        return Array(
-            HMAC<SHA256>.authenticationCode(for: Data(message.utf8), using: SymmetricKey(data: Data(secret))))
+        AuditChain.code(Array("sealward audit checkpoint \(number) \(hash.hexadecimal())".utf8), secret)
     }
 
     /// A user's name in the audit. Who has the secret of the store can tell whether a line is about a user; the line names none.
     package static func pseudonym(ofUser name: String, secret: [UInt8]) -> String {
-        let message = "sealward audit user " + name
-        let code = HMAC<SHA256>.authenticationCode(for: Data(message.utf8), using: SymmetricKey(data: Data(secret)))
-        return "u_" + Array(code.prefix(8)).hexadecimal()
+        "u_" + Array(code(Array("sealward audit user \(name)".utf8), secret).prefix(8)).hexadecimal()
+    }
+
+    /// An HMAC with the secret of the store. Each use of the secret begins its messages with other words.
+    static func code(_ message: [UInt8], _ secret: [UInt8]) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: Data(message), using: SymmetricKey(data: Data(secret))))
     }
 
     /// Whether a text has the form of ``pseudonym(ofUser:secret:)``.
