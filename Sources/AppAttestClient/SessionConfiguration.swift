@@ -37,21 +37,22 @@ public struct DebugToken: Hashable, Sendable, CustomStringConvertible {
     let token: String
     let resource: String
 
-    #if DEBUG || targetEnvironment(simulator)
+    /// Without the secret.
+    public var description: String { "debug token for \(resource)" }
+}
+
+#if DEBUG || targetEnvironment(simulator)
+    extension DebugToken {
         /// There is none in a release build for a device.
         ///
         /// - Parameters:
         ///   - token: the secret; never put it into a build that leaves the team.
         ///   - resource: `projects/{project}/apps/{app id}` of the service's App Check interface.
         public init(_ token: String, resource: String) {
-            self.token = token
-            self.resource = resource
+            self.init(token: token, resource: resource)
         }
-    #endif
-
-    /// Without the secret.
-    public var description: String { "debug token for \(resource)" }
-}
+    }
+#endif
 
 /// A token of the service, as it goes into a request.
 public struct AttestedToken: Hashable, Sendable {

@@ -194,7 +194,7 @@ private struct SlowTokens: HTTPTransport {
             return HTTPAnswer(status: 200, headers: [:], body: Data())
         }
         let session = try await Self.session(service, phone: await SimulatedPhone(isSupported: false)) {
-            $0.debug = DebugToken("secret", resource: "projects/1234/apps/1:1234:ios:abc")
+            $0.debug = DebugToken(token: "secret", resource: "projects/1234/apps/1:1234:ios:abc")
         }
         let url = try #require(URL(string: "https://api.example.com/orders"))
         for request in [
@@ -204,12 +204,12 @@ private struct SlowTokens: HTTPTransport {
             #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
         }
         #expect(service.sent.withLock { $0.count } == 1)
-        #expect(!"\(DebugToken("secret", resource: "r"))".contains("secret"))
+        #expect(!"\(DebugToken(token: "secret", resource: "r"))".contains("secret"))
     }
 
     @Test func aDebugTokenThatIsNotKnownIsRefusedAtOnce() async throws {
         let service = ScriptedService { _, _ in ScriptedService.json(#"{"error": {"code": 403}}"#, status: 403) }
-        let session = try await Self.session(service) { $0.debug = DebugToken("secret", resource: "r") }
+        let session = try await Self.session(service) { $0.debug = DebugToken(token: "secret", resource: "r") }
         await #expect(throws: SessionError(.refused, "debug-token")) { try await session.token() }
         #expect(service.sent.withLock { $0.count } == 1)
     }
