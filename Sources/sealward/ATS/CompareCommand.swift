@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct CompareCommand: ResultCommand {
+struct CompareCommand: ResultCommand, CheckingCommand {
     static let configuration = CommandConfiguration(
         commandName: "compare",
         abstract: "Check the URL of a recorded nscurl transcript, and print the rows that differ.",
@@ -27,6 +27,14 @@ struct CompareCommand: ResultCommand {
 
     @OptionGroup var network: CheckOptions
 
+    @OptionGroup var system: SystemOptions
+
+    @OptionGroup var connection: ConnectionOptions
+
+    @OptionGroup var trust: TrustOptions
+
+    @OptionGroup var reach: ReachOptions
+
     @OptionGroup var form: ResultForm
 
     func validate() throws {
@@ -38,8 +46,8 @@ struct CompareCommand: ResultCommand {
             let recorded = try NSCurlTranscript(bytes)
             return (recorded, try CheckTarget(nscurl: recorded.url))
         }
-        let profile = try network.system.profile()
-        let report = try await network.session(profile).check(target)
+        let profile = try system.profile()
+        let report = try await session(profile).check(target)
         let comparison = TranscriptComparison(recorded, report)
         // What could not be determined now contradicts no transcript.
         let isUndetermined = comparison.differences.allSatisfy(\.isUndetermined)

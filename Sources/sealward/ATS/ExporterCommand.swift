@@ -14,7 +14,7 @@ import Tracing
 import TrustService
 import Vocabulary
 
-struct ExporterCommand: WorkingCommand {
+struct ExporterCommand: WorkingCommand, ConnectingCommand {
     static let configuration = CommandConfiguration(
         commandName: "exporter",
         abstract: "Serve checks to Prometheus, like its blackbox exporter.",
@@ -53,6 +53,10 @@ struct ExporterCommand: WorkingCommand {
 
     @OptionGroup var connection: ConnectionOptions
 
+    @OptionGroup var trust: TrustOptions
+
+    @OptionGroup var reach: ReachOptions
+
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
@@ -76,7 +80,7 @@ struct ExporterCommand: WorkingCommand {
         let observer = RequestObserver(registry: registry, log: log)
         let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
         let profile = try system.profile()
-        var asked = try connection.settings(profile, sdk: system.sdk)
+        var asked = try settings(profile)
         asked.tracer = traces?.tracer
         let allowed = try allow.map { text in
             try CommandIO.argument("--allow") { () throws(MalformedInput) in try AllowedTarget(text) }
