@@ -37,6 +37,8 @@ struct CompareCommand: ResultCommand, CheckingCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     func validate() throws {
         guard network.targetsFrom == nil else { throw ValidationError("The transcript names the target.") }
     }

@@ -37,6 +37,8 @@ struct ExplainCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     func validate() throws {
         if urls.isEmpty {
             throw ValidationError("Name at least one URL, for example: sealward ats explain https://example.com/")
@@ -54,7 +56,7 @@ struct ExplainCommand: ResultCommand {
         let rows = zip(urls, parsed).map { text, url in
             (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })
         }
-        let color = form.shared.showsColors
+        let color = shared.showsColors
         // What the sources contradict each other about is not known.
         let verdicts = rows.map { row in
             (try? row.decision.get()).flatMap { $0.disputedSources.isEmpty ? $0.verdict : nil }

@@ -23,7 +23,9 @@ struct InspectAttestationCommand: ResultCommand {
 
     @OptionGroup var inspection: InspectionOptions
 
-    var form: ResultForm { inspection.form }
+    @OptionGroup var form: ResultForm
+
+    @OptionGroup var shared: SharedOptions
 
     func result() async throws -> CommandResult {
         let input = try AttestInput.read(file)

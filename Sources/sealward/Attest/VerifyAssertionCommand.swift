@@ -53,7 +53,9 @@ struct VerifyAssertionCommand: ResultCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    var form: ResultForm { judgement.form }
+    @OptionGroup var form: ResultForm
+
+    @OptionGroup var shared: SharedOptions
 
     func validate() throws { _ = try input() }
 

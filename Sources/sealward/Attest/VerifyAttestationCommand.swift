@@ -81,7 +81,9 @@ struct VerifyAttestationCommand: ResultCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    var form: ResultForm { judgement.form }
+    @OptionGroup var form: ResultForm
+
+    @OptionGroup var shared: SharedOptions
 
     func validate() throws { _ = try input() }
 

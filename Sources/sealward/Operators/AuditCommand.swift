@@ -34,10 +34,12 @@ struct AuditCommand: WorkingCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     func validate() throws {
         try OperatorTarget.validate(limit: limit, upTo: AuditPage.largest)
         guard after ?? 0 >= 0 else { throw ValidationError("--after must be 0 or more.") }
-        guard !follow || form.shared.output == nil else {
+        guard !follow || shared.output == nil else {
             throw ValidationError("--follow never ends: redirect standard output instead of --output.")
         }
     }
@@ -47,7 +49,7 @@ struct AuditCommand: WorkingCommand {
         let entries = try await page(after: after)
         try form.format.write(
             ["schema": "sealward.audit/1", "entries": .array(entries)],
-            text: entries.map { AuditCommand.line($0) + "\n" }.joined(), to: form.shared)
+            text: entries.map { AuditCommand.line($0) + "\n" }.joined(), to: shared)
         return .clean
     }
 

@@ -53,6 +53,8 @@ struct ListKeysCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     func validate() throws { try OperatorTarget.validate(limit: limit, upTo: KeyPage.largest) }
 
     func result() async throws -> CommandResult {
@@ -129,6 +131,8 @@ struct RevokeKeysCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     /// Each as the service reads it, and as the store does.
     private var rules: [(member: JSONValue.Member, rule: RevocationRule)] {
         let rules: [(JSONValue.Member, RevocationRule)?] = [
@@ -199,6 +203,8 @@ struct RestoreKeyCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     func validate() throws { try OperatorTarget.validate(key: key) }
 
     func result() async throws -> CommandResult {
@@ -229,6 +235,8 @@ struct DeleteKeysCommand: ResultCommand {
     var app: String?
 
     @OptionGroup var form: ResultForm
+
+    @OptionGroup var shared: SharedOptions
 
     func validate() throws {
         try OperatorTarget.validate(key: key)

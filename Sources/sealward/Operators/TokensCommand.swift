@@ -40,6 +40,8 @@ struct NewTokenCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     private var made: NewToken? {
         NewToken(name: name, scopes: scopes, expires: expires?.date, random: SystemSources.live.random(32))
     }
@@ -56,7 +58,7 @@ struct NewTokenCommand: ResultCommand {
 
     func result() async throws -> CommandResult {
         guard let made else { throw CommandFault("The token cannot be made.") }
-        if let expires, expires.date <= Date(), !form.shared.quiet {
+        if let expires, expires.date <= Date(), !shared.quiet {
             CommandIO.say("sealward: --expires is in the past: the service will refuse this token.")
         }
         return CommandResult(

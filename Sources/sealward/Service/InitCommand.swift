@@ -42,6 +42,8 @@ struct InitCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     private static let usualApp = "SIMTEAM001.com.example.shop"
 
     func validate() throws {

@@ -18,6 +18,8 @@ struct SimulateFaultsCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    @OptionGroup var shared: SharedOptions
+
     func result() async throws -> CommandResult {
         let lists = [
             ("attestations", SimulateFaultsCommand.list(AttestationFault.allCases)),
