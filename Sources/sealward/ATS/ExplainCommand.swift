@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct ExplainCommand: ResultCommand {
+struct ExplainCommand: ResultCommand, DictionaryCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "What an app's dictionary says for each URL. No network.",
@@ -25,6 +25,10 @@ struct ExplainCommand: ResultCommand {
     var urls: [String] = []
 
     @OptionGroup var dictionary: DictionaryOptions
+
+    @OptionGroup var values: BuildValueOptions
+
+    @OptionGroup var system: SystemOptions
 
     @Option(
         help: ArgumentHelp(
@@ -51,7 +55,7 @@ struct ExplainCommand: ResultCommand {
         if parsed.count == 1, let only = parsed.first {
             _ = try CommandIO.argument { () throws(MalformedInput) in try only.get() }
         }
-        let policy = try dictionary.policyOfAnySystem()
+        let policy = try policyOfAnySystem()
         let nearMisses = NearMisses(policy)
         let rows = zip(urls, parsed).map { text, url in
             (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })

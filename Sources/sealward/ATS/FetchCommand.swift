@@ -12,7 +12,7 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-struct FetchCommand: WorkingCommand {
+struct FetchCommand: WorkingCommand, DictionaryCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
         abstract: "Load a URL under an app's ATS policy, following redirects.",
@@ -30,6 +30,10 @@ struct FetchCommand: WorkingCommand {
     var url: String
 
     @OptionGroup var dictionary: DictionaryOptions
+
+    @OptionGroup var values: BuildValueOptions
+
+    @OptionGroup var system: SystemOptions
 
     @OptionGroup var trust: TrustOptions
 
@@ -62,7 +66,7 @@ struct FetchCommand: WorkingCommand {
 
     func outcome() async throws -> Outcome {
         _ = try CommandIO.argument { () throws(MalformedInput) in try LoadURL(url) }
-        let policy = try dictionary.policy()
+        let policy = try policy()
         var configuration = ATSClient.Configuration()
         configuration.connectTimeout = reach.connectLimit
         configuration.totalTimeout = .seconds(timeout)

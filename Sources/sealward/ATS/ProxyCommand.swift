@@ -15,7 +15,7 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-struct ProxyCommand: WorkingCommand {
+struct ProxyCommand: WorkingCommand, DictionaryCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
         abstract: "A forward proxy that applies an app's policy to any program.",
@@ -44,6 +44,10 @@ struct ProxyCommand: WorkingCommand {
     var listen = "127.0.0.1:8843"
 
     @OptionGroup var dictionary: DictionaryOptions
+
+    @OptionGroup var values: BuildValueOptions
+
+    @OptionGroup var system: SystemOptions
 
     @Flag(help: "Log what would be refused instead of refusing it.")
     var monitor = false
@@ -80,7 +84,7 @@ struct ProxyCommand: WorkingCommand {
     }
 
     func outcome() async throws -> Outcome {
-        let policy = try dictionary.policy()
+        let policy = try policy()
         let place = try listenPlace()
         var configuration = ATSProxy.Configuration()
         configuration.listenAddress = place.address
