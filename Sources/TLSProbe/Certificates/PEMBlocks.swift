@@ -21,8 +21,9 @@ public enum PEMBlocks {
                 label = name.starts(with: "-----".utf8) ? name.dropFirst(5).reversed() : nil
                 body.removeAll(keepingCapacity: true)
             } else if line.starts(with: "-----END ".utf8) {
+                // Most bodies are base64 alone, and to look at each byte takes longer than to decode them.
                 if let name = label, labels.contains(name),
-                    let der = Base64.decode(body.filter(isBase64)), !der.isEmpty
+                    let der = Base64.decode(body) ?? Base64.decode(body.filter(isBase64)), !der.isEmpty
                 {
                     blocks.append(der)
                 }
@@ -33,6 +34,7 @@ public enum PEMBlocks {
         }
         return blocks
     }
+
     /// Other characters are passed over (RFC 7468 section 2).
     private static func isBase64(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || "+/=".utf8.contains(byte) }
 }
