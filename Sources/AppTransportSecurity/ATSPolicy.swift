@@ -38,10 +38,6 @@ public struct ATSPolicy: Sendable {
         var decision = decideByOneReading(url, loader: loader)
         if let other = otherReading.first, LoadEffect(other.decide(url, loader: loader)) != LoadEffect(decision) {
             decision.legacyDoubts = profile.legacyKeySources
-            decision.notes.append(
-                Cause(
-                    .dictionaryUnknownKey, profile.legacyKeyDispute,
-                    citation: profile.facts.readsLegacyKeys.citation, kind: .note))
         }
         return decision
     }
@@ -87,8 +83,7 @@ public struct ATSPolicy: Sendable {
             error: isPolicy
                 ? .requiresSecureConnection
                 : blocked ? .secureConnectionFailed(RefusalNumbers.transportSecurity) : nil, ruling: ruling,
-            policy: self, loader: loader, failures: failures + pinFailures,
-            notes: notes(url, match: match, requirements: requirements, isLocal: isLocal))
+            policy: self, loader: loader, failures: failures + pinFailures)
     }
 
     /// What a connection to the host of a URL must meet, without the reasons.
@@ -163,13 +158,14 @@ public struct ATSPolicy: Sendable {
             url: url, isLocal: isLocal, applies: false, tlsRequired: false, requirements: uncoveredRequirements,
             verdict: .allowed, error: nil,
             ruling: profile.hasTransportSecurity ? .notCovered(loader) : .noTransportSecurity(profile), policy: self,
-            loader: loader, failures: [],
-            notes: [])
+            loader: loader, failures: [])
     }
 
-    private func notes(
-        _ url: LoadURL, match: ExceptionLookup.Match?, requirements: TransportRequirements, isLocal: Bool
-    ) -> [Cause] {
+    /// What is worth knowing about a decision of this policy. Most decisions are compared and not shown, so it is asked for apart.
+    func notes(on decision: URLDecision) -> [Cause] {
+        guard decision.applies else { return [] }
+        let url = decision.url
+        let match = lookup.match(url)
         var notes: [Cause] = []
         if let match, match.depth > 1 {
             notes.append(
@@ -179,7 +175,7 @@ public struct ATSPolicy: Sendable {
                         + "deep; its published evaluator covers any depth, and so does this decision.",
                     citation: .apple(ATSKey.includesSubdomains, read: "2026-11-21"), kind: .note))
         }
-        if isLocal, let address = url.literalAddress, LocalHosts.isUnverified(address),
+        if decision.isLocal, let address = url.literalAddress, LocalHosts.isUnverified(address),
             profile.localRule.value == .namesAndDirectAddresses
         {
             notes.append(
@@ -188,7 +184,7 @@ public struct ATSPolicy: Sendable {
                     "Only field reports say that addresses in this private range count as local since iOS 17 and macOS 14.",
                     citation: .security("SecProtocolConfigurationTest.m"), kind: .note))
         }
-        notes += linkedNotes(url, requirements)
+        notes += linkedNotes(url, decision.requirements)
         if match?.entry.minimumTLSVersion == .tls13 {
             let works = profile.facts.supportsTLS13Minimum
             if !profile.facts.supportsTLS13.value {
@@ -205,6 +201,11 @@ public struct ATSPolicy: Sendable {
         notes += dictionary.remarks.filter {
             isRelevant($0.subject, to: url, match) && (maySayUnread || !$0.isAboutLegacyKey)
         }.map(\.cause)
+        if !decision.legacyDoubts.isEmpty {
+            notes.append(
+                Cause(
+                    .dictionaryUnknownKey, profile.legacyKeyDispute, citation: obeysLegacyKeys.citation, kind: .note))
+        }
         return notes
     }
 

@@ -77,7 +77,7 @@ package struct NearMisses: Sendable {
     package func explaining(_ decision: URLDecision) -> URLDecision {
         guard decision.applies else { return decision }
         var decision = decision
-        decision.notes += notes(decision)
+        decision.nearMisses = notes(decision)
         return decision
     }
 

@@ -95,8 +95,10 @@ public struct URLDecision: Sendable {
     }
     /// What blocks the load; empty if nothing does.
     package let failures: [Cause]
+    /// Notes on entries that almost decided; empty unless ``NearMisses`` explained the decision.
+    var nearMisses: [Cause] = []
     /// What is worth knowing and decides nothing.
-    package internal(set) var notes: [Cause]
+    package var notes: [Cause] { policy.notes(on: self) + nearMisses }
     /// The reasons, first cause first; notes last.
     public var because: [Cause] { failures + [ruling.cause] + notes }
 }
