@@ -142,7 +142,12 @@ extension Collection<UInt8> {
     package var wereText: Bool {
         let head = Array(prefix(4096))
         if head.starts(with: [0xC2, 0xA2, 0x69]) || head.starts(with: [0xC2, 0xA3, 0x63]) { return true }
-        let triples = zip(head, zip(head.dropFirst(), head.dropFirst(2)))
-        return triples.count { $0 == 0xEF && $1.0 == 0xBF && $1.1 == 0xBD } > 2
+        var (rest, count) = (head[...], 0)
+        while count <= 2, let place = rest.firstIndex(of: 0xEF) {
+            rest = rest[place...]
+            if rest.starts(with: [0xEF, 0xBF, 0xBD]) { count += 1 }
+            rest = rest.dropFirst()
+        }
+        return count > 2
     }
 }
