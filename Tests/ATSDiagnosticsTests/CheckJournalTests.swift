@@ -161,10 +161,10 @@ import Vocabulary
         #expect(found.places == [1, 3, 5] && (1...2).contains(found.damaged), "\(found)")
     }
 
-    /// Any one byte, to any of a few others: all other results are there, but for the one behind a line feed that is gone.
-    @Test(arguments: [0x00, 0x0A, 0x20, 0x30, 0x39, 0x7B, 0xFF] as [UInt8]) func anyDamagedByteCostsFewResults(
-        _ byte: UInt8
-    ) throws {
+    /// Any one byte, to any of a few others: all other results are there, but for the one behind a line feed that is gone. `make test` turns
+    /// each byte to a line feed, and to one or two of the others.
+    @Test(arguments: Array(zip(0..., [0x0A, 0x00, 0x20, 0x30, 0x39, 0x7B, 0xFF] as [UInt8])))
+    func anyDamagedByteCostsFewResults(_ number: Int, _ byte: UInt8) throws {
         let folder = try TemporaryDirectory()
         let path = folder.path("state")
         var start = 0
@@ -174,7 +174,8 @@ import Vocabulary
             try Self.write([1, 2, 3, 4], to: journal)
         }
         let whole = try Self.bytes(path)
-        for index in start..<whole.count where whole[index] != byte {
+        let places = LongForm.share(of: Array(start..<whole.count), one: byte == 0x0A ? 1 : 3, from: number)
+        for index in places where whole[index] != byte {
             var bytes = whole
             bytes[index] = byte
             let places = try Self.replayed(bytes, folder.path("damaged")).places
@@ -210,10 +211,12 @@ import Vocabulary
 
     /// A line without an end holds no more memory than the longest line.
     @Test func aLongLineIsCut() throws {
-        let (part, size) = ([UInt8](repeating: 0x30, count: 1 << 20), LineReader.limit + 1 << 20)
-        var lines = LineReader { offset, _ in offset < size ? part : offset == size ? [0x0A, 0x31] : [] }
+        let (part, limit, size) = ([UInt8](repeating: 0x30, count: 1 << 15), 1 << 17, 1 << 18)
+        var lines = LineReader(limit: limit) { offset, _ in
+            offset < size ? part : offset == size ? [0x0A, 0x31] : []
+        }
         let long = try #require(try lines.next())
-        #expect(long.isTooLong && long.bytes.count == LineReader.limit + 1 && long.end == size + 1)
+        #expect(long.isTooLong && long.bytes.count == limit + 1 && long.end == size + 1)
         let next = try #require(try lines.next())
         #expect(next.bytes == [0x31] && !next.isEnded && !next.isTooLong)
         #expect(try lines.next() == nil)

@@ -7,13 +7,13 @@ import Vocabulary
 struct LineReader {
     struct Line {
         let offset: Int
-        /// Without the line feed; of a longer line the first ``LineReader/limit`` bytes.
+        /// Without the line feed; of a line that is too long one byte more than the limit.
         let bytes: [UInt8]
         /// Where the next line begins.
         let end: Int
         /// Whether a line feed ends it.
         let isEnded: Bool
-        var isTooLong: Bool { bytes.count > LineReader.limit }
+        let isTooLong: Bool
     }
 
     /// The longest line. A result with the names of hostile certificates in it has some hundred kilobytes.
@@ -21,12 +21,17 @@ struct LineReader {
 
     /// Gives at most so many bytes from an offset on; none at the end.
     private let read: (_ offset: Int, _ count: Int) throws(InputFault) -> [UInt8]
+    private let limit: Int
     private var offset: Int
     /// What was read from `offset` on, and not used yet.
     private var rest: ArraySlice<UInt8> = []
 
-    init(from offset: Int = 0, _ read: @escaping (_ offset: Int, _ count: Int) throws(InputFault) -> [UInt8]) {
+    init(
+        from offset: Int = 0, limit: Int = LineReader.limit,
+        _ read: @escaping (_ offset: Int, _ count: Int) throws(InputFault) -> [UInt8]
+    ) {
         self.offset = offset
+        self.limit = limit
         self.read = read
     }
 
@@ -34,17 +39,20 @@ struct LineReader {
     mutating func next() throws(InputFault) -> Line? {
         let start = offset
         var bytes: [UInt8] = []
+        func line(isEnded: Bool) -> Line {
+            Line(offset: start, bytes: bytes, end: offset, isEnded: isEnded, isTooLong: bytes.count > limit)
+        }
         while true {
             if rest.isEmpty { rest = try read(offset, 1 << 15)[...] }
             if rest.isEmpty {
-                return offset == start ? nil : Line(offset: start, bytes: bytes, end: offset, isEnded: false)
+                return offset == start ? nil : line(isEnded: false)
             }
             let part = rest.prefix { $0 != 0x0A }
-            bytes += part.prefix(LineReader.limit + 1 - bytes.count)
+            bytes += part.prefix(limit + 1 - bytes.count)
             let isEnded = part.count < rest.count
             offset += part.count + (isEnded ? 1 : 0)
             rest = rest.dropFirst(part.count + (isEnded ? 1 : 0))
-            if isEnded { return Line(offset: start, bytes: bytes, end: offset, isEnded: true) }
+            if isEnded { return line(isEnded: true) }
         }
     }
 }
