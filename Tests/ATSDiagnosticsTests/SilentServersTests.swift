@@ -137,7 +137,7 @@ import Vocabulary
 
     @Test("The look-up for the limits of an address, and those for all addresses, are within the target's time")
     func silentNamesBeforeTheCheck() async throws {
-        try await Self.withSilentNames(seconds: 4) { session, _ in
+        try await Self.withSilentNames(seconds: Measuring.isOff ? 1 : 4) { session, _ in
             var list = TargetList()
             for number in 0..<8 { try list.append("h\(number).example") }
             var start = ContinuousClock.now
