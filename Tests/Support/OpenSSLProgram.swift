@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 public import Foundation
 
 /// The `openssl` program, as a maker of certificates and as an oracle.
@@ -87,12 +88,12 @@ public struct TestCertification: Sendable {
         let certificate = directory.path(file + ".pem")
         let keyPath = keyFrom?.keyPath ?? directory.path(file + ".key")
         if keyFrom == nil { try generate(key, at: keyPath) }
-        let request = directory.path(file + ".csr")
-        try OpenSSLProgram.run(["req", "-new", "-key", keyPath, "-subj", subject, "-out", request])
         let extensionFile = directory.path(file + ".ext")
         try extensions.joined(separator: "\n").write(toFile: extensionFile, atomically: true, encoding: .utf8)
-        var arguments = ["x509", "-req", "-in", request, "-days", "\(days)", "-\(digest)", "-out", certificate]
-        arguments += ["-extfile", extensionFile, "-set_serial", "\(serial)"]
+        var arguments = [
+            "x509", "-new", "-subj", subject, "-force_pubkey", publicKey(of: keyPath), "-out", certificate,
+        ]
+        arguments += ["-days", "\(days)", "-\(digest)", "-extfile", extensionFile, "-set_serial", "\(serial)"]
         if let issuer {
             arguments += ["-CA", issuer.certificatePath, "-CAkey", issuer.keyPath]
         } else {
@@ -118,13 +119,25 @@ public struct TestCertification: Sendable {
         "basicConstraints=CA:FALSE", "subjectAltName=DNS:localhost,IP:127.0.0.1", "extendedKeyUsage=serverAuth",
     ]
 
+    /// The file of the public key, which is beside that of the key.
+    private func publicKey(of keyPath: String) -> String { keyPath + ".public" }
+
     private func generate(_ key: Key, at path: String) throws {
         switch key {
+        case .curve("prime256v1"):
+            // Nearly all keys of tests are of this curve, and hundreds of processes take longer than the tests.
+            let made = P256.Signing.PrivateKey()
+            let text = Data(made.pemRepresentation.utf8)
+            guard FileManager.default.createFile(atPath: path, contents: text, attributes: [.posixPermissions: 0o600])
+            else { throw OpenSSLProgram.Failure(description: "\(path) cannot be written") }
+            try made.publicKey.pemRepresentation.write(toFile: publicKey(of: path), atomically: true, encoding: .utf8)
+            return
         case .rsa(let bits): try OpenSSLProgram.run(["genrsa", "-traditional", "-out", path, "\(bits)"])
         case .curve(let name):
             try OpenSSLProgram.run(["ecparam", "-name", name, "-genkey", "-noout", "-out", path])
         case .ed25519: try OpenSSLProgram.run(["genpkey", "-algorithm", "ed25519", "-out", path])
         }
+        try OpenSSLProgram.run(["pkey", "-in", path, "-pubout", "-out", publicKey(of: path)])
     }
 
     public func der(ofPEMFile path: String) throws -> [UInt8] {
