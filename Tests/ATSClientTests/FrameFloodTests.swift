@@ -244,7 +244,7 @@ import Vocabulary
     func budget() {
         var budget = FrameBudget(at: .uptimeNanoseconds(0))
         let updates = bytes((0..<2000).flatMap { _ in FrameServer.frame(.windowUpdate, [0, 0, 0, 1]) })
-        for _ in 0..<200 {
+        for _ in 0..<40 {
             budget.sent(1000)
             let isWithin = budget.receive(updates, at: .uptimeNanoseconds(0))
             #expect(isWithin)
@@ -270,10 +270,10 @@ import Vocabulary
         for (count, isAllowed) in [(1000, true), (10_000, false)] {
             var budget = FrameBudget(at: .uptimeNanoseconds(0))
             let piece = bytes((0..<count).flatMap { _ in FrameServer.frame(.data, [1]) })
-            let seconds = (1...100).map { second in
+            let goesOn = (1...100).allSatisfy { second in
                 budget.receive(piece, at: .uptimeNanoseconds(UInt64(second) * 1_000_000_000))
             }
-            #expect(seconds.allSatisfy { $0 } == isAllowed, "\(count)")
+            #expect(goesOn == isAllowed, "\(count)")
         }
     }
 }
