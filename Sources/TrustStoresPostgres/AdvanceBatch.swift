@@ -23,9 +23,18 @@ final class AdvanceBatch: @unchecked Sendable {
     }
 
     /// Accepts what can be accepted. May run again after a conflict or on another connection.
-    ///
+    func run(on connection: PostgresConnection, _ facts: PostgresFacts) throws {
+        do {
+            try accept(on: connection)
+        } catch let refusal as StoreFault {
+            // Nothing of it was done for anybody: each is tried alone.
+            facts.observe(.batchRefused, refusal.reason)
+            accepted = [:]
+        }
+    }
+
     /// A key that somebody else has locked is passed over, and names are spent in their order, so nobody waits in a circle.
-    func run(on connection: PostgresConnection) throws {
+    private func accept(on connection: PostgresConnection) throws {
         accepted = [:]
         try connection.transaction(setting: "SET LOCAL lock_timeout = 1000") { connection -> SQLEnd<Void> in
             let locked = try rows(connection, Text.lock, asked.map { [.bytes($0.advance.keyId.bytes)] })
@@ -56,9 +65,6 @@ final class AdvanceBatch: @unchecked Sendable {
             return good.isEmpty ? .rollback(()) : .commit(())
         }
     }
-
-    /// What happens to those who waited if the transaction failed: they are tried alone.
-    func fail() { accepted = [:] }
 
     private func rows(_ connection: PostgresConnection, _ text: String, _ rows: [[SQLValue]]) throws -> [SQLRow] {
         rows.isEmpty ? [] : try connection.run(text, PostgresArguments(columnsOf: rows)).rows

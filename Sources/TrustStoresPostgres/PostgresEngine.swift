@@ -31,7 +31,7 @@ final class PostgresEngine: SQLEngine {
             let queue = line(of: PostgresLink.self)
             for _ in 0..<max(1, connections) {
                 let link = PostgresLink(facts)
-                queue.serve(with: { () throws(StoreFault) in link }, finally: { link.drop() })
+                queue.serve(with: { link }, finally: { link.drop() })
             }
             return queue
         }
@@ -42,8 +42,11 @@ final class PostgresEngine: SQLEngine {
         for _ in 0..<accepters {
             let link = PostgresLink(facts)
             accepting.serve(
-                upTo: PostgresEngine.batchLimit, pause: .milliseconds(2),
-                { PostgresEngine.accept($0, on: link, facts) }, finally: { link.drop() })
+                upTo: PostgresEngine.batchLimit, pause: .milliseconds(2), with: AdvanceBatch.init,
+                together: { batch, pieces in
+                    pieces()
+                    try link.run(within: configuration.answerTimeout) { try batch.run(on: $0, facts) }
+                }, finally: { link.drop() })
         }
         WorkQueue.watch([writing, looking, reading], every: .milliseconds(100))
         WorkQueue.watch([accepting], every: .milliseconds(100))
@@ -86,27 +89,6 @@ final class PostgresEngine: SQLEngine {
 
     func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome? {
         try await accepting.join { batch in batch.add(advance, at: instant) }
-    }
-
-    /// Accepts assertions of many callers in one transaction, and gives what answers them.
-    private static func accept(
-        _ calls: [WorkQueue<AdvanceBatch>.Call], on link: PostgresLink, _ facts: PostgresFacts
-    ) -> () -> Void {
-        let batch = AdvanceBatch()
-        let answers = calls.filter { !$0.isAnswered() }.map { $0.run(batch) }
-        var fault: StoreFault?
-        do {
-            try link.run(within: facts.configuration.answerTimeout) { connection in
-                do { try batch.run(on: connection) } catch let refusal as StoreFault {
-                    // Nothing of it was done for anybody.
-                    facts.observe(.batchRefused, refusal.reason)
-                    batch.fail()
-                }
-            }
-        } catch {
-            fault = error as? StoreFault ?? .unavailable("\(error)")
-        }
-        return { [fault] in for answer in answers { answer(fault) } }
     }
 
     func migrate(_ migrations: [Migration]) async throws {

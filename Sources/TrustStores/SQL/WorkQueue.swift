@@ -12,15 +12,15 @@ import Vocabulary
 /// caller who was refused goes on, and whether it takes effect is not known.
 package final class WorkQueue<Resource>: Sendable {
     /// One caller, who is answered once: by the thread that did the work, or by the clock.
-    package struct Call: Sendable {
-        /// Does the work, and gives what answers the caller: that it is done, or the fault because of which it is not.
-        package let run: @Sendable (Resource) -> @Sendable (StoreFault?) -> Void
+    private struct Call: Sendable {
+        /// Does the work, and gives what tells the caller the outcome.
+        let run: @Sendable (Resource) -> () -> Void
         /// Refuses the caller; false if it was answered before.
-        package let fail: @Sendable (StoreFault) -> Bool
-        package let isAnswered: @Sendable () -> Bool
+        let fail: @Sendable (StoreFault) -> Bool
+        let isAnswered: @Sendable () -> Bool
         /// How long the answer may take once a thread has taken the work; nil for the limit of the queue.
-        fileprivate let limit: Duration?
-        fileprivate var until: ContinuousClock.Instant
+        let limit: Duration?
+        var until: ContinuousClock.Instant
     }
 
     private struct State {
@@ -32,7 +32,6 @@ package final class WorkQueue<Resource>: Sendable {
         var heldSince: ContinuousClock.Instant?
         var closing: ContinuousClock.Instant?
         var isGivenUp = false
-        var whenClosed: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -80,7 +79,7 @@ package final class WorkQueue<Resource>: Sendable {
                 Call(
                     run: { resource in
                         let outcome = work(resource)
-                        return { fault in caller.answer(fault.map { .failure($0) } ?? Result { try outcome() }) }
+                        return { caller.answer(Result { try outcome() }) }
                     }, fail: { caller.answer(.failure($0)) }, isAnswered: { caller.isAnswered }, limit: limit,
                     until: .now + longestWait))
         }
@@ -113,10 +112,12 @@ package final class WorkQueue<Resource>: Sendable {
     /// - Parameters:
     ///   - pause: after work for several callers the thread waits as long as that took, but no longer than this, for them to come again: a
     ///     commit for many costs the processor what one for few does. One caller alone never waits.
-    ///   - work: does it, and gives what answers the callers.
+    ///   - resource: gives what the thread works with.
+    ///   - together: does the pieces that it is given, and what they have in common; if it throws, none of them counts as done.
     ///   - finally: runs at the end of the thread.
     package func serve(
-        upTo count: Int = 1, pause: Duration = .zero, _ work: @escaping @Sendable ([Call]) -> () -> Void,
+        upTo count: Int = 1, pause: Duration = .zero, with resource: @escaping @Sendable () throws -> Resource,
+        together: @escaping @Sendable (Resource, _ pieces: () -> Void) throws -> Void = { $1() },
         finally: @escaping @Sendable () -> Void
     ) {
         let number = state.withLock { state in
@@ -126,47 +127,25 @@ package final class WorkQueue<Resource>: Sendable {
         SystemThread.start { [self] in
             while let calls = take(upTo: count, number) {
                 let start = ContinuousClock.now
-                let answer = work(calls)
+                var answers: [() -> Void] = []
+                do {
+                    let resource = try resource()
+                    try together(resource) { answers = calls.filter { !$0.isAnswered() }.map { $0.run(resource) } }
+                } catch {
+                    let fault = error as? StoreFault ?? .unavailable("\(error)")
+                    answers = calls.map { call in { _ = call.fail(fault) } }
+                }
                 let spent = ContinuousClock.now - start
                 state.withLock { state in
                     state.running[number] = nil
                     state.heldSince = nil
                 }
-                answer()
+                for answer in answers { answer() }
                 if calls.count > 1 { SystemThread.sleep(min(spent, pause)) }
             }
             finally()
-            let waiting = state.withLock { state in
-                state.threads -= 1
-                defer { if state.threads == 0 { state.whenClosed = [] } }
-                return state.threads == 0 ? state.whenClosed : []
-            }
-            for continuation in waiting { continuation.resume() }
+            state.withLock { $0.threads -= 1 }
         }
-    }
-
-    /// Starts a thread that does one piece of work after another, and answers up to `count` callers together.
-    ///
-    /// - Parameters:
-    ///   - resource: gives what the thread works with; whose work finds none is told why.
-    ///   - finally: runs at the end of the thread.
-    package func serve(
-        upTo count: Int = 1, with resource: @escaping @Sendable () throws(StoreFault) -> Resource,
-        finally: @escaping @Sendable () -> Void
-    ) {
-        serve(
-            upTo: count,
-            { calls in
-                let answers = calls.filter { !$0.isAnswered() }.map { call -> () -> Void in
-                    do throws(StoreFault) {
-                        let answer = call.run(try resource())
-                        return { answer(nil) }
-                    } catch {
-                        return { _ = call.fail(error) }
-                    }
-                }
-                return { for answer in answers { answer() } }
-            }, finally: finally)
     }
 
     private func take(upTo count: Int, _ number: Int) -> [Call]? {
@@ -209,15 +188,14 @@ package final class WorkQueue<Resource>: Sendable {
 
     /// - Returns: how many wait on.
     private func refuseOverdue(at now: ContinuousClock.Instant) -> Int {
-        let (late, overdue, hopeless, count) = state.withLock { state in
+        let (late, overdue, count) = state.withLock { state in
             state.isGivenUp = state.closing.map { $0 <= now } ?? false
             let isGivenUp = state.isGivenUp
             // All wait equally long, so those who have waited too long are in front.
             let late = isGivenUp ? state.waiting : Array(state.waiting.prefix { $0.until <= now })
             state.waiting.removeFirst(late.count)
             let overdue = state.running.values.joined().filter { isGivenUp || $0.until <= now }
-            defer { if isGivenUp { state.whenClosed = [] } }
-            return (late, overdue, isGivenUp ? state.whenClosed : [], state.waiting.count)
+            return (late, overdue, state.waiting.count)
         }
         for call in late where call.fail(.unavailable("\(system) did not accept the request in time")) {
             observe(StoreObservation(.waitedTooLong))
@@ -225,7 +203,6 @@ package final class WorkQueue<Resource>: Sendable {
         for call in overdue where call.fail(.unavailable("\(system) has not answered in time")) {
             observe(StoreObservation(.overdue))
         }
-        for continuation in hopeless { continuation.resume() }
         return count
     }
 
@@ -234,14 +211,8 @@ package final class WorkQueue<Resource>: Sendable {
     /// Accepts nothing more, and waits until everything is done, but no longer than the limit.
     package func close(within limit: Duration) async {
         end(within: limit)
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                let isOver = state.isGivenUp || state.threads == 0
-                if !isOver { state.whenClosed.append(continuation) }
-                return isOver
-            }
-            if isOver { continuation.resume() }
-        }
+        // In a task of its own, because a service whose task is canceled closes its store as well.
+        await Task { while !isOver { try? await Task.sleep(for: .milliseconds(2)) } }.value
     }
 
     /// Accepts nothing more; the threads end when everything is done.

@@ -49,8 +49,8 @@ final class SQLiteEngine: SQLEngine {
         (writing, looking, reading) = (queue(), queue(), queue())
         let identity = SQLiteFileIdentity(path)
         writing.serve(
-            upTo: SQLiteEngine.batchLimit, pause: .milliseconds(2), { SQLiteEngine.commit($0, on: writer, identity) },
-            finally: { writer.close() })
+            upTo: SQLiteEngine.batchLimit, pause: .milliseconds(2), with: { writer },
+            together: { try $0.commit($1, to: identity) }, finally: { writer.close() })
         let reader = SQLiteReader(path: path)
         looking.serve(upTo: SQLiteEngine.batchLimit, with: reader.opened, finally: reader.close)
         for _ in 0..<SQLiteEngine.readers {
@@ -68,14 +68,8 @@ final class SQLiteEngine: SQLEngine {
         let memory = SQLiteReader(path: SQLiteReader.memory, migrations: migrations)
         let identity = SQLiteFileIdentity(SQLiteReader.memory)
         queue.serve(
-            upTo: SQLiteEngine.batchLimit,
-            { calls in
-                do throws(StoreFault) {
-                    return SQLiteEngine.commit(calls, on: try memory.opened(), identity)
-                } catch {
-                    return { for call in calls { _ = call.fail(error) } }
-                }
-            }, finally: memory.close)
+            upTo: SQLiteEngine.batchLimit, with: memory.opened, together: { try $0.commit($1, to: identity) },
+            finally: memory.close)
         WorkQueue.watch([queue], every: .milliseconds(100))
     }
 
@@ -101,30 +95,6 @@ final class SQLiteEngine: SQLEngine {
         // The writer comes last, because it takes the log into the file.
         for queue in [looking, reading, writing] { await queue.close(within: SQLiteEngine.closeTimeout) }
     }
-
-    /// Commits the batch, and gives what tells each caller how it went.
-    private static func commit(
-        _ batch: [WorkQueue<SQLiteConnection>.Call], on writer: SQLiteConnection, _ identity: SQLiteFileIdentity
-    ) -> () -> Void {
-        var answers: [(StoreFault?) -> Void] = []
-        do {
-            try writer.execute("BEGIN IMMEDIATE")
-            for call in batch where !call.isAnswered() {
-                answers.append(call.run(writer))
-                // A full disk or an I/O error ends the whole transaction, and everybody's work with it.
-                guard writer.isInTransaction else {
-                    throw StoreFault.unavailable("SQLite ended the transaction; is the disk full?")
-                }
-            }
-            try identity.check()
-            try writer.execute("COMMIT")
-            return { [answers] in for answer in answers { answer(nil) } }
-        } catch {
-            if writer.isInTransaction { try? writer.execute("ROLLBACK") }
-            let fault = StoreFault(sqlite: error)
-            return { for call in batch { _ = call.fail(fault) } }
-        }
-    }
 }
 
 extension SQLiteConnection {
@@ -132,8 +102,28 @@ extension SQLiteConnection {
         do { return try body(self) } catch { throw StoreFault(sqlite: error) }
     }
 
+    /// Does what several callers want in one transaction: they are answered only after its COMMIT.
+    fileprivate func commit(_ pieces: () -> Void, to identity: SQLiteFileIdentity) throws {
+        do {
+            try execute("BEGIN IMMEDIATE")
+            pieces()
+            try requireTransaction()
+            try identity.check()
+            try execute("COMMIT")
+        } catch {
+            if isInTransaction { try? execute("ROLLBACK") }
+            throw StoreFault(sqlite: error)
+        }
+    }
+
+    /// A full disk or an I/O error ends the whole transaction, and everybody's work with it.
+    private func requireTransaction() throws {
+        guard isInTransaction else { throw StoreFault.unavailable("SQLite ended the transaction; is the disk full?") }
+    }
+
     /// Runs statements of one caller among others of the same transaction: what fails or is rolled back takes nothing of theirs along.
     fileprivate func savepoint<Outcome>(_ body: SQLTransaction<Outcome>) throws -> Outcome {
+        try requireTransaction()
         defer { try? execute("RELEASE one") }
         do {
             try execute("SAVEPOINT one")
