@@ -42,7 +42,6 @@ struct PromotionHandler: Handler {
         guard signed.promotion.hasSameBytes(as: rule.meaning.name) else {
             throw Problem(.requestMalformed, evidence: "the client data names another promotion")
         }
-        if app.settings.mode == .off { return .unjudged }
         return try await parts.modes.judged(app, call, keyId: presented.keyId) {
             // What can be known before the assertion is spent is asked before.
             try await parts.proofs.accept(presented, app, call) { judged in

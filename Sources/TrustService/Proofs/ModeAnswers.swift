@@ -18,7 +18,7 @@ struct ModeAnswers: Sendable {
     private let limits = RequestLimits(perSecond: 0.05, burst: 5, tableLimit: 4096)
 
     /// Gives the answer of a proof that is accepted. A refusal is counted, written to the history of its key, and answered as the app's mode
-    /// says.
+    /// says; if that is `off`, nothing is judged.
     ///
     /// Faults of the request's form, of limits and of the service are the same in every mode.
     ///
@@ -27,6 +27,7 @@ struct ModeAnswers: Sendable {
         _ app: ServedApp, _ call: Call, keyId: KeyIdentifier?, monitors: Bool = true,
         _ body: () async throws -> Judged<Answer>
     ) async throws -> Answer {
+        if monitors, app.settings.mode == .off { return .unjudged }
         var problem: Problem
         switch try await body() {
         case .success(let answer): return answer

@@ -61,7 +61,6 @@ struct ProofHandler: Handler {
         let presented = PresentedAttestation(
             keyId: try body.keyId(), attestation: try body.bytes("attestation"), challenge: try body.bytes("challenge"),
             clientData: try body.optionalClientData(), user: try body.user().map(parts.users.stored))
-        if app.settings.mode == .off { return .unjudged }
         return try await parts.modes.judged(app, call, keyId: presented.keyId) {
             try await parts.proofs.register(presented, app, call).map { registered in
                 let key = registered.key
@@ -81,7 +80,6 @@ struct ProofHandler: Handler {
     @Sendable private func assert(_ call: Call) async throws -> Answer {
         let app = try parts.apps.app(call)
         let presented = try PresentedAssertion(try RequestBody(call.body))
-        if app.settings.mode == .off { return .unjudged }
         return try await parts.modes.judged(app, call, keyId: presented.keyId) {
             try await parts.proofs.accept(presented, app, call) { judged in
                 .success(
@@ -96,7 +94,6 @@ struct ProofHandler: Handler {
         let body = try RequestBody(call.body)
         let presented = try PresentedAssertion(body)
         let singleUse = try body.optionalFlag("singleUse") ?? false
-        if app.settings.mode == .off { return .unjudged }
         return try await parts.modes.judged(app, call, keyId: presented.keyId) {
             // Signed before the commit: what fails afterwards would cost the caller an assertion that counts as spent.
             try await parts.proofs.accept(presented, app, call) { judged -> Judged<Answer> in
