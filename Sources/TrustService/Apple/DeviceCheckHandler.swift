@@ -20,22 +20,22 @@ struct DeviceCheckHandler: Handler {
         ]
     }
 
-    /// Where to ask for an app of a body.
-    private func deviceCheck(
-        _ body: RequestBody, _ call: Call
-    ) throws(Problem) -> (environments: [AttestationEnvironment], target: AuditTarget) {
+    /// What every body says: the token, the transaction, and the app, whose environments are asked.
+    private func question(_ body: RequestBody, _ call: Call) throws(Problem) -> Question {
+        let (token, transaction) = (try body.string("deviceToken"), try body.string("transactionId", limit: 128))
         let app = try parts.apps.app(try body.string("app", limit: 256), call, as: .server)
         let environments = try parts.device.environments(
             named: try body.optionalString("environment", limit: 16), of: app)
-        return (environments, .app(app.settings.id))
+        return (token, transaction, environments, .app(app.settings.id))
     }
+
+    private typealias Question = (
+        token: String, transaction: String, environments: [AttestationEnvironment], target: AuditTarget
+    )
 
     /// `POST /v1/devicecheck/query`.
     @Sendable private func queryBits(_ call: Call) async throws -> Answer {
-        let body = try RequestBody(call.body)
-        let token = try body.string("deviceToken")
-        let transaction = try body.string("transactionId", limit: 128)
-        let (environments, target) = try deviceCheck(body, call)
+        let (token, transaction, environments, target) = try question(try RequestBody(call.body), call)
         let (state, _, environment) = try await parts.device.first(environments) {
             try await $0.query(deviceToken: token, transactionId: transaction, at: call.now)
         }
@@ -45,12 +45,10 @@ struct DeviceCheckHandler: Handler {
     /// `POST /v1/devicecheck/update`: named bits change, the other keeps the value that counts.
     @Sendable private func updateBits(_ call: Call) async throws -> Answer {
         let body = try RequestBody(call.body)
-        let token = try body.string("deviceToken")
-        let transaction = try body.string("transactionId", limit: 128)
+        let (token, transaction, environments, target) = try question(body, call)
         guard let members = body.value("bits")?.members, !members.isEmpty else {
             throw Problem(.requestMalformed, evidence: "bits must be an object that is not empty")
         }
-        let (environments, target) = try deviceCheck(body, call)
         var changes: [String: Bool] = [:]
         for member in members {
             guard case .bool(let value) = member.value, let name = parts.device.registry[member.name]?.name,
@@ -88,10 +86,7 @@ struct DeviceCheckHandler: Handler {
 
     /// `POST /v1/devicecheck/validate`.
     @Sendable private func validateDevice(_ call: Call) async throws -> Answer {
-        let body = try RequestBody(call.body)
-        let token = try body.string("deviceToken")
-        let transaction = try body.string("transactionId", limit: 128)
-        let (environments, target) = try deviceCheck(body, call)
+        let (token, transaction, environments, target) = try question(try RequestBody(call.body), call)
         _ = try await parts.device.first(environments) {
             try await $0.validate(deviceToken: token, transactionId: transaction, at: call.now)
         }
