@@ -14,7 +14,6 @@ import Vocabulary
 /// The calls of an app, as Firebase App Check answers them (`docs/app-check.md`).
 struct AppCheckHandler: Handler {
     let parts: ServiceParts
-    let bearers: AppCheckBearers
     /// Wrong debug tokens of one address: ten at once, then one in six seconds.
     private let misses = RequestLimits(perSecond: 1 / 6, burst: 10, tableLimit: 4096)
 
@@ -52,8 +51,8 @@ struct AppCheckHandler: Handler {
         }
     }
 
-    /// The side of App Check and the app of a path, within its limit.
-    private func served(_ call: Call) throws(Problem) -> Served {
+    /// The side of App Check and the app of a path, within its limit, and the body.
+    private func served(_ call: Call) throws(Problem) -> (Served, AppCheckBody) {
         let side = try side
         guard let project = call.parameters["project"], side.isProject(project), let id = call.parameters["appId"],
             let name = side.app(id)
@@ -61,7 +60,7 @@ struct AppCheckHandler: Handler {
         let app = try parts.apps.app(name, call)
         // A client that is told 503 tries again later; 403 would cost it its key.
         if app.settings.mode == .off { throw Problem(.policyOff) }
-        return Served(side: side, id: id, app: app)
+        return (Served(side: side, id: id, app: app), try AppCheckBody(call.body))
     }
 
     private struct Served: Sendable {
@@ -80,8 +79,7 @@ struct AppCheckHandler: Handler {
 
     /// `:generateAppAttestChallenge`: for an attestation or an assertion, which the client does not say.
     @Sendable private func issueChallenge(_ call: Call) async throws -> Answer {
-        let served = try served(call)
-        _ = try AppCheckBody(call.body)
+        let (served, _) = try served(call)
         let seconds = parts.configuration.challenges.ttl.inSeconds
         let challenge = parts.challenges.current.issue(
             for: ChallengeBinding(purpose: .exchange, app: served.app.settings.id),
@@ -92,8 +90,7 @@ struct AppCheckHandler: Handler {
 
     /// `:exchangeAppAttestAttestation`: registers the key, and gives an artifact that stands for it, and a token.
     @Sendable private func exchangeAttestation(_ call: Call) async throws -> Answer {
-        let served = try served(call)
-        let body = try AppCheckBody(call.body)
+        let (served, body) = try served(call)
         guard let keyId = KeyIdentifier(bytes: try body.bytes("keyId")) else {
             throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
         }
@@ -121,8 +118,7 @@ struct AppCheckHandler: Handler {
 
     /// `:exchangeAppAttestAssertion`: a token for an assertion over artifact and challenge.
     @Sendable private func exchangeAssertion(_ call: Call) async throws -> Answer {
-        let served = try served(call)
-        let body = try AppCheckBody(call.body)
+        let (served, body) = try served(call)
         let sealed = try body.bytes("artifact")
         let challenge = try body.bytes("challenge")
         let assertion = try body.bytes("assertion")
@@ -154,8 +150,7 @@ struct AppCheckHandler: Handler {
 
     /// `:exchangeDeviceCheckToken`: a token for a device token that Apple finds genuine. It names no device, so the tier is the lowest.
     @Sendable private func exchangeDeviceToken(_ call: Call) async throws -> Answer {
-        let served = try served(call)
-        let body = try AppCheckBody(call.body)
+        let (served, body) = try served(call)
         let deviceToken = Base64.encode(try body.bytes("deviceToken"))
         let limitedUse = try body.limitedUse()
         let environments = try parts.device.environments(named: nil, of: served.app)
@@ -175,8 +170,7 @@ struct AppCheckHandler: Handler {
 
     /// `:exchangeDebugToken`: a token for simulators and continuous integration, if the configuration names the debug token.
     @Sendable private func exchangeDebugToken(_ call: Call) async throws -> Answer {
-        let served = try served(call)
-        let body = try AppCheckBody(call.body)
+        let (served, body) = try served(call)
         let debugToken = try body.text("debugToken", limit: 1024)
         let limitedUse = try body.limitedUse()
         let address = CallerAddress.bucket(of: call.address)

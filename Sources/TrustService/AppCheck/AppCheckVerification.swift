@@ -8,19 +8,15 @@ import TrustStores
 import TrustTokens
 import Vocabulary
 
-/// Who holds an App Check token of ours that is good now.
-struct AppCheckBearers: Sendable {
-    let live: LiveBook
-    let trusted: TrustedKeys
-
-    /// A token that is good now.
+extension ServiceParts {
+    /// An App Check token of ours that is good now.
     ///
     /// - Throws: ``Problem`` `token.invalid` for a token that is not ours, is over, or is of an app, a key or a debug token that is not
     ///   accepted any more; `key.revoked`. `StoreFault`.
-    func token(_ text: String, at now: Date) async throws -> GoodToken {
+    func appCheckToken(_ text: String, at now: Date) async throws -> GoodToken {
         guard let side = live.current.appCheck else { throw Problem(.tokenInvalid, evidence: "App Check is off") }
         let claims = try side.tokens.read(text, at: now)
-        guard let name = side.app(claims.appId), let app = trusted.apps[name] else {
+        guard let name = side.app(claims.appId), let app = apps[name] else {
             throw Problem(.tokenInvalid, evidence: "an unknown app of App Check")
         }
         let bearer: TokenBearer
@@ -65,7 +61,7 @@ extension AppCheckHandler {
             throw Problem(.appUnknown, evidence: "no such project of App Check")
         }
         let text = try AppCheckBody(call.body).text("appCheckToken")
-        let token = try await bearers.token(text, at: call.now)
+        let token = try await parts.appCheckToken(text, at: call.now)
         let bearer = token.bearer
         try call.caller.require(.server, app: bearer.app)
         switch try await parts.store.consume(token.spending, at: call.now) {

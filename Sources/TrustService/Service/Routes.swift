@@ -12,12 +12,12 @@ package protocol Handler: Sendable {
 
 extension ServiceParts {
     var handlers: [any Handler] {
-        let handlers: [any Handler] = [
+        let native: [any Handler] = [
             TokenHandler(parts: self), RevocationHandler(self),
             ProofHandler(parts: self), PromotionHandler(parts: self), DeviceCheckHandler(parts: self),
             OperatorHandler(operators: operators), RiskHandler(parts: self), HealthHandler(parts: self),
         ]
-        return handlers + (appCheckBearers.map { [AppCheckHandler(parts: self, bearers: $0)] } ?? [])
+        return native + (configuration.appCheck == nil ? [] : [AppCheckHandler(parts: self)])
     }
 
     var operators: OperatorService {
@@ -28,11 +28,6 @@ extension ServiceParts {
 
     /// What gateways may be let through, by name.
     var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, users: users, observer: observer) }
-
-    /// nil if the interface of App Check is off.
-    var appCheckBearers: AppCheckBearers? {
-        configuration.appCheck.map { _ in AppCheckBearers(live: live, trusted: trusted) }
-    }
 
     /// Every operation of the service. What servers and operators call is recorded.
     func routes(_ handlers: [any Handler]) -> RouteTable {

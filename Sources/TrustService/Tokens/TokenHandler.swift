@@ -14,8 +14,7 @@ import Vocabulary
 struct TokenHandler: Handler {
     let parts: ServiceParts
 
-    /// nil if the interface of App Check is off.
-    private var appCheck: AppCheckBearers? { parts.appCheckBearers }
+    private var hasAppCheck: Bool { parts.configuration.appCheck != nil }
     var tokens: TokenAuthority { parts.live.current.tokens }
 
     var routes: [Route] {
@@ -59,15 +58,15 @@ struct TokenHandler: Handler {
 
     /// The token of a request: one of this service, or an App Check token of it.
     func presented(_ call: Call) async throws -> GoodToken {
-        let appCheckTokens = appCheck == nil ? [] : call.headers[values: .firebaseAppCheck]
-        guard let appCheck, let token = appCheckTokens.first else {
+        let appCheckTokens = hasAppCheck ? call.headers[values: .firebaseAppCheck] : []
+        guard let token = appCheckTokens.first else {
             guard let token = call.bearer else { throw Problem(.tokenMissing) }
             return try await native(token, call)
         }
         guard appCheckTokens.count == 1, call.bearer == nil else {
             throw Problem(.requestMalformed, evidence: "more than one token")
         }
-        return try await appCheck.token(token, at: call.now)
+        return try await parts.appCheckToken(token, at: call.now)
     }
 
     /// A token of this service that is good now.
@@ -107,12 +106,8 @@ struct TokenHandler: Handler {
         for (member, name) in [("app", "app"), ("environment", "env"), ("simulated", "simulated"), ("debug", "debug")] {
             if let value = try body.optionalString(member, limit: 4096) { try terms.take(UTF8Key(name), value) }
         }
-        let token: GoodToken
-        if let appCheck, (try? CompactToken(text, algorithm: AppCheckTokens.algorithm)) != nil {
-            token = try await appCheck.token(text, at: call.now)
-        } else {
-            token = try await native(text, call)
-        }
+        let isOfAppCheck = hasAppCheck && (try? CompactToken(text, algorithm: AppCheckTokens.algorithm)) != nil
+        let token = try await isOfAppCheck ? parts.appCheckToken(text, at: call.now) : native(text, call)
         let bearer = token.bearer
         try call.caller.require(.server, app: bearer.app)
         try terms.judge(token)
