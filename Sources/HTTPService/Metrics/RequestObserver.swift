@@ -39,9 +39,8 @@ package final class RequestObserver: Sendable {
             ])
         registry.add(min(max(0, seconds), 1e6), to: .requestDuration, [("operation", operation)])
         guard let code = answer.code else { return }
-        let verdict = sampler.note(code.description, at: uptime)
-        if let sum = verdict.sum { write(sum) }
-        guard verdict.passes else { return }
+        guard let omitted = sampler.note(code.description, at: uptime) else { return }
+        if omitted > 0 { write((code.description, omitted)) }
         var metadata: Logger.Metadata = [
             "operation": "\(operation)", "status": "\(answer.status)", "code": "\(code)",
             "correlationId": "\(correlationId)", "evidence": "\(evidence)",
@@ -53,7 +52,7 @@ package final class RequestObserver: Sendable {
 
     /// Says once a minute that requests of an operation are refused because too many are in flight.
     package func noteOverload(_ operation: String, at uptime: Double) {
-        guard perMinute.note("limit.load \(operation)", at: uptime).passes else { return }
+        guard perMinute.note("limit.load \(operation)", at: uptime) != nil else { return }
         log.warning(
             "More requests come than the node can handle; what is too much is refused.",
             metadata: ["operation": "\(operation)"])
@@ -105,18 +104,8 @@ package final class LineSampler: Sendable {
         var suppressed: Int
     }
 
-    /// What was not written of one kind.
-    package struct Sum: Sendable, Equatable {
-        package let kind: String
-        package let count: Int
-    }
-
-    /// What becomes of one line.
-    package struct Verdict: Sendable, Equatable {
-        package let passes: Bool
-        /// What was suppressed of this kind in an earlier window, to be written first.
-        package let sum: Sum?
-    }
+    /// How many lines of one kind were not written.
+    package typealias Sum = (kind: String, count: Int)
 
     /// The most kinds that are counted apart.
     package static let kindLimit = 256
@@ -135,21 +124,27 @@ package final class LineSampler: Sendable {
 
     private func number(of uptime: Double) -> Int { Int(clamping: Int64(max(0, min(uptime, 1e15)))) / window }
 
+    /// Counts one line.
+    ///
     /// - Parameter uptime: seconds of a clock that never goes back.
-    package func note(_ kind: String, at uptime: Double) -> Verdict {
+    /// - Returns: nil if the line is suppressed, otherwise how many of its kind were in an earlier window, which is to be written too.
+    package func note(_ kind: String, at uptime: Double) -> Int? {
         let number = number(of: uptime)
         return windows.withLock { windows in
             let kind = windows[kind] != nil || windows.count < LineSampler.kindLimit ? kind : "others"
             var window = windows[kind] ?? Window(number: number, passed: 0, suppressed: 0)
-            var sum: Sum?
+            var omitted = 0
             if window.number < number {
-                if window.suppressed > 0 { sum = Sum(kind: kind, count: window.suppressed) }
+                omitted = window.suppressed
                 window = Window(number: number, passed: 0, suppressed: 0)
             }
-            let passes = window.passed < lines
-            if passes { window.passed += 1 } else { window.suppressed += 1 }
-            windows[kind] = window
-            return Verdict(passes: passes, sum: sum)
+            defer { windows[kind] = window }
+            guard window.passed < lines else {
+                window.suppressed += 1
+                return nil
+            }
+            window.passed += 1
+            return omitted
         }
     }
 
@@ -159,7 +154,7 @@ package final class LineSampler: Sendable {
         return windows.withLock { windows in
             let over = windows.filter { $0.value.number < number }
             for kind in over.keys { windows[kind] = nil }
-            return over.filter { $0.value.suppressed > 0 }.map { Sum(kind: $0.key, count: $0.value.suppressed) }
+            return over.filter { $0.value.suppressed > 0 }.map { (kind: $0.key, count: $0.value.suppressed) }
                 .sorted { $0.kind < $1.kind }
         }
     }

@@ -125,7 +125,7 @@ extension RequestObserver {
         if tally.sent > 0 { count(.tracesExported, by: tally.sent) }
         if tally.dropped > 0 { count(.tracesDropped, [("reason", "queue")], by: tally.dropped) }
         if tally.failed > 0 { count(.tracesDropped, [("reason", "receiver")], by: tally.failed) }
-        guard tally.dropped + tally.failed > 0, perMinute.note("traces.dropped", at: uptime).passes else { return }
+        guard tally.dropped + tally.failed > 0, perMinute.note("traces.dropped", at: uptime) != nil else { return }
         log.warning(
             "Spans did not reach the trace receiver; this is logged at most once a minute.",
             metadata: [

@@ -36,13 +36,12 @@ package final class StoreObserver: Sendable {
         registry.count(.storeEvents, [("event", kind.name)])
         let level: Logger.Level = kind.isWarning ? .warning : kind == .connected ? .debug : .info
         guard level >= log.logLevel else { return }
-        let verdict = sampler.note(kind.name, at: uptime())
-        guard verdict.passes else { return }
+        guard let omitted = sampler.note(kind.name, at: uptime()) else { return }
         var metadata: Logger.Metadata = ["event": "\(kind.name)"]
         if !observation.detail.isEmpty {
             metadata["detail"] = "\(observation.detail.terminalSafe(limit: StoreObserver.detailLimit))"
         }
-        if let sum = verdict.sum { metadata["omitted"] = "\(sum.count)" }
+        if omitted > 0 { metadata["omitted"] = "\(omitted)" }
         log.log(level: level, "\(kind.sentence)", metadata: metadata)
     }
 }

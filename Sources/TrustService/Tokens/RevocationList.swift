@@ -47,7 +47,7 @@ final class RevocationList: Sendable {
         let revoked = try await parts.store.revokedKeys(
             since: now - parts.configuration.longestTokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
         parts.observer.set(.revokedKeysListed, Double(revoked.names.count))
-        if !revoked.isComplete, parts.observer.perMinute.note("revoked.keys", at: parts.sources.uptime()).passes {
+        if !revoked.isComplete, parts.observer.perMinute.note("revoked.keys", at: parts.sources.uptime()) != nil {
             parts.observer.log.warning(
                 "More keys were revoked than the list of revoked keys names; checks that read it ask the service about the rest.",
                 metadata: ["named": "\(revoked.names.count)"])

@@ -155,7 +155,7 @@ struct ExporterResponder: Sendable {
 
     /// The scraper learns no path; the log names the file.
     private func withoutRoots(_ fault: MalformedInput) -> Answer {
-        if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()).passes {
+        if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()) != nil {
             log.error(
                 "Roots cannot be read, so no check is made; this is logged at most once a minute.",
                 metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"])
