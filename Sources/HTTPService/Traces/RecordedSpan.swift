@@ -132,15 +132,6 @@ package struct SpanTracer: Tracer {
             context: context, queue: trace.isSampled ? queue : nil)
     }
 
-    package func startAnySpan<Instant: TracerInstant>(
-        _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
-        at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
-    ) -> any Tracing.Span {
-        startSpan(
-            operationName, context: context(), ofKind: kind, at: instant(), function: function, file: fileID, line: line
-        )
-    }
-
     /// Spans go out within a fraction of a second by themselves.
     package func forceFlush() {}
 
