@@ -26,13 +26,6 @@ public struct AppleRequest: Sendable, Equatable {
             self.value = value
         }
     }
-
-    package init(method: String, url: String, headers: [Header], body: [UInt8]) {
-        self.method = method
-        self.url = url
-        self.headers = headers
-        self.body = body
-    }
 }
 
 /// Apple's whole answer.

@@ -12,17 +12,7 @@ package struct SystemSources: Sendable {
     /// Seconds of a clock that never goes back.
     package var uptime: @Sendable () -> Double
     /// By how many seconds the time of day was set since the start: positive is forward.
-    package var clockStep: @Sendable () -> Double
-
-    package init(
-        now: @escaping @Sendable () -> Date, random: @escaping @Sendable (Int) -> [UInt8],
-        uptime: @escaping @Sendable () -> Double, clockStep: @escaping @Sendable () -> Double = { 0 }
-    ) {
-        self.clockStep = clockStep
-        self.now = now
-        self.random = random
-        self.uptime = uptime
-    }
+    package var clockStep: @Sendable () -> Double = { 0 }
 
     /// The name of a request: random, so that nobody can count from it the requests of others. Two equal ones among a million are less likely than
     /// one in a billion.

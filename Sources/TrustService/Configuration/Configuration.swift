@@ -313,8 +313,6 @@ extension TrustServer.Configuration {
         public var newKeysPerAddress = 0
         /// Whether simulated keys count too, so that a test can reach both limits.
         package var countsSimulatedKeys = false
-
-        package init() {}
     }
 
     /// The Apple account: a key with DeviceCheck enabled.
@@ -356,8 +354,6 @@ extension TrustServer.Configuration {
         public var refreshAfter: Duration = .seconds(86400)
         /// How often due receipts are looked for: whole seconds, up to a day.
         public var poll: Duration = .seconds(60)
-
-        package init() {}
     }
 
     /// Spans of requests, for an OpenTelemetry backend.

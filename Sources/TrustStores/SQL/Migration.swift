@@ -10,12 +10,6 @@ package struct Migration: Sendable {
     /// The name of the file without its ending.
     package let name: String
     package let sql: String
-
-    package init(version: Int, name: String, sql: String) {
-        self.version = version
-        self.name = name
-        self.sql = sql
-    }
 }
 
 extension [Migration] {
