@@ -88,33 +88,27 @@ extension ServiceParts {
     /// - Returns: whether the files count now.
     @discardableResult
     func reload(_ read: () -> ConfigurationReader.Outcome) async -> Bool {
-        let result: Bool
+        var faults: [String] = []
         do {
             switch read() {
-            case .issues(let issues):
-                for issue in issues.prefix(20) {
-                    observer.log.error("A file could not be reread.", metadata: ["reason": "\(issue.description)"])
-                }
-                result = false
+            case .issues(let issues): faults = issues.prefix(20).map(\.description)
             case .configuration(let other):
-                let parts = try await LiveParts(
+                live.current = try await LiveParts(
                     configuration.takingFiles(of: other), store: store, transport: transport, random: sources.random)
-                live.current = parts
                 showCertificates()
-                result = true
             }
         } catch {
-            observer.log.error("A file could not be reread.", metadata: ["reason": "\(Problem(error).evidence)"])
-            result = false
+            faults = [Problem(error).evidence]
         }
-        observer.count(.filesReread, [("outcome", result ? "taken" : "kept")])
-        if result {
+        for fault in faults { observer.log.error("A file could not be reread.", metadata: ["reason": "\(fault)"]) }
+        observer.count(.filesReread, [("outcome", faults.isEmpty ? "taken" : "kept")])
+        if faults.isEmpty {
             observer.log.notice("The files of tokens, keys and roots were reread.")
         } else {
             observer.log.error(
                 "The files of tokens, keys and roots were not reread; what was read before stays in force.")
         }
-        return result
+        return faults.isEmpty
     }
 
     /// Shows when the certificates of listeners expire, and warns of those with less than a month left.
