@@ -16,7 +16,7 @@ package struct Credentials: Sendable {
 
     package init(server: CredentialSource?, admin: CredentialSource?, named: [NamedCredential] = []) {
         func entry(_ token: String, _ authority: Authority) -> Entry {
-            Entry(digest: Array(SHA256.hash(data: Data(token.utf8))), authority: authority, expires: nil)
+            Entry(digest: Credentials.digest(of: token), authority: authority, expires: nil)
         }
         entries =
             (admin?.tokens ?? []).map { entry($0, .admin) } + (server?.tokens ?? []).map { entry($0, .server) }

@@ -41,7 +41,15 @@ struct Maintenance: Service {
     }
 
     private func readKeys() async {
-        while await pause(keysInterval) { await readChallengeKeys() }
+        while await pause(keysInterval) {
+            do {
+                try await parts.rereadSecrets()
+            } catch {
+                parts.observer.count(.challengeKeysUnread)
+                parts.observer.log.warning(
+                    "The secrets of the store could not be reread; the next attempt is in ten seconds.")
+            }
+        }
     }
 
     private func tidy() async {
@@ -85,16 +93,6 @@ struct Maintenance: Service {
         parts.observer.log.error(
             "The clock cannot be trusted: check it, then run `sealward store check`.",
             metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
-    }
-
-    private func readChallengeKeys() async {
-        do {
-            try await parts.rereadSecrets()
-        } catch {
-            parts.observer.count(.challengeKeysUnread)
-            parts.observer.log.warning(
-                "The secrets of the store could not be reread; the next attempt is in ten seconds.")
-        }
     }
 
     /// Counts the keys that the configuration does not trust any more, and warns of them by kind.
