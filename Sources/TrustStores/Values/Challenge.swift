@@ -59,8 +59,6 @@ package enum ChallengeRefusal: Sendable, CaseIterable {
     case expired
     /// Issued for another app, purpose, key or user.
     case binding
-    /// It was spent before.
-    case used
 
     /// The code of the HTTP contract.
     package var code: Code {
@@ -68,7 +66,6 @@ package enum ChallengeRefusal: Sendable, CaseIterable {
         case .unknown: .challengeUnknown
         case .expired: .challengeExpired
         case .binding: .challengeBinding
-        case .used: .challengeUsed
         }
     }
 }
