@@ -159,7 +159,7 @@ import TrustStores
         let columns = unsafe PQnfields(pointer)
         let rows = unsafe (0..<PQntuples(pointer)).map { row in SQLRow((0..<columns).map { value(row, $0) }) }
         let changes = unsafe PQcmdTuples(pointer).flatMap { unsafe Int(String(cString: $0)) } ?? 0
-        return SQLResult(rows: rows, changes: changes)
+        return (rows, changes)
     }
 
     /// The first row of the answer to a script, as text.

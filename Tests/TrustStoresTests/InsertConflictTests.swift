@@ -13,7 +13,7 @@ import Vocabulary
     private struct VanishingKey: SQLEngine {
         struct Session: SQLSession {
             func run(_ text: SQLText, _ arguments: [SQLValue]) throws -> SQLResult {
-                SQLResult(rows: [], changes: text.sqlite.hasPrefix("INSERT INTO attested_keys") ? 0 : 1)
+                ([], text.sqlite.hasPrefix("INSERT INTO attested_keys") ? 0 : 1)
             }
         }
 

@@ -45,15 +45,7 @@ package struct SQLText: Sendable, ExpressibleByStringLiteral {
 }
 
 /// What one statement gave: its rows, and how many rows it changed.
-package struct SQLResult: Sendable {
-    package let rows: [SQLRow]
-    package let changes: Int
-
-    package init(rows: [SQLRow], changes: Int) {
-        self.rows = rows
-        self.changes = changes
-    }
-}
+package typealias SQLResult = (rows: [SQLRow], changes: Int)
 
 /// One row, read by position. What does not fit was not written by this program.
 package struct SQLRow: Sendable {

@@ -114,21 +114,18 @@ extension SQLTrustStore {
     }
 }
 
-/// Both ends of the chain: the line before the first one that is kept, and the last one.
-private struct AuditEnds: Sendable {
-    let cut: AuditChain
-    let last: AuditChain
-    /// The seal of the cut; nil before the first cut, and in a copy without secrets.
-    let seal: [UInt8]?
-}
+/// Both ends of the chain: the line before the first one that is kept, and the last one; and the seal of the first, which is nil before the first
+/// cut, and in a copy without secrets.
+private typealias AuditEnds = (cut: AuditChain, last: AuditChain, seal: [UInt8]?)
 
 extension SQLSession {
     fileprivate func auditEnds(_ text: SQLText) throws -> AuditEnds {
         guard let row = try row(text) else { throw StoreFault.damaged("the row of audit numbers is missing") }
         let (number, cut) = (try row.integer(0), try row.integer(2))
-        return AuditEnds(
-            cut: AuditChain(number: cut, hash: try row.optionalBytes(3)),
-            last: AuditChain(number: number, hash: try row.optionalBytes(1)), seal: try row.optionalBytes(4))
+        return (
+            AuditChain(number: cut, hash: try row.optionalBytes(3)),
+            AuditChain(number: number, hash: try row.optionalBytes(1)), try row.optionalBytes(4)
+        )
     }
 }
 

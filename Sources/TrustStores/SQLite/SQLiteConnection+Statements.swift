@@ -45,7 +45,7 @@ extension SQLiteConnection: SQLSession {
                 }
             case SQLITE_DONE:
                 let changes = unsafe columns == 0 ? Int(sqlite3_changes64(pointer)) : 0
-                return SQLResult(rows: rows, changes: changes)
+                return (rows, changes)
             default: throw unsafe SQLiteFailure(code, of: pointer)
             }
         }
