@@ -15,17 +15,7 @@ struct Quotas: Sendable {
     let observer: RequestObserver
 
     /// What a request would use of a quota, before anything is counted.
-    struct Draft {
-        let quota: Configuration.Quota
-        let cost: Int
-
-        /// Whether the quota counts this bearer.
-        ///
-        /// - Throws: ``Problem`` `policy.user`.
-        func admit(_ bearer: TokenBearer) throws(Problem) {
-            guard !quota.requireUser || bearer.user != nil else { throw Problem(.policyUser) }
-        }
-    }
+    typealias Draft = (quota: Configuration.Quota, cost: Int)
 
     /// Puts the counter of each quota into the registry, at zero, so that the first refusal is an increase.
     func declareCounters() {
@@ -52,7 +42,7 @@ struct Quotas: Sendable {
                 cost = stated
             }
         }
-        return Draft(quota: quota, cost: cost)
+        return (quota, cost)
     }
 
     /// Digits, and nothing else: no sign, no space, no leading zero; so never less than 1.

@@ -41,7 +41,7 @@ struct TokenHandler: Handler {
         let token = try await presented(call)
         try wanted.terms.judge(token)
         let bearer = token.bearer
-        if let draft { try draft.admit(bearer) }
+        if let draft, draft.quota.requireUser, bearer.user == nil { throw Problem(.policyUser) }
         if wanted.terms.spends { try await spend(token, at: call.now) }
         var answer = Answer.empty(wanted.success)
         answer.headers = [
