@@ -80,37 +80,31 @@ extension AttestationEnvironment {
 
 /// Apple's two services, each with its production and its development host.
 struct AppleSide: Sendable {
-    private let transport: any AppleTransport
-    private let authorization: AppleAuthorization
-    private let data, dataDevelopment, deviceCheck, deviceCheckDevelopment: AppleEndpoint
+    private typealias Clients = (receipts: ReceiptRefreshClient, deviceCheck: DeviceCheckClient)
+
+    private let production, development: Clients
 
     init(
         _ account: Configuration.AppleAccount, hosts: Configuration.AppleHosts, transport: any AppleTransport
     ) async throws {
-        self.transport = transport
-        authorization = try await AppleAuthorization(
+        let authorization = try await AppleAuthorization(
             teamId: account.teamId, keyId: account.keyId, privateKeyPEM: account.keyPEM)
-        func endpoint(_ text: String) throws -> AppleEndpoint {
-            guard let endpoint = AppleEndpoint(text) else {
+        func clients(_ data: String, _ deviceCheck: String) throws -> Clients {
+            guard let data = AppleEndpoint(data), let deviceCheck = AppleEndpoint(deviceCheck) else {
                 throw AppleAuthorizationFault(reason: "a configured host of Apple's services cannot be used")
             }
-            return endpoint
+            return (
+                ReceiptRefreshClient(transport: transport, authorization: authorization, endpoint: data),
+                DeviceCheckClient(transport: transport, authorization: authorization, endpoint: deviceCheck)
+            )
         }
-        data = try endpoint(hosts.data)
-        dataDevelopment = try endpoint(hosts.dataDevelopment)
-        deviceCheck = try endpoint(hosts.deviceCheck)
-        deviceCheckDevelopment = try endpoint(hosts.deviceCheckDevelopment)
+        production = try clients(hosts.data, hosts.deviceCheck)
+        development = try clients(hosts.dataDevelopment, hosts.deviceCheckDevelopment)
     }
 
-    func receipts(environment: String) -> ReceiptRefreshClient {
-        ReceiptRefreshClient(
-            transport: transport, authorization: authorization,
-            endpoint: environment == "development" ? dataDevelopment : data)
-    }
+    private func clients(_ environment: String) -> Clients { environment == "development" ? development : production }
 
-    func deviceCheck(environment: String) -> DeviceCheckClient {
-        DeviceCheckClient(
-            transport: transport, authorization: authorization,
-            endpoint: environment == "development" ? deviceCheckDevelopment : deviceCheck)
-    }
+    func receipts(environment: String) -> ReceiptRefreshClient { clients(environment).receipts }
+
+    func deviceCheck(environment: String) -> DeviceCheckClient { clients(environment).deviceCheck }
 }
