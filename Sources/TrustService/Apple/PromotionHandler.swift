@@ -96,18 +96,14 @@ struct PromotionHandler: Handler {
     }
 
     /// What the client data of a claim says beside the challenge.
-    private struct SignedClaim {
-        let promotion: String
-        let transactionId: String
-        let tokens: DeviceTokens
-    }
-
-    private static func signedClaim(_ clientData: [UInt8]) throws(Problem) -> SignedClaim {
+    private static func signedClaim(
+        _ clientData: [UInt8]
+    ) throws(Problem) -> (promotion: String, transactionId: String, tokens: DeviceTokens) {
         let body = try RequestBody(clientData, limits: .clientData)
-        return SignedClaim(
-            promotion: try body.string("promotion", limit: 64),
-            transactionId: try body.string("transactionId", limit: 128),
-            tokens: try DeviceTokens(body.value("deviceTokens")))
+        return (
+            try body.string("promotion", limit: 64), try body.string("transactionId", limit: 128),
+            try DeviceTokens(body.value("deviceTokens"))
+        )
     }
 
     /// Decides a claim while no other claim of its subject is decided: an update writes both bits of a device, so a claim of another promotion

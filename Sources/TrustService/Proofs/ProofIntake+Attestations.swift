@@ -17,11 +17,8 @@ struct PresentedAttestation: Sendable {
     var terms = ProofTerms()
 }
 
-struct RegisteredKey: Sendable {
-    let key: StoredKey
-    /// Whether it was not before.
-    let isNew: Bool
-}
+/// A key that is registered, and whether it was not before.
+typealias RegisteredKey = (key: StoredKey, isNew: Bool)
 
 extension ProofIntake {
     /// Judges an attestation and registers its key, in the fixed order: challenge, signatures, store. The very object that registered a key
@@ -48,7 +45,7 @@ extension ProofIntake {
         guard let key, key.app.hasSameBytes(as: app.settings.id), key.record.isAttested(by: digest),
             StoreText.areSame(key.user, presented.user)
         else { return nil }
-        return try await trusted.trusted(key).map { RegisteredKey(key: $0, isNew: false) }
+        return try await trusted.trusted(key).map { (key: $0, isNew: false) }
     }
 
     private func prove(
@@ -97,8 +94,8 @@ extension ProofIntake {
             observer.count(.attestationsAccepted)
             await signals.count(id, kind: EventKind.attested, at: call.now)
             await signals.countOnce(id, kind: EventKind.attestedAddress, address: call.address, at: call.now)
-            return .success(RegisteredKey(key: key, isNew: true))
-        case .existing(let key): return try await trusted.trusted(key).map { RegisteredKey(key: $0, isNew: false) }
+            return .success((key, true))
+        case .existing(let key): return try await trusted.trusted(key).map { (key: $0, isNew: false) }
         case .refused(let refusal): return .failure(ProofRefusal(refusal.code).needingNewKey)
         case .exhausted(let until):
             throw Problem(
