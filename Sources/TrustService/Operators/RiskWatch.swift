@@ -12,21 +12,15 @@ import Vocabulary
 
 /// The usual metric of each app, learned again every minute, so that a request need not ask for it.
 final class MetricBaselines: Sendable {
-    private let box = Mutex<[String: MetricBaseline]>([:])
-    private let alerting = Mutex<Set<String>>([])
+    private let known = Mutex<[String: (baseline: MetricBaseline, hasAlert: Bool)]>([:])
 
-    subscript(app: String) -> MetricBaseline? {
-        get { box.withLock { $0[app] } }
-        set { box.withLock { $0[app] = newValue } }
-    }
+    subscript(app: String) -> MetricBaseline? { known.withLock { $0[app]?.baseline } }
 
     /// The apps that had an alert when they were judged last.
-    var appsWithAlerts: Set<String> { alerting.withLock { $0 } }
+    var appsWithAlerts: Set<String> { known.withLock { Set($0.filter(\.value.hasAlert).keys) } }
 
-    func note(hasAlert: Bool, app: String) {
-        alerting.withLock { apps in
-            if hasAlert { apps.insert(app) } else { apps.remove(app) }
-        }
+    func learn(_ baseline: MetricBaseline, hasAlert: Bool, app: String) {
+        known.withLock { $0[app] = (baseline, hasAlert) }
     }
 }
 
@@ -150,11 +144,13 @@ struct RiskWatch: Sendable {
                     code: .unsupportedRising,
                     message: "Since \(RFC3339.text(since)) more clients than usual report no support."))
         }
+        // That of production, whose devices are users'.
+        var usual = MetricBaseline.unknown
         for environment in ["production", "development"] {
             let counts = try await store.riskMetrics(app: app, environment: environment).map { ($0.metric, $0.keys) }
             standing.metrics += counts.map { RiskStanding.Metric(environment: environment, metric: $0.0, keys: $0.1) }
             let baseline = MetricBaseline(counts: counts)
-            if environment == "production" || baselines[app] == nil { baselines[app] = baseline }
+            if environment == "production" { usual = baseline }
             guard let alert = baseline.alert(counts: counts) else { continue }
             standing.alerts.append(
                 .init(
@@ -163,7 +159,7 @@ struct RiskWatch: Sendable {
                         "\(alert.keys) \(environment) keys are on devices above the threshold \(alert.threshold); the highest metric is \(alert.highestMetric).",
                     keys: (environment, alert.threshold)))
         }
-        baselines.note(hasAlert: !standing.alerts.isEmpty, app: app)
+        baselines.learn(usual, hasAlert: !standing.alerts.isEmpty, app: app)
         return standing
     }
 }
