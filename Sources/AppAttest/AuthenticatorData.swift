@@ -125,12 +125,22 @@ package struct AuthenticatorData: Sendable {
             key[.unsigned(1)] == .unsigned(2),
             key[.unsigned(3)] == .negative(6),
             key[.negative(0)] == .unsigned(1),
-            let x = key[.negative(1)]?.byteString, x.count == 32,
-            let y = key[.negative(2)]?.byteString, y.count == 32
+            let x = coordinate(key[.negative(1)]), let y = coordinate(key[.negative(2)])
         else {
             throw malformed("the public key is not an ES256 key on P-256: \(key.shape)", at: offset)
         }
         return [0x04] + x + y
+    }
+
+    /// A coordinate as 32 bytes.
+    ///
+    /// RFC 9053 wants leading zeros kept, and devices leave them out: one coordinate is shorter in one key of 128. The whole point is
+    /// compared with the certified key afterwards.
+    private static func coordinate(_ item: CBORItem?) -> [UInt8]? {
+        guard let bytes = item?.byteString, bytes.count == 32 || 1..<32 ~= bytes.count && bytes.first != 0 else {
+            return nil
+        }
+        return [UInt8](repeating: 0, count: 32 - bytes.count) + bytes
     }
 
     private static func malformed(_ reason: String, at offset: Int) -> MalformedInput {
