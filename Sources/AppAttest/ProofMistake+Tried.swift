@@ -16,7 +16,10 @@ extension ProofMistake {
     /// The most bytes of client data that are hashed again to find a mistake; longer data is not tried.
     static let largestClientData = 64 << 10
 
-    /// What the other side's clientDataHash would be after each usual mistake. At most 12.
+    /// The most client data hashes that are tried for one object; an assertion costs a signature for each.
+    private static let mostTries = 15
+
+    /// What the other side's clientDataHash would be after each usual mistake, the most usual first. At most 15.
     ///
     /// - Parameters:
     ///   - hash: the client data hash that the caller expects.
@@ -27,30 +30,64 @@ extension ProofMistake {
             Tried(mistake: .hashedTwice, hash: hashed(hash)),
             Tried(mistake: .hexHashed, hash: hashed(hash.hexadecimal().utf8)),
             Tried(mistake: .base64TextHashed, hash: hashed(Base64.encode(hash).utf8)),
+            Tried(mistake: .hexPassed, hash: Array(hash.hexadecimal().utf8)),
+            Tried(mistake: .base64TextPassed, hash: Array(Base64.encode(hash).utf8)),
         ]
-        guard let clientData, clientData.count <= largestClientData else { return tries }
+        let empty = Tried(mistake: .otherText("no bytes at all"), hash: hashed([]))
+        guard let clientData, clientData.count <= largestClientData else { return tries + [empty] }
         // Data that is a text of bytes: the other side decoded it first.
-        let text = String(decoding: clientData, as: UTF8.self)
-        if let decoded = Base64.decode(text) ?? Base64.decodeURL(text), !decoded.isEmpty {
+        let given = String(decoding: clientData, as: UTF8.self)
+        if let decoded = Base64.decode(given) ?? Base64.decodeURL(given), !decoded.isEmpty {
             tries.append(Tried(mistake: .base64TextHashed, hash: hashed(decoded)))
             tries.append(Tried(mistake: .hashedTwice, hash: decoded))
         }
-        let isUUID = text.utf8.count == 36 && text.utf8.count { $0 == UInt8(ascii: "-") } == 4
-        let digits = isUUID ? text.replacing("-", with: "") : text
+        let isUUID = given.utf8.count == 36 && given.utf8.count { $0 == UInt8(ascii: "-") } == 4
+        let digits = isUUID ? given.replacing("-", with: "") : given
         if let decoded = digits.hexadecimalBytes, !decoded.isEmpty {
+            let other = given == given.lowercased() ? given.uppercased() : given.lowercased()
             tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
             tries.append(Tried(mistake: .hashedTwice, hash: decoded))
+            tries.append(Tried(mistake: .otherText("capital letters"), hash: hashed(other.utf8)))
         }
         // Hexadecimal digits that were read as base64.
         let encoded = Base64.encode(clientData)
         if let decoded = encoded.hexadecimalBytes, !decoded.isEmpty {
             tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
         }
-        return tries + [
+        tries += [
             Tried(mistake: .unhashed, hash: clientData),
             Tried(mistake: .base64TextHashed, hash: hashed(encoded.utf8)),
-            Tried(mistake: .base64TextHashed, hash: hashed(Base64.encodeURL(clientData).utf8)),
             Tried(mistake: .hexHashed, hash: hashed(clientData.hexadecimal().utf8)),
+        ]
+        // Bytes that are no text travel in base64, and some hash what they received.
+        let text = String(validating: clientData, as: UTF8.self)
+        let texts = text.flatMap(JSONText.init)?.rewritten ?? changed(text ?? encoded)
+        tries += texts.map { Tried(mistake: $0.mistake, hash: hashed($0.text)) }
+        tries += [
+            empty, Tried(mistake: .base64TextHashed, hash: hashed(Base64.encodeURL(clientData).utf8)),
+        ]
+        return Array(tries.prefix(mostTries))
+    }
+
+    /// A text that the other side may have hashed instead, and the mistake.
+    fileprivate typealias OtherText = (mistake: ProofMistake, text: [UInt8])
+
+    /// A text that is no JSON, as it is changed on its way: by a line break, in quotes, as a member of an object, in UTF-16.
+    private static func changed(_ text: String) -> [OtherText] {
+        let trimmed = text.trimmed()
+        let quote = UInt8(ascii: "\"")
+        let isQuoted = text.utf8.count > 2 && text.utf8.first == quote && text.utf8.last == quote
+        let unquoted = isQuoted ? Array(text.utf8.dropFirst().dropLast()) : [quote] + text.utf8 + [quote]
+        return [
+            trimmed.utf8.count == text.utf8.count
+                ? (.otherText("a line break at the end"), Array((text + "\n").utf8))
+                : (.otherText("the white space at the ends"), Array(trimmed.utf8)),
+            (.otherText("quotes around the text"), unquoted),
+            (
+                .otherText("the text as a member `challenge` of JSON"),
+                JSONValue.object([.init("challenge", .string(text))]).encoded(pretty: false)
+            ),
+            (.otherText("the text in UTF-16"), text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }),
         ]
     }
 
@@ -176,31 +213,53 @@ extension AssertionVerifier {
             refusal.mistake = .singleHash
             return refusal
         }
-        var tries = ProofMistake.tries(clientDataHash.bytes, clientData: clientData)
-        tries += rewritten(clientData).map { .init(mistake: .jsonRewritten, hash: Array(SHA256.hash(data: $0))) }
+        let tries = ProofMistake.tries(clientDataHash.bytes, clientData: clientData)
         if let fitting = tries.first(where: { signs($0.hash) }) {
             refusal.mistake = fitting.mistake
             refusal.compared = [ComparedValue("clientDataHash", expected: clientDataHash.bytes, found: fitting.hash)]
         }
         return refusal
     }
+}
 
-    /// JSON as other encoders write it: with slashes escaped or not, without white space or with a blank after each comma and colon, and
-    /// with the members in alphabetical order. At most eight texts.
-    private func rewritten(_ clientData: [UInt8]?) -> [[UInt8]] {
-        guard let clientData, clientData.count <= ProofMistake.largestClientData else { return [] }
-        let text = String(decoding: clientData, as: UTF8.self)
-        let trimmed = text.trimmed()
-        guard trimmed.utf8.first == UInt8(ascii: "{") || trimmed.utf8.first == UInt8(ascii: "[") else { return [] }
-        let plain = trimmed.replacing(#"\/"#, with: "/")
-        let escaped = plain.replacing("/", with: #"\/"#)
-        var texts = [trimmed, plain, escaped].map { Array($0.utf8) }
-        texts += [plain, escaped].map { Array($0.utf8).withoutJSONSpace(separator: []) }
-        texts.append(Array(plain.utf8).withoutJSONSpace(separator: [0x20]))
-        if let sorted = try? JSONReader.read(Array(trimmed.utf8)).sorted.encoded(pretty: false) {
-            texts += [sorted, sorted.withoutJSONSpace(separator: [0x20])]
+/// Client data that is JSON.
+private struct JSONText {
+    private let text: String
+    private let value: JSONValue
+
+    /// Nil for a text that is no object and no array.
+    init?(_ text: String) {
+        self.text = text.trimmed()
+        guard self.text.utf8.first == UInt8(ascii: "{") || self.text.utf8.first == UInt8(ascii: "["),
+            let value = try? JSONReader.read(Array(self.text.utf8))
+        else { return nil }
+        (self.value, given) = (value, Array(text.utf8))
+    }
+
+    private let given: [UInt8]
+
+    /// The same JSON as other encoders write it, the most usual first: with slashes escaped or not, without white space or with a blank
+    /// after each comma and colon, with the members in alphabetical order, with letters instead of escapes, with a line break, in quotes;
+    /// and the challenge in it alone.
+    var rewritten: [ProofMistake.OtherText] {
+        let plain = Array(text.replacing(#"\/"#, with: "/").utf8)
+        let compact = plain.withoutJSONSpace(separator: [])
+        let sorted = value.sorted.encoded(pretty: false)
+        let read = value.encoded(pretty: false)
+        let texts = [
+            Array(text.utf8), compact.escapingSlashes, compact, sorted.escapingSlashes, sorted, read.escapingSlashes,
+            read,
+            compact.withoutJSONSpace(separator: [0x20]), sorted.withoutJSONSpace(separator: [0x20]), plain,
+            plain.escapingSlashes, Array(text.utf8) + [0x0A], JSONValue.string(text).encoded(pretty: false),
+        ]
+        var known: Set<[UInt8]> = [given]
+        var others: [ProofMistake.OtherText] = texts.filter { known.insert($0).inserted }.map { (.jsonRewritten, $0) }
+        if let challenge = value.member("challenge")?.text {
+            others.insert(
+                (.otherText("the challenge alone, without the JSON around it"), Array(challenge.utf8)),
+                at: min(5, others.count))
         }
-        return texts.filter { $0 != clientData }
+        return others
     }
 }
 
@@ -220,6 +279,9 @@ extension JSONValue {
 }
 
 extension [UInt8] {
+    /// JSON with a backslash before each slash.
+    fileprivate var escapingSlashes: [UInt8] { flatMap { $0 == UInt8(ascii: "/") ? [UInt8(ascii: "\\"), $0] : [$0] } }
+
     /// JSON without white space between its tokens, and with `separator` after each comma and colon.
     fileprivate func withoutJSONSpace(separator: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []

@@ -127,6 +127,18 @@ extension ProofMistake {
     static let hexHashed = ProofMistake(
         "hex-hashed", "one side hashed hexadecimal text, the other the bytes that the text stands for",
         "hash the bytes, not their hexadecimal text, on each side")
+    static let hexPassed = ProofMistake(
+        "hex-hashed", "one side took the hexadecimal text of the hash for the hash",
+        "pass the 32 bytes of the hash as clientDataHash, not a text of them")
+    static let base64TextPassed = ProofMistake(
+        "base64-text-hashed", "one side took the base64 text of the hash for the hash",
+        "pass the 32 bytes of the hash as clientDataHash, not a text of them")
+    /// - Parameter what: what only one side hashed.
+    static func otherText(_ what: String) -> ProofMistake {
+        ProofMistake(
+            "other-text", "only one side hashed \(what)",
+            "hash exactly the same bytes on each side; give the challenge or client data as the app hashed it")
+    }
     static let jsonRewritten = ProofMistake(
         "json-rewritten",
         "the JSON was written anew between app and server: its bytes are not those that were signed",

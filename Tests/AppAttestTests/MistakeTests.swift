@@ -33,6 +33,24 @@ import Vocabulary
             ),
             // The digits of a hash, which the server read as base64.
             (sha(sha(challenge)), Array(Data(base64Encoded: Data(hex(sha(challenge)))) ?? Data()), "hex-hashed"),
+            // What was passed for the hash is a text of the hash.
+            (hex(sha(challenge)), challenge, "hex-hashed"),
+            (base64(sha(challenge)), challenge, "base64-text-hashed"),
+            (sha(challenge + [0x0A]), challenge, "other-text"),
+            (sha(challenge), challenge + [0x0A], "other-text"),
+            (sha([0x22] + challenge + [0x22]), challenge, "other-text"),
+            (sha(challenge), [0x22] + challenge + [0x22], "other-text"),
+            (sha(#"{"challenge":"a challenge of the server"}"#.utf8), challenge, "other-text"),
+            (sha(challenge), Array(#"{"challenge":"a challenge of the server"}"#.utf8), "other-text"),
+            (sha(challenge.flatMap { [$0, 0] }), challenge, "other-text"),
+            (sha([]), challenge, "other-text"),
+            // A UUID: Swift writes capitals.
+            (
+                sha("00010203-0405-0607-0809-0A0B0C0D0E0F".utf8),
+                Array("00010203-0405-0607-0809-0a0b0c0d0e0f".utf8), "other-text"
+            ),
+            // The base64 of a challenge, in quotes, as JavaScript's JSON.stringify writes it.
+            (sha([0x22] + base64([0xFF] + challenge) + [0x22]), [0xFF] + challenge, "other-text"),
             (sha("another challenge".utf8), challenge, nil),
         ]
     }()
@@ -97,6 +115,12 @@ import Vocabulary
         (#"{"b": 1, "a": [1, "x, y: z"]}"#, "{\n  \"b\" : 1,\n  \"a\" : [\n    1,\n    \"x, y: z\"\n  ]\n}\n"),
         (#"{"a":{"c":"\"","d":2},"b":1}"#, #"{"b":1,"a":{"d":2,"c":"\""}}"#),
         (#"{"a": {"c": 3, "d": 2}, "b": 1}"#, #"{"b":1,"a":{"d":2,"c":3}}"#),
+        // Swift with sorted members, and a server that writes them in another order without escapes.
+        (#"{"a":"x\/1","b":1}"#, #"{"b": 1, "a": "x/1"}"#),
+        // PHP and Python escape letters.
+        (#"{"n":1,"a":"é"}"#, #"{"n": 1, "a": "\u00e9"}"#),
+        (#"{"n":1}"# + "\n", #"{"n":1}"#),
+        (#""{\"n\":1}""#, #"{"n":1}"#),
     ])
     func jsonOfAnotherEncoderIsNamed(_ signed: String, _ sent: String) throws {
         let stage = try Stage()
