@@ -496,6 +496,11 @@ import Testing
         (["attestation: KEY_ID_MISMATCH"], "attest.key-id.mismatch"),
         (["pyattest.exceptions.InvalidNonceException"], "attest.nonce.mismatch"),
         (["appattest: rpIdHash mismatch"], "attest.app-id.mismatch"),
+        (["App Attest assertion: counter did not increase"], "assert.counter.replayed"),
+        (["The assertion's signature is invalid"], "assert.signature.invalid"),
+        (["App Attest x509: certificate has expired"], "attest.chain.expired"),
+        (["App Attest: key already attested"], "attest.device.invalid-key"),
+        (["com.apple.devicecheck.error3"], "DCError.invalidKey"),
         (["Expected AAGUID of either 'appattestdevelop' or 'appattest'"], "attest.environment.mismatch"),
     ])
     func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {

@@ -161,10 +161,19 @@ extension ExplainedSubject {
             }
     }
 
-    /// The last number of the text, without its sign; nil if there is none or it has more than five digits. Digits before a letter are none.
+    /// The last number of the text, without its sign; nil if there is none or it has more than five digits. Digits before a letter are none,
+    /// and so are those of a name (`asn1`, `x509`).
     private static func number(in bytes: [UInt8]) -> Int? {
-        let numbers = bytes.split(whereSeparator: { !(0x30...0x39 ~= $0) })
-            .filter { $0.endIndex == bytes.endIndex || !bytes[$0.endIndex].isASCIIAlphanumeric }
+        let numbers = bytes.split(whereSeparator: { !(0x30...0x39 ~= $0) }).filter { digits in
+            let before = bytes[..<digits.startIndex]
+            let isOwn = before.last?.isASCIIAlphanumeric != true
+            return
+                (isOwn
+                || ["error", "code", "status", "alert", "domain", "http"].contains {
+                    before.suffix($0.utf8.count).elementsEqual($0.utf8)
+                })
+                && (digits.endIndex == bytes.endIndex || !bytes[digits.endIndex].isASCIIAlphanumeric)
+        }
         guard let last = numbers.last, last.count <= 5 else { return nil }
         return last.reduce(0) { $0 * 10 + Int($1 & 0x0F) }
     }

@@ -36,21 +36,33 @@ struct ProofWords {
             .attestNonceMismatch
         ),
         (
-            "keyiddoesnotmatch keyidmismatch invalidkeyid credentialiddoesnotmatch credentialidmismatch",
+            "keyiddoesnotmatch keyidmismatch invalidkeyid credentialiddoesnotmatch credentialidmismatch credentialidisinvalid",
             "attest assertion", .attestKeyIdMismatch
         ),
         (
-            "appiddoesnotmatch appidmismatch invalidappid rpidmismatch rpidhashmismatch doesnotmatchrpid",
+            "appiddoesnotmatch appidmismatch invalidappid notvalidforappid rpidmismatch rpidhashmismatch rpidhashdoesnotmatch doesnotmatchrpid",
             "attest assertion", .attestAppIdMismatch
         ),
         ("expectedaaguid aaguidisnotvalid invalidaaguid aaguidmismatch", "attest", .attestEnvironmentMismatch),
-        ("invalidcounter invalidsigncount countermismatch counterisnotgreater", "assert", .assertCounterReplayed),
-        ("invalidsignature signatureverificationfailed", "assertion appattest", .assertSignatureInvalid),
-        ("doesnotchainwithany invalidcertificatechain", "appattest", .attestChainUntrusted),
+        ("environmentmismatch wrongenvironment", "appattest", .attestEnvironmentMismatch),
+        (
+            "invalidcounter invalidsigncount countermismatch counterisnotgreater counternotgreater counterdidnot signcountdidnot",
+            "assert appattest", .assertCounterReplayed
+        ),
+        (
+            "invalidsignature signatureisinvalid signatureverificationfailed signaturemismatch badsignature",
+            "assertion appattest", .assertSignatureInvalid
+        ),
+        ("invalidfmt", "appattest", .attestFormatUnknown),
+        ("certificatehasexpired certificateexpired validitycheckfailed", "appattest", .attestChainExpired),
+        (
+            "doesnotchainwithany invalidcertificatechain certificatechainvalidationfailed unknownauthority",
+            "appattest", .attestChainUntrusted
+        ),
     ]
 
     private static let devices: [Row] = [
-        ("invalidkey", methods, .deviceInvalidKey), ("invalidinput", methods, .deviceInvalidInput),
+        ("invalidkey alreadyattested", methods, .deviceInvalidKey), ("invalidinput", methods, .deviceInvalidInput),
         ("serverunavailable", methods, .deviceUnavailable), ("systemfailure", methods, .deviceUnknown),
         ("unsupported isnotsupported issupported", methods, .deviceUnsupported),
     ]
