@@ -37,6 +37,10 @@ import Testing
         ),
         ("certificate", "chain.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
         ("app-check-placeholder", "header.txt", "eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ=="),
+        (
+            "app-check-debug-token", "console.txt",
+            "[Firebase/AppCheck][I-FAA001001] App Check debug token: '123E4567-E89B-42D3-A456-426614174000'."
+        ),
         ("token", "token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"),
         ("report", "check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#),
         ("expo-project", "app.json", #"{"expo": {"name": "shop"}}"#),
@@ -154,6 +158,18 @@ import Testing
         ),
         (#"{"error": {"code": 401, "message": "Firebase App Check token is invalid."}}"#, "attest.app-check.refused"),
         (
+            #"{ "error": { "code": 403, "message": "App Attestation failed.", "status": "PERMISSION_DENIED" } }"#,
+            "attest.app-check.refused"
+        ),
+        (
+            "Firebase Database connection was forcefully killed by the server. Reason: Invalid appcheck token",
+            "attest.app-check.refused"
+        ),
+        (
+            "java.security.cert.CertPathValidatorException: validity check failed\n  at ch.veehait.devicecheck.appattest.Validator",
+            "attest.chain.expired"
+        ),
+        (
             "[Error: Calling the 'attestKeyAsync' function has failed\n→ Caused by: Invalid key provided]",
             "attest.device.invalid-key"
         ),
@@ -207,6 +223,8 @@ import Testing
     @Test(arguments: [
         "POST /v1/x HTTP/1.1\nAuthorization: Bearer abc\n", #"{"error": {"code": "request.url"}}"#,
         "APNs: 400 BadDeviceToken\n", "nonce mismatch in the OpenID token\n",
+        "asn1: structure error: tags don't match\n",
+        "error:0D0680A8:asn1 encoding routines:asn1_check_tlen:wrong tag\n",
     ])
     func whatIsSaidOfOtherThingsIsNot(_ text: String) throws {
         let run = try doctor(["-"], input: text)

@@ -54,7 +54,7 @@ package enum LogExplanations {
                 .appCheckRefused,
                 "App Check answers 403 (or 401), `App attestation failed`: the proof was refused; the app forgets its key, attests once more and then pauses up to 4 hours (`Too many attempts`): the first error is the cause",
                 .developer,
-                "App Attest: compare Team ID and bundle ID with the registration in App Check, and set the entitlement appattest-environment to production, which Google asks for. DeviceCheck: upload a key of the developer account that has DeviceCheck enabled, with its key ID and the Team ID. Simulator and CI: use the debug provider and register the debug token that it prints"
+                "App Attest: compare Team ID and bundle ID with the registration in App Check, and set the entitlement appattest-environment to production, which Google asks for. DeviceCheck: upload a key of the developer account that has DeviceCheck enabled, with its key ID and the Team ID. Simulator and CI: use the debug provider and register the debug token that it prints. If a backend says that the token is invalid: it is the placeholder that the client sends after such a refusal, it has expired, or it is for another project"
             ),
             CodeExplanation(
                 .appCheckStopped,

@@ -89,9 +89,11 @@ extension Scan {
             // The client pauses after a refusal.
             if contains("Too many attempts") { return 403 }
         }
-        if contains("App attestation failed") { return 403 }
+        if contains("App attestation failed") || contains("App Attestation failed") { return 403 }
         let invalid: [StaticString] = [
-            "App Check token is invalid", "App check failed: invalid_token", "\"app\":\"INVALID\"", "app: \"INVALID\"",
+            "App Check token is invalid", "Invalid appcheck token", "AppCheck token was rejected",
+            "Failed to validate AppCheck token", "App check failed: invalid_token", "\"app\":\"INVALID\"",
+            "app: \"INVALID\"",
         ]
         return invalid.contains(where: contains) ? 401 : nil
     }

@@ -177,6 +177,18 @@ struct Recogniser: Sendable {
             .named("find the first App Check error in the log of the app, and give that to `sealward doctor -`")
         ) { $0.line?.contains("eyJlcnJvciI6") == true },
         Recogniser(
+            "app-check-debug-token", "a debug token of App Check",
+            .named(
+                "register it in the Firebase console (App Check > Apps > Manage debug tokens) of the project and the app that printed it, and keep it secret; until then exchangeDebugToken answers 403"
+            )
+        ) { input in
+            // A UUID behind the words.
+            input.line?.lowercased().contains("debug token: ") == true
+                && input.line?.split(whereSeparator: { !$0.isLetter && !$0.isNumber && $0 != "-" }).contains {
+                    $0.utf8.count == 36 && $0.utf8.count { $0 == UInt8(ascii: "-") } == 4
+                } == true
+        },
+        Recogniser(
             "token", "a signed token (JWT)",
             .named("ask the service that issued it; `sealward serve` reads its own at GET /v1/authorize")
         ) { $0.line.map { $0.hasPrefix("eyJ") && $0.utf8.count { $0 == UInt8(ascii: ".") } == 2 } == true },
