@@ -255,9 +255,9 @@ private struct JSONText {
         var known: Set<[UInt8]> = [given]
         var others: [ProofMistake.OtherText] = texts.filter { known.insert($0).inserted }.map { (.jsonRewritten, $0) }
         if let challenge = value.member("challenge")?.text {
-            others.insert(
-                (.otherText("the challenge alone, without the JSON around it"), Array(challenge.utf8)),
-                at: min(5, others.count))
+            let alone = ProofMistake.otherText("the challenge alone, without the JSON around it")
+            let bytes = [Base64.decode(challenge) ?? Base64.decodeURL(challenge), Array(challenge.utf8)]
+            others.insert(contentsOf: bytes.compactMap { $0.map { (alone, $0) } }, at: min(3, others.count))
         }
         return others
     }

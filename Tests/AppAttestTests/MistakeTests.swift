@@ -42,6 +42,10 @@ import Vocabulary
             (sha(challenge), [0x22] + challenge + [0x22], "other-text"),
             (sha(#"{"challenge":"a challenge of the server"}"#.utf8), challenge, "other-text"),
             (sha(challenge), Array(#"{"challenge":"a challenge of the server"}"#.utf8), "other-text"),
+            (
+                sha(challenge), Array(#"{"n":1,"challenge":"YSBjaGFsbGVuZ2Ugb2YgdGhlIHNlcnZlcg==","a":"/"}"#.utf8),
+                "other-text"
+            ),
             (sha(challenge.flatMap { [$0, 0] }), challenge, "other-text"),
             (sha([]), challenge, "other-text"),
             // A UUID: Swift writes capitals.
