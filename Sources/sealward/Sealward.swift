@@ -54,8 +54,12 @@ struct Sealward: AsyncParsableCommand {
         } catch {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
             if let unknown = UnknownOption(in: words) { refuse(unknown.message, unknown.command) }
-            // The message quotes a value as it was given, which may come from anywhere.
-            CommandIO.say(page: fullMessage(for: error), fitted: false)
+            // The message quotes a value as it was given, which may come from anywhere; of a long one the beginning is enough.
+            let values = words.map { $0.hasPrefix("--") ? String($0.drop { $0 != "=" }.dropFirst()) : $0 }
+            let message = values.filter { $0.utf8.count > 200 }.reduce(fullMessage(for: error)) {
+                $0.replacing($1, with: "\($1.prefix(60))...")
+            }
+            CommandIO.say(page: message, fitted: false)
             Glibc.exit(ExitCode.validationFailure.rawValue)
         }
     }

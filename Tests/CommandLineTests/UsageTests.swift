@@ -104,9 +104,15 @@ import Testing
         let key = P256.Signing.PrivateKey()
         let (pem, der) = (key.pemRepresentation, key.derRepresentation)
         let hexadecimal = der.map { String(format: "%02x", $0) }.joined()
+        let (x, y) = (key.publicKey.rawRepresentation.prefix(32), key.publicKey.rawRepresentation.suffix(32))
+        let members = zip(["x", "y", "d"], [x, y, key.rawRepresentation]).map { name, bytes in
+            let text = bytes.base64EncodedString().replacingOccurrences(of: "+", with: "-")
+            return "\"\(name)\":\"\(text.replacingOccurrences(of: "/", with: "_").prefix(43))\""
+        }
+        let webKey = "{\"kty\":\"EC\",\"crv\":\"P-256\",\(members.joined(separator: ","))}"
         let forms = [
             pem, pem.replacingOccurrences(of: "\n", with: "\\n"), der.base64EncodedString(), hexadecimal,
-            String(pem.prefix(120)),
+            String(pem.prefix(120)), webKey, "{\"keys\":[\(webKey)]}",
         ]
         let lines = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }.map { $0.prefix(20) }
         let app = ["--app-id", "ABCDE12345.com.example.app"]
@@ -137,6 +143,35 @@ import Testing
         #expect(named.status == 64 && named.errors.contains("is the name of a file"), "\(named.errors)")
         let given = ["--public-key", key.publicKey.pemRepresentation]
         #expect(try !ProgramRun(assertion + given).errors.contains("private key"))
+    }
+
+    /// What has the size or the beginning of something else is called by its name, and a long value is not repeated whole.
+    @Test func anotherFormOfAKeyIsNamed() throws {
+        let key = P256.Signing.PrivateKey().publicKey
+        let point = key.x963Representation
+        let cose =
+            Data([0xA5, 1, 2, 3, 0x26, 0x20, 1, 0x21, 0x58, 0x20]) + point[1...32] + [0x22, 0x58, 0x20] + point[33...]
+        let attestation = Data([0xA3] + [UInt8](repeating: 7, count: 2000))
+        let app = ["--app-id", "ABCDE12345.com.example.app"]
+        let assertion = ["attest", "verify-assertion", "a", "--client-data", "x", "--counter", "0", "--public-key"]
+        let verified = ["attest", "verify", "a", "--environment", "production", "--challenge", "a", "--key-id"]
+        for (words, value, name) in [
+            (assertion, Data(repeating: 7, count: 32), "a key ID"),
+            (assertion, key.compressedRepresentation, "compressed"),
+            (assertion, key.rawRepresentation, "put 04 before them"), (assertion, cose, "a COSE key"),
+            (assertion, attestation, "an attestation"), (verified, point, "the key ID is its SHA-256"),
+            (verified, key.derRepresentation, "SPKI"), (verified, attestation, "an attestation"),
+        ] {
+            let run = try ProgramRun(words + [value.base64EncodedString()] + app)
+            #expect(run.status == 64 && run.errors.contains("of \(value.count) bytes: "), "\(run.errors)")
+            #expect(run.errors.contains(name) && run.errors.utf8.count < 1500, "\(run.errors)")
+        }
+        let webKey = zip(["x", "y"], [point[1...32], point[33...]]).map { name, bytes in
+            let text = Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
+            return "\"\(name)\":\"\(text.replacingOccurrences(of: "/", with: "_").prefix(43))\""
+        }
+        let accepted = try ProgramRun(assertion + ["{\"kty\":\"EC\",\(webKey.joined(separator: ","))}"] + app)
+        #expect(accepted.status == 2, "\(accepted.errors)")
     }
 
     /// In place of a file, as a word, and quoted from a file.

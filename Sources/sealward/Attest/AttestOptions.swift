@@ -11,9 +11,7 @@ import Vocabulary
 enum PastedArgument {
     /// A key identifier: 32 bytes.
     static func keyId(_ text: String) throws -> KeyIdentifier {
-        let bytes = try read(text) { () throws(MalformedInput) in
-            try PastedBytes.fixed(Array(text.utf8), sizes: [32]).bytes
-        }
+        let bytes = try read(text) { () throws(MalformedInput) in try fixed(text, sizes: [32], "32 bytes") }
         guard let keyId = KeyIdentifier(bytes: bytes) else { throw ValidationError("expected 32 bytes") }
         return keyId
     }
@@ -21,11 +19,35 @@ enum PastedArgument {
     /// A public key: 65 bytes in X9.63 form, or SubjectPublicKeyInfo in DER or PEM.
     static func publicKey(_ text: String) throws -> AttestationPublicKey {
         try read(text) { () throws(MalformedInput) in
-            let words = "65 bytes (X9.63) or 91 bytes (SPKI)"
-            let read = try PastedBytes.fixed(Array(text.utf8), sizes: [65, 91], words: words)
-            return read.bytes.count == 65
-                ? try AttestationPublicKey(x963Representation: read.bytes)
-                : try AttestationPublicKey(subjectPublicKeyInfo: read.bytes)
+            let bytes = try fixed(text, sizes: [65, 91], "65 bytes (X9.63) or 91 bytes (SPKI)")
+            return bytes.count == 65
+                ? try AttestationPublicKey(x963Representation: bytes)
+                : try AttestationPublicKey(subjectPublicKeyInfo: bytes)
+        }
+    }
+
+    /// Bytes of a fixed size; what has another size and is known by it is named.
+    private static func fixed(_ text: String, sizes: [Int], _ words: String) throws(MalformedInput) -> [UInt8] {
+        let read = try PastedBytes(
+            reading: Array(text.utf8), wanted: .init(words) { sizes.contains($0.count) })
+        guard !sizes.contains(read.bytes.count) else { return read.bytes }
+        let name = name(of: read.bytes).map { ": \($0)" } ?? ""
+        throw MalformedInput(
+            code: .malformedBase64, reason: "\(read.form) of \(read.bytes.count) bytes\(name); expected \(words)")
+    }
+
+    /// What the bytes of a key or of another object are, by their beginning and their number.
+    private static func name(of bytes: [UInt8]) -> String? {
+        switch (bytes.first, bytes.count) {
+        case (_, 32): "a key ID or another hash, of which no key can be made; `attest verify` prints the public key"
+        case (0x02, 33), (0x03, 33): "the compressed point; give it uncompressed: 04, x, y"
+        case (_, 64): "x and y; put 04 before them"
+        case (0x04, 65): "the public key; the key ID is its SHA-256"
+        case (0xA5, 75...77): "a COSE key; give 04, then its x and its y"
+        case (0x30, 91): "the public key as SPKI; the key ID is SHA-256 of the 65 bytes at its end"
+        case (0x30, 200...): "a certificate or a receipt"
+        case (0xA3, 1000...): "an attestation; `attest verify` prints its key ID and its public key"
+        default: nil
         }
     }
 

@@ -115,7 +115,10 @@ struct Recogniser: Sendable {
         Recogniser(
             "private-key", "a private key",
             .named("keep it secret, and give it to no tool that asks for it in a chat: nothing in it was read")
-        ) { $0.has("PRIVATE KEY-----") || $0.line.map(SecretText.isPrivateKey) == true },
+        ) {
+            $0.has("PRIVATE KEY-----") || $0.line.map { SecretText.isPrivateKey($0) } == true
+                || $0.json.map { SecretText.isPrivateKey($0) } == true
+        },
         Recogniser("app-archive", "an app in an archive", lint) { ZipArchive.isArchive($0.head) },
         Recogniser("attestation", "an attestation of App Attest", .attestation) {
             $0.object.first == 0xA3 && $0.object.prefix(64).firstRange(of: Array("apple-appattest".utf8)) != nil

@@ -103,15 +103,24 @@ enum SecretText {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// Whether a word is a private key: in PEM, or as DER in base64 or hexadecimal.
+    /// Whether a word is a private key: in PEM, as DER in base64 or hexadecimal, or a JSON Web Key.
     static func isPrivateKey(_ word: String) -> Bool {
         let bytes = Array(word.utf8)
+        if bytes.first == UInt8(ascii: "{"), let value = try? JSONReader.read(bytes) {
+            return isPrivateKey(value)
+        }
         if let mark = bytes.firstRange(of: Array("PRIVATE KEY-----".utf8)) {
             // Words about a key have blanks.
             let body = bytes[mark.upperBound...].drop { $0 <= 0x20 || "\\nr".utf8.contains($0) }.prefix(24)
             return body.count == 24 && body.allSatisfy(isKeyByte)
         }
         return isEncodedKey(bytes.filter { $0 > 0x20 })
+    }
+
+    /// Whether a document is a JSON Web Key, or a set of them, with what is secret of it.
+    static func isPrivateKey(_ value: JSONValue) -> Bool {
+        value.member("kty") != nil && (value.member("d") != nil || value.member("k") != nil)
+            || value.member("keys")?.elements?.contains { isPrivateKey($0) } == true
     }
 
     /// Whether a word is a JSON Web Token.

@@ -69,7 +69,7 @@ enum PrivateKeyWord {
             let option = name.hasPrefix("--") && name.utf8.count > 2 ? name : nil
             let wanted =
                 option == "--public-key"
-                ? "Give the public key instead; 'openssl pkey -in FILE -pubout' makes it of a private one."
+                ? "Give the public key instead; 'openssl pkey -in FILE -pubout' makes it of a private one, and a JSON Web Key is public without its member d."
                 : "Where a command needs one, it takes the name of its file."
             return """
                 Error: \(option.map { "\($0): this" } ?? "A word of the command line") is a private key. It was not used and is not shown.
