@@ -33,8 +33,9 @@ extension DeviceCheckFault {
         .init(.devicecheckThrottled, "Apple asks for fewer requests", .backend, "wait, and ask less often"),
         .init(.devicecheckUnavailable, "Apple's service is down or does not answer", .nobody, "ask again later"),
         .init(
-            .devicecheckStatusUnknown, "Apple answered with a status that it does not document", .nobody,
-            "ask again later; report it if it persists"),
+            .devicecheckStatusUnknown, "Apple answered with a status that it does not document", .operator,
+            "look at the base URL and at proxies between: this is no status of DeviceCheck. If it came from Apple, ask again later"
+        ),
     ]
 
     private static let other =

@@ -185,6 +185,16 @@ import Testing
         #expect(old.string("code") == "receipt.too-old")
     }
 
+    /// One code is for every fault of Apple's side: the words say what came.
+    @Test func aRefreshWithoutAnAnswerSaysSo() throws {
+        try write(Array(key.pemRepresentation.utf8), "AuthKey.p8")
+        let run = try ProgramRun([
+            "receipt", "refresh", folder.path("receipt"), "--app-id", app.applicationId, "--team-id", "ABCDE12345",
+            "--key-id", "KEY7890123", "--key-file", folder.path("AuthKey.p8"), "--base-url", "http://127.0.0.1:9",
+        ])
+        #expect(run.status == 2 && run.errors.contains("no answer came (receipt.refresh.unavailable)"), "\(run.errors)")
+    }
+
     /// The key is good and the receipt is not: what that means is the caller's to say.
     @Test(
         arguments: [

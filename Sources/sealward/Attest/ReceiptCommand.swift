@@ -144,7 +144,9 @@ struct RefreshReceiptCommand: ResultCommand {
         let outcome = try await client.refresh(old, at: judgement.instant)
         guard case .renewed(let bytes) = outcome else {
             let explanation = CodeCatalog.explanation(of: outcome.code.rawValue)
-            CommandIO.say("sealward: no newer receipt: \(explanation?.meaning ?? "no answer") (\(outcome.code)).")
+            let seen = outcome.seen.map { ": \($0)" } ?? ""
+            CommandIO.say(
+                "sealward: no newer receipt: \(explanation?.meaning ?? "no answer")\(seen) (\(outcome.code)).")
             if let explanation { CommandIO.say("sealward: \(explanation.action).") }
             throw ExitCode(Outcome.undetermined.rawValue)
         }
@@ -155,5 +157,16 @@ struct RefreshReceiptCommand: ResultCommand {
         return CommandResult(
             .object((judged.json.members ?? []) + [.init("receipt", .string(receipt))]),
             text: "\(judged.text)  receipt  \(receipt)\n", fits: false, judged.outcome)
+    }
+}
+
+extension ReceiptRefreshOutcome {
+    /// What came, where the code covers more than one answer.
+    fileprivate var seen: String? {
+        switch self {
+        case .unusable(_, let reason): reason
+        case .unavailable(let status, _): status.map { "the status is \($0)" } ?? "no answer came"
+        default: nil
+        }
     }
 }
