@@ -1,6 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
+import Crypto
+import DeviceSimulator
 import Foundation
 import TestSupport
 import Testing
@@ -87,7 +90,7 @@ import Testing
     /// Forms of which no text is one, or that only some objects have.
     static let others: Set = [
         "app-archive", "attestation", "assertion", "receipt", "provisioning-profile", "ocsp-response",
-        "root-certificate", "executable",
+        "root-certificate", "executable", "authenticator-data", "attest-certificate",
     ]
 
     @Test func everyFormIsRecognised() {
@@ -96,6 +99,32 @@ import Testing
             #expect(Recogniser.of(input)?.what == what, "\(name)")
         }
         #expect(Set(Recogniser.all.map(\.what)) == Set(Self.examples.map(\.0)).union(Self.others))
+    }
+
+    /// The parts of an attestation are named, whatever their form: its certificates are no server's.
+    @Test func aPartOfAnAttestationIsNamed() throws {
+        var random = SimulatorRandom(seed: 23)
+        let authority = try SimulatedAuthority(random: &random)
+        let made = try authority.attest(
+            SimulatedAttestationRequest(
+                publicKey: Array(P256.Signing.PrivateKey().publicKey.x963Representation),
+                app: SimulatedApp("ABCDE12345.com.example.app"), system: .iOS("27.0"),
+                clientDataHash: [UInt8](repeating: 1, count: 32)), at: Date(timeIntervalSince1970: 1_795_262_400))
+        let data = Array(try AttestationObject(decoding: made.object).authenticatorData.bytes)
+        for (bytes, what) in [(made.leafCertificate, "attest-certificate"), (data, "authenticator-data")] {
+            let text = Data(bytes).base64EncodedString()
+            let pem = "-----BEGIN CERTIFICATE-----\n\(text)\n-----END CERTIFICATE-----\n"
+            for head in [bytes, Array(text.utf8), Array(bytes.map { String(format: "%02x", $0) }.joined().utf8)] {
+                #expect(Recogniser.of(.init(name: "-", head: head))?.what == what)
+            }
+            if what == "attest-certificate" {
+                #expect(Recogniser.of(.init(name: "leaf.pem", head: Array(pem.utf8)))?.what == what)
+            }
+        }
+        let root = Array(authority.attestationRootPEM.utf8)
+        #expect(Recogniser.of(.init(name: "root.pem", head: root))?.what == "attest-certificate")
+        #expect(Recogniser.of(.init(name: "-", head: made.object))?.what == "attestation")
+        #expect(Recogniser.of(.init(name: "-", head: made.receipt))?.what == "receipt")
     }
 
     @Test func aFileIsGivenToItsCommand() throws {
@@ -288,7 +317,8 @@ import Testing
     private static let forms: [(path: String, what: Set<String>, verdicts: Set<String>)] = [
         ("Fuzz/Corpus/archive/", ["app-archive"], ["cause", "unknown"]),
         ("Fuzz/Corpus/attestation/apple", ["attestation"], ["unknown"]),
-        ("Fuzz/Corpus/attestation/leaf", ["certificate"], ["cause"]),
+        ("Fuzz/Corpus/attestation/authenticator-data", ["authenticator-data"], ["unknown"]),
+        ("Fuzz/Corpus/attestation/leaf", ["attest-certificate"], ["unknown"]),
         ("Fuzz/Corpus/certificate/bundle", ["certificate"], ["unknown"]),
         ("Fuzz/Corpus/certificate/ocsp", ["ocsp-response"], ["unknown"]),
         ("Fuzz/Corpus/certificate/every-extension", ["root-certificate"], ["unknown"]),
@@ -305,6 +335,7 @@ import Testing
         ("Fuzz/Corpus/receipt/", ["receipt"], ["cause"]),
         ("Fuzz/", ["json", "report", "unknown", "empty", "property-list"], ["unknown"]),
         ("Tests/Vectors/appattest/apple", ["attestation"], ["unknown"]),
+        ("Tests/Vectors/appattest/Apple_App", ["attest-certificate"], ["unknown"]),
         ("Tests/Vectors/appattest/Apple", ["root-certificate"], ["unknown"]),
         ("Tests/Vectors/ats/real/01-react-native-tester", ["info-plist"], ["fine"]),
         ("Tests/Vectors/ats/real/06-sparkle-downloader", ["info-plist"], ["fine"]),

@@ -133,6 +133,21 @@ struct Recogniser: Sendable {
                 }
         },
         Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
+        Recogniser(
+            "authenticator-data", "the authenticator data of an attestation, a part of it",
+            .named("give the whole object that attestKey returned to `sealward attest verify`")
+        ) { input in
+            let wanted = PastedBytes.Wanted("") { $0.dropFirst(37).starts(with: "appattest".utf8) }
+            return wanted.accepts(input.head)
+                || input.head.count <= 2048
+                    && (try? PastedBytes(reading: input.head, wanted: wanted)).map { wanted.accepts($0.bytes) } == true
+        },
+        Recogniser(
+            "attest-certificate", "a certificate of App Attest, which is no server's",
+            .named(
+                "give the attestation with both certificates to `sealward attest verify`; a root goes to its --trust-root"
+            )
+        ) { $0.object.first == 0x30 && $0.object.prefix(4096).firstRange(of: Array("App Attestation ".utf8)) != nil },
         // The linter knows what an app in a sandbox lacks.
         Recogniser(
             "entitlements", "entitlements with App Attest's environment",
