@@ -240,6 +240,7 @@ import Testing
             "java.security.cert.CertPathValidatorException: Trust anchor for certification path not found.",
             "- not-apple ats.trust.unknown-root"
         ),
+        ("java.security.cert.CertPathValidatorException: validity check failed", "- not-apple ats.trust.expired"),
         // App Attest and App Check
         (
             "The operation couldn’t be completed. (com.apple.devicecheck.error error 3.)",

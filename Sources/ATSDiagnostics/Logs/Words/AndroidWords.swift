@@ -12,6 +12,9 @@ enum AndroidWords {
         row("Trust anchor for certification path not found", [.trustUnknownRoot, .trustMissingIntermediate]),
         row("AndroidCrypto", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         row("SSLPeerUnverifiedException", [.trustWrongHost]),
+        row("CertPathValidatorException: validity check failed", [.trustExpired]),
+        row("CertPathValidatorException: timestamp check failed", [.trustExpired]),
+        row("CertificateExpiredException", [.trustExpired]),
         row("CertPathValidatorException", [.trustUnknownRoot, .trustExpired]),
         row("SSLHandshakeException", [.tlsHandshakeFailed]),
     ]
