@@ -132,7 +132,13 @@ extension AttestationVerifier {
                 hasher.update(data: hash)
                 return nonce.elementsEqual(hasher.finalize())
             }
-            let named = receipt?.clientDataHash.flatMap { isSigned($0) ? $0 : nil }
+            let claimed = receipt?.clientDataHash
+            let named = claimed.flatMap { isSigned($0) ? $0 : nil }
+            if named == nil, claimed?.elementsEqual(clientDataHash.bytes) == true {
+                refusal.reason =
+                    "the client data hash is the one in the receipt: the authenticator data are not those that were certified"
+                return refusal
+            }
             let tries = ProofMistake.tries(clientDataHash.bytes, clientData: clientData)
             if let fitting = tries.first(where: { isSigned($0.hash) }) {
                 refusal.mistake = fitting.mistake

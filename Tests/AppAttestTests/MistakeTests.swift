@@ -95,6 +95,20 @@ import Vocabulary
         }
     }
 
+    /// The right client data hash, and another last byte of the authenticator data.
+    @Test func changedAuthenticatorDataAreToldFromAnotherChallenge() async throws {
+        let stage = try Stage()
+        var object = try stage.authority.attest(stage.request, at: stage.instant).object
+        object[object.count - 1] ^= 1
+        let verifier = try stage.verifier()
+        let verdict = await verifier.verify(
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        let refusal = verifier.explained(
+            try #require(verdict.refusal), of: object, clientDataHash: stage.hash, clientData: stage.clientData)
+        #expect(refusal.code == "attest.nonce.mismatch" && refusal.mistake == nil)
+        #expect(refusal.reason.contains("the authenticator data are not those that were certified"), "\(refusal)")
+    }
+
     @Test(arguments: cases.indices) func ofAnAssertion(_ index: Int) throws {
         let (passed, clientData, mistake) = Self.cases[index]
         let stage = try Stage()
