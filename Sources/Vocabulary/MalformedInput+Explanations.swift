@@ -25,7 +25,8 @@ extension MalformedInput {
             "send what Apple's framework returned, unchanged and whole"),
         .init(
             .malformedCertificate, "a certificate that cannot be read", .server,
-            "inspect it with openssl x509 -text, and have it reissued"),
+            "a server's: inspect it with openssl x509 -text, and have it reissued; one of an attestation: send the bytes that attestKey returned, unchanged"
+        ),
         .init(
             .malformedCheckReport, "not a report of `ats check`", .author, "pass the output of ats check --format json"),
         .init(
