@@ -94,8 +94,11 @@ package enum LogExplanations {
             "forget the key and make a new one, once; apps that were installed under iOS 17.0 or earlier may stay so (Apple confirms it, forums 812308)"
         ),
         CodeExplanation(
-            .deviceUnavailable, "DCError 4, serverUnavailable: Apple's attestation server did not answer", .app,
-            "try again later with the same key and the same clientDataHash; a new key would count against the device"),
+            .deviceUnavailable,
+            "DCError 4, serverUnavailable: Apple's attestation server did not answer, or the device did not reach it",
+            .app,
+            "try again later with the same key and the same clientDataHash; a new key would count against the device. If only some networks have it, look for a VPN, a proxy or a firewall there"
+        ),
     ]
 
     /// The names of DCError, by number.

@@ -50,7 +50,7 @@ struct ProofWords {
             "assert appattest", .assertCounterReplayed
         ),
         (
-            "invalidsignature signatureisinvalid signatureverificationfailed signaturemismatch badsignature",
+            "invalidsignature signatureisinvalid signatureverificationfailed failsignatureverification signaturemismatch badsignature",
             "assertion appattest", .assertSignatureInvalid
         ),
         ("invalidfmt", "appattest", .attestFormatUnknown),
