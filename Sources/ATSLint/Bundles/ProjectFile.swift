@@ -243,7 +243,8 @@ package enum ProjectFile {
         guard document.format == .text || document.format == .json || isPart else { return document }
         let keys = ATSDictionary.keys
         let isWhole = members.contains { $0.key == ATSKey.dictionary || $0.key.hasPrefix("CFBundle") }
-        if !isWhole, members.contains(where: { keys.contains($0.key) }) {
+        if isWhole { return document }
+        if members.contains(where: { keys.contains($0.key) }) {
             return inside(ATSKey.dictionary, document)
         } else if members.allSatisfy({ member in
             member.node.members?.contains { ExceptionEntry.keys.contains($0.key) } == true

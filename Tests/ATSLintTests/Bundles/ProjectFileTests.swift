@@ -66,6 +66,20 @@ import Vocabulary
         }
     }
 
+    @Test("The dictionary with keys of an entry directly in it is no host", arguments: [true, false])
+    func theDictionaryIsNoHost(_ isJSON: Bool) throws {
+        let key = "NSExceptionAllowsInsecureHTTPLoads"
+        let text =
+            isJSON
+            ? "{\"NSAppTransportSecurity\": {\"\(key)\": true}}"
+            : "<key>NSAppTransportSecurity</key><dict><key>\(key)</key><true/></dict>"
+        let document = try InfoPlistSearch.document(Array(text.utf8), name: "message.txt")
+        #expect(document.root["NSAppTransportSecurity"]?[key]?.propertyListValue == .boolean(true))
+        // Without the name of the dictionary they are hosts.
+        let host = try InfoPlistSearch.document(Array("{\"a.example\": {\"\(key)\": true}}".utf8), name: "message.txt")
+        #expect(host.root["NSAppTransportSecurity"]?["NSExceptionDomains"]?["a.example"]?[key] != nil)
+    }
+
     @Test func aMessageWithoutAListIsNone() {
         for text in ["Hello", "the key <key> is missing", "<key>a</key>", "<<<<", "&lt;key&gt;"] {
             #expect(throws: MalformedInput.self) {
