@@ -10,7 +10,9 @@ enum PastedList {
         let isEscaped = text.contains("&lt;key&gt;".utf8)
         let bytes = isEscaped ? unescaped(text) : text
         guard bytes.contains("<key>".utf8) else { return nil }
-        let isDiff = bytes.starts(with: "diff ".utf8) || bytes.contains("\n@@ ".utf8) || bytes.starts(with: "@@ ".utf8)
+        let isDiff =
+            bytes.starts(with: "diff ".utf8) || bytes.contains("\n@@ ".utf8) || bytes.starts(with: "@@ ".utf8)
+            || bytes.split(separator: 0x0A).contains(where: isAdded)
         var lines: [[UInt8]] = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).map {
             line($0, isDiff: isDiff)
         }
@@ -50,6 +52,11 @@ enum PastedList {
         return text.isEmpty || text.starts(with: "<key>".utf8) && text.suffix(6).elementsEqual("</key>".utf8)
     }
 
+    /// Whether a line of a change adds a tag: a change is often copied without its head.
+    private static func isAdded(_ line: ArraySlice<UInt8>) -> Bool {
+        line.first == UInt8(ascii: "+") && line.dropFirst().first { $0 > 0x20 } == UInt8(ascii: "<")
+    }
+
     private static func blanks(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: count) }
 
     /// A line without a tag belongs to the value of the line before, unless it is a fence or stands for what was left out.
@@ -75,7 +82,10 @@ enum PastedList {
         if behind.startIndex > number.startIndex, let next = behind.first, next <= 0x20 || "|:".utf8.contains(next) {
             text = behind.drop { $0 == 0x20 || "|:".utf8.contains($0) }
         }
-        return [blanks(whole.count - text.count), Array(text)].flatMap(\.self)
+        let start = text.drop { $0 <= 0x20 }
+        let isQuoted = start.first == UInt8(ascii: "`") && !start.starts(with: "```".utf8)
+        let plain = isQuoted ? text.map { $0 == UInt8(ascii: "`") ? 0x20 : $0 } : Array(text)
+        return blanks(whole.count - text.count) + plain
     }
 
     /// The text with the signs that were written for a web page.

@@ -48,6 +48,9 @@ import Vocabulary
             "> <key>NSAppTransportSecurity</key>\n> <dict>\n>   <key>NSAllowsArbitraryLoads</key>\n>   <true/>\n> </dict>",
             "  12 | <key>NSAppTransportSecurity</key>\n  13 | <dict>\n  14 | <key>NSAllowsArbitraryLoads</key><true/>\n  15 | </dict>",
             "--- a/Info.plist\n+++ b/Info.plist\n@@ -1,2 +1,6 @@\n-<key>Old</key><true/>\n+<key>NSAppTransportSecurity</key>\n+<dict>\n+<key>NSAllowsArbitraryLoads</key>\n+<true/>\n+</dict>\n <key>UILaunchStoryboardName</key>",
+            // A change without its head, and lines in code quotes.
+            " <key>NSAppTransportSecurity</key>\n <dict>\n-  <key>NSAllowsArbitraryLoads</key>\n-  <false/>\n+  <key>NSAllowsArbitraryLoads</key>\n+  <true/>\n </dict>",
+            "`<key>NSAppTransportSecurity</key>`\n`<dict>`\n  ` <key>NSAllowsArbitraryLoads</key>`\n  `<true/>`\n`</dict>`",
             "&lt;key&gt;NSAppTransportSecurity&lt;/key&gt;&lt;dict&gt;&lt;key&gt;NSAllowsArbitraryLoads&lt;/key&gt;&lt;true/&gt;&lt;/dict&gt;",
             "<key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/></dict>\\n",
             "<dict>\n<key>NSAllowsArbitraryLoads</key>\n...\n<true/>\n</dict>",
