@@ -4,7 +4,7 @@
 package import Vocabulary
 
 /// Reads dictionaries that are written with braces, and remembers where everything is: old-style property lists (Xcode's projects),
-/// JSON, literals of JavaScript, and what `plutil -p`, `PlistBuddy -c Print`, `defaults read` and `nscurl` print.
+/// JSON, literals of JavaScript and Swift, and what `plutil -p`, `PlistBuddy -c Print`, `defaults read` and `nscurl` print.
 ///
 /// The forms differ in what separates a key from its value and in the types of bare words, so one grammar reads all. Recursion is bounded
 /// by ``PlistLimits/depth``, values by ``PlistLimits/values``, and every step takes a byte.
@@ -105,6 +105,9 @@ package struct BracedReader {
         switch byte {
         case UInt8(ascii: "{"):
             let inner = try members(until: UInt8(ascii: "}"), depth: depth)
+            return PlistNode(inner.value, range: start..<position)
+        case UInt8(ascii: "[") where dialect == .script && isSwiftDictionary:
+            let inner = try members(until: UInt8(ascii: "]"), depth: depth)
             return PlistNode(inner.value, range: start..<position)
         case UInt8(ascii: "["): return try array(until: UInt8(ascii: "]"), start: start, depth: depth)
         case UInt8(ascii: "(") where dialect == .oldStyle || dialect == .printed:
@@ -229,6 +232,16 @@ package struct BracedReader {
         } else if byte != end, byte != nil, dialect == .oldStyle || dialect == .script {
             throw fault(dialect == .script ? "is computed when the file is run, not written here" : "expected ';'")
         }
+    }
+
+    /// Whether the bracket at ``position`` begins a dictionary of Swift: a text and a colon follow.
+    private var isSwiftDictionary: Bool {
+        var ahead = self
+        ahead.position += 1
+        guard (try? ahead.skipSpace()) != nil, ahead.byte == UInt8(ascii: "\""), (try? ahead.quoted()) != nil,
+            (try? ahead.skipSpace()) != nil
+        else { return false }
+        return ahead.byte == UInt8(ascii: ":")
     }
 
     // MARK: - Words

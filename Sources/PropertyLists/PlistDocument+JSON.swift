@@ -41,8 +41,12 @@ extension PlistDocument {
                 if byte != tokens.byte, tokens.byte == UInt8(ascii: "\"") || tokens.byte == UInt8(ascii: "'") {
                     tokens.position += 1
                 }
+                // plist["NSAppTransportSecurity"] = ...
+                if tokens.byte == UInt8(ascii: "]") { tokens.position += 1 }
                 tokens.skipSpace()
-                if tokens.byte == UInt8(ascii: ":") || tokens.byte == UInt8(ascii: "=") {
+                let isArrow = tokens.looking(at: "=>")
+                if isArrow { tokens.position += 1 }
+                if isArrow || tokens.byte == UInt8(ascii: ":") || tokens.byte == UInt8(ascii: "=") {
                     var reader = BracedReader(bytes, from: tokens.position + 1, dialect: .script)
                     let root = try reader.value()
                     guard root.members != nil else { return nil }

@@ -268,8 +268,12 @@ package struct InfoPlistSearch {
             if let part = PastedList.alone(bytes), let document = try? PlistReader.read(part, isPrinted: false) {
                 return document
             }
-            // A part of app.json or of a script.
-            guard let found = try? PlistDocument(script: bytes, name: "infoPlist") else { throw error }
+            // A part of app.json, or of a script in JavaScript, Swift or Ruby.
+            if let found = try? PlistDocument(script: bytes, name: "infoPlist") { return found }
+            if let found = try? PlistDocument(script: bytes, name: "NSAppTransportSecurity") {
+                return ProjectFile.inside(ATSKey.dictionary, found)
+            }
+            guard let found = PlistCommands.document(bytes) else { throw error }
             return found
         }
     }

@@ -229,8 +229,11 @@ package enum ProjectFile {
             // A part of app.json, or of what a packager of Electron apps reads.
             for path in [["infoPlist"], ["ios", "infoPlist"], ["extendInfo"], ["mac", "extendInfo"]] {
                 guard let list = document.root[path: path], list.members != nil else { continue }
-                return PlistDocument(
-                    root: list, format: document.format, source: document.source, oddities: document.oddities)
+                return document.below(list)
+            }
+            let isApp = document.root.members?.contains { $0.key.hasPrefix("CFBundle") } == true
+            if !isApp, document.root[ATSKey.dictionary] == nil, let list = holder(in: document.root) {
+                return document.below(list)
             }
         }
         let root = document.root
@@ -254,8 +257,22 @@ package enum ProjectFile {
         return document
     }
 
+    /// The one dictionary of a document that has the dictionary of ATS, whatever is around it; nil if there are none or several.
+    private static func holder(in root: PlistNode) -> PlistNode? {
+        var found: PlistNode?
+        var pending = [root]
+        while let node = pending.popLast() {
+            if node[ATSKey.dictionary]?.members != nil {
+                if found != nil { return nil }
+                found = node
+            }
+            pending += (node.members?.map(\.node) ?? []) + (node.elements ?? [])
+        }
+        return found
+    }
+
     /// The list as the value of a key.
-    private static func inside(_ key: String, _ document: PlistDocument) -> PlistDocument {
+    static func inside(_ key: String, _ document: PlistDocument) -> PlistDocument {
         let (range, start) = (document.root.range, document.root.range.lowerBound)
         return PlistDocument(
             root: PlistNode(
@@ -282,6 +299,13 @@ extension ProjectFile.Kind {
         if words.isEmpty { return true }
         let text = bytes.prefix(1 << 18)
         return words.contains { text.firstRange(of: Array($0.utf8)) != nil }
+    }
+}
+
+extension PlistDocument {
+    /// The same text with another value in it as the list.
+    fileprivate func below(_ list: PlistNode) -> PlistDocument {
+        PlistDocument(root: list, format: format, source: source, oddities: oddities)
     }
 }
 

@@ -55,6 +55,12 @@ import Vocabulary
             "<key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/></dict>\\n",
             "<dict>\n<key>NSAllowsArbitraryLoads</key>\n...\n<true/>\n</dict>",
             "\"infoPlist\": {\n  \"NSAppTransportSecurity\": {\"NSAllowsArbitraryLoads\": true}\n}",
+            "\"plist\": {\n  \"NSAppTransportSecurity\": {\n    \"NSAllowsArbitraryLoads\": true\n  }\n}",
+            "config.modResults.NSAppTransportSecurity = { NSAllowsArbitraryLoads: true };\nreturn config;",
+            "infoPlist: .extendingDefault(with: [\n  \"NSAppTransportSecurity\": [\n    \"NSAllowsArbitraryLoads\": true,\n    \"NSExceptionDomains\": [\"a.example\": [\"NSIncludesSubdomains\": true]],\n  ],\n])",
+            "block: proc do |plist|\n  plist[\"NSAppTransportSecurity\"] = { \"NSAllowsArbitraryLoads\" => true }\nend",
+            "/usr/libexec/PlistBuddy -c \"Add :NSAppTransportSecurity dict\" -c \"Add :NSAppTransportSecurity:NSAllowsArbitraryLoads bool true\" \"$PLIST\"",
+            "plutil -insert NSAppTransportSecurity -json '{\"NSAllowsArbitraryLoads\": true}' Info.plist",
             "this does nothing:\nios: { infoPlist: { NSAppTransportSecurity: { NSAllowsArbitraryLoads: true } } }",
         ])
     func pastedPartsAreRead(_ text: String) throws {
@@ -66,6 +72,38 @@ import Vocabulary
             #expect(
                 document.source.count == text.utf8.count
                     && document.source[flag.range.lowerBound...].contains("true".utf8))
+        }
+    }
+
+    @Test func commandsThatWriteAListAreRead() throws {
+        let text = """
+            Delete :NSAppTransportSecurity
+            Add :NSAppTransportSecurity:NSAllowsArbitraryLoads bool YES
+            Add :NSAppTransportSecurity:NSExceptionDomains:a.example:NSExceptionMinimumTLSVersion string TLSv1.0
+            /usr/libexec/PlistBuddy -c "Set :NSAppTransportSecurity:NSAllowsArbitraryLoads NO" "${INFOPLIST}"
+            plutil -replace NSAppTransportSecurity.NSExceptionDomains.b\\.example.NSIncludesSubdomains -bool true Info.plist
+            """
+        let ats = try #require(
+            try InfoPlistSearch.document(Array(text.utf8), name: "script.sh").root["NSAppTransportSecurity"])
+        #expect(ats["NSAllowsArbitraryLoads"]?.propertyListValue == .boolean(false))
+        #expect(ats["NSExceptionDomains"]?["a.example"]?["NSExceptionMinimumTLSVersion"]?.string == "TLSv1.0")
+        #expect(ats["NSExceptionDomains"]?["b.example"]?["NSIncludesSubdomains"]?.propertyListValue == .boolean(true))
+        for length in 0..<text.utf8.count {
+            _ = try? InfoPlistSearch.document(Array(text.utf8.prefix(length)), name: "script.sh")
+        }
+    }
+
+    @Test(
+        "What a script computes is not read, and a sentence is no command",
+        arguments: [
+            "PlistBuddy -c \"Add :NSAppTransportSecurity:NSExceptionDomains:$1 dict\" Info.plist",
+            "PlistBuddy -c \"Set :NSAppTransportSecurity:NSAllowsArbitraryLoads $FLAG\" Info.plist",
+            "Set NSAppTransportSecurity to allow everything.\nAdd NSAppTransportSecurity dict to Info.plist",
+            "plist[\"NSAppTransportSecurity\"] = makeDictionary()",
+        ])
+    func whatIsComputedIsNotRead(_ text: String) {
+        #expect(throws: MalformedInput.self) {
+            try InfoPlistSearch.document(Array(text.utf8), name: "script.sh")
         }
     }
 
