@@ -85,6 +85,7 @@ import Testing
         ("log", "console.txt", "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={}"),
         ("json", "a.json", #"{"a": 1}"#), ("property-list", "list.txt", "{ A = { B = 1; }; }"),
         ("hash", "keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), ("explained", "words.txt", "-1022"),
+        ("ats-words", "spec.txt", "properties:\n  NSAppTransportSecurity: !include ats.yml\n"),
     ]
 
     /// Forms of which no text is one, or that only some objects have.
@@ -147,7 +148,8 @@ import Testing
         ("nothing that anybody knows\n", "unknown", 2), ("", "empty", 2),
         ("{ NSAppTransportSecurity = { NSAllowsArbitraryLoads = ", "info-plist", 2),
         ("{\"a\": null, \"NSExceptionDomains\": 1}", "info-plist", 1), ("{ A = { B = 1; }; }", "property-list", 2),
-        ("{\"a\": [1]}", "json", 2),
+        ("{\"a\": [1]}", "json", 2), ("We set NSAllowsLocalNetworking, and\nit fails.", "ats-words", 2),
+        ("Add :NSAppTransportSecurity:NSAllowsArbitraryLoads bool true\n", "info-plist", 1),
         ("{\"schema\": \"sealward.ats-check/1\"}", "report", 2), ("-11850", "explained", 1), ("-11800", "explained", 2),
         ("{\"code\": -1022, \"domain\": \"NSURLErrorDomain\"}", "log", 1), ("TypeError: Load failed", "log", 2),
         ("00-0af7651916cd43dd8448eb211c80319c-b7-01", "unknown", 2),

@@ -293,6 +293,12 @@ struct Recogniser: Sendable {
             .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation")
         ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
         explained,
+        Recogniser(
+            "ats-words", "a text with keys of App Transport Security",
+            .vague(
+                "no list can be read in it: give the Info.plist that comes of it, or the dictionary alone as a property list or JSON"
+            )
+        ) { input in ([ATSKey.dictionary] + ATSDictionary.keys).contains(where: input.has) },
     ]
 
     /// Whether a document has a text where a proof is expected. The reader has bounded its depth.
