@@ -232,7 +232,10 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(stream: -9857, "DecompressFail", "decompression failed", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9858, "HandshakeFail", "handshake failed", suites + [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9859, "DecodeError", "decode failed", [.tlsHandshakeFailed]),
-        ErrorNumber(stream: -9860, "InappropriateFallback", "inappropriate fallback", [.tlsHandshakeFailed]),
+        ErrorNumber(
+            stream: -9860, "InappropriateFallback",
+            "alert: inappropriate fallback; a first try failed, and the server refuses the second one with an older TLS version",
+            [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9861, "MissingExtension", "missing extension", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9862, "BadCertificateStatusResponse", "bad OCSP response", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9863, "CertificateRequired", "certificate required", [.tlsClientCertificateRequired]),

@@ -400,6 +400,24 @@ import Testing
         #expect(summary(found) == ["plain.example ats ats.cleartext.blocked"], "\(found)")
     }
 
+    @Test("Of several things that Security names none is left out, and a root that is not trusted decides")
+    func allReasonsAreNamed() throws {
+        let found = try failures(
+            """
+            Trust evaluate failure: [leaf AnchorTrusted SSLHostname]
+            boringssl_session_errorlog(224) [C1:2] Error [ATS Violation]
+            nw_connection [C1] reporting state cancelled error ATS violation
+            Task <A>.<1> finished with error [-1200] Error Domain=NSURLErrorDomain Code=-1200 "x" UserInfo={NSErrorFailingURLKey=https://100.101.102.103:8443/}
+            """)
+        #expect(summary(found) == ["100.101.102.103 trust ats.trust.unknown-root"], "\(found)")
+        let failure = try #require(found.first)
+        let cause = (failure["because"] as? [[String: Any]])?.first?["message"] as? String
+        #expect(cause?.contains("Besides, the certificate names other hosts") == true, "\(failure)")
+        let fix = failure["fix"] as? [String] ?? []
+        #expect(fix.contains("get a certificate that names this host"), "\(fix)")
+        #expect(fix.contains { $0.contains("NSExceptionAllowsInsecureHTTPLoads") }, "\(fix)")
+    }
+
     @Test func aChainInTheLogDecides() throws {
         let found = try failures(
             """

@@ -73,10 +73,22 @@ enum LogJudge {
                 fix: (phrase.codes.count == 1 ? LogExplanations.explanation(of: code).map { [$0.action] } ?? [] : [])
                     + [phrase.speaker.advice])
         case (_, .trust):
-            return trust(evidence, phrase.codes)
+            return trust(evidence, reasons(phrases) ?? [phrase.codes])
         case (let code, let kind):
             return LogFailure(evidence, kind, phrase.codes, "\(evidence.subject): \(meaning(code)).")
         }
+    }
+
+    /// Everything that Security says is wrong with a chain, what decides first; nil unless it names several things, each for certain.
+    private static func reasons(_ phrases: [LogPhrase]) -> [[Code]]? {
+        var named: [Code] = []
+        for phrase in phrases where phrase.speaker == .system && phrase.sentence == nil && phrase.codes.count == 1 {
+            for code in phrase.codes where kind(code, .system) == .trust && !named.contains(code) { named.append(code) }
+        }
+        // Without an intermediate no root is found either.
+        if named.contains(.trustMissingIntermediate) { named.removeAll { $0 == .trustUnknownRoot } }
+        guard named.count > 1 else { return nil }
+        return (anchors.filter(named.contains) + named.filter { !anchors.contains($0) }).map { [$0] }
     }
 
     // MARK: - Client certificates
@@ -337,9 +349,16 @@ enum LogJudge {
     // MARK: - Trust
 
     private static func trust(_ evidence: LogEvidence, _ candidates: [Code]) -> LogFailure {
+        trust(evidence, [candidates])
+    }
+
+    /// - Parameter reasons: the candidates for what decides, and then what is wrong besides.
+    private static func trust(_ evidence: LogEvidence, _ reasons: [[Code]]) -> LogFailure {
         let host = evidence.host
+        let decisive = reasons.first ?? []
+        let besides = reasons.dropFirst().compactMap(\.first)
         // The likeliest first: most chains that are refused end in no root that the device trusts.
-        let candidates = anchors.filter(candidates.contains) + candidates.filter { !anchors.contains($0) }
+        let candidates = anchors.filter(decisive.contains) + decisive.filter { !anchors.contains($0) }
         let phrases = evidence.phrases.map { LogPhrase.all[$0].words }
         let isSystemTrust = phrases.contains { $0.hasSameBytes(as: SystemWords.systemTrust) }
         let judge =
@@ -376,9 +395,12 @@ enum LogJudge {
             }
         }
         let first = codes.first ?? .trustUnknownRoot
-        let cause = codes.count == 1 ? " \(meaning(first).uppercasedFirst)." : ""
+        let cause =
+            (codes.count == 1 ? " \(meaning(first).uppercasedFirst)." : "")
+            + (besides.isEmpty ? "" : " Besides, \(besides.map(meaning).joined(separator: ", and ")).")
         var fix: [String] = []
         if codes.count == 1, let action = LogExplanations.explanation(of: first)?.action { fix.append(action) }
+        fix += besides.compactMap { LogExplanations.explanation(of: $0)?.action }
         if codes.count > 1 {
             fix.append("look at the certificates that the server sends: the check names the requirement that they miss")
         }

@@ -103,7 +103,7 @@ enum SystemWords {
         // Who judged; the cause comes from the chain and the numbers.
         row(systemTrust, []), row(strict, []), row("system TLS Trust evaluation failed", []),
         row("default TLS Trust evaluation failed", []), row("TLS Trust encountered error", []),
-        row("CERTIFICATE_VERIFY_FAILED:/", []),
+        row("CERTIFICATE_VERIFY_FAILED:/", []), row("[ATS Violation]", []), row("error ATS violation", []),
     ]
 
     private static let lostKeyFix =
