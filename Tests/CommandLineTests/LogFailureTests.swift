@@ -78,6 +78,45 @@ import Testing
             "SocketException: Connection failed (OS Error: Operation not permitted, errno = 1), address = a.example.com, port = 443",
             "a.example.com sandbox ats.net.sandbox"
         ),
+        (
+            "HttpException: Connection closed before full header was received, uri = https://a.example/login",
+            "a.example network ats.net.closed"
+        ),
+        (
+            "SocketException: Software caused connection abort (OS Error: Software caused connection abort, errno = 53), address = a.example, port = 51000",
+            "a.example network ats.net.closed"
+        ),
+        // Rust, Go, Python, curl
+        (
+            "error sending request for url (https://a.example/): error trying to connect: invalid peer certificate: UnknownIssuer",
+            "a.example not-apple ats.trust.unknown-root"
+        ),
+        (
+            "reqwest::Error { url: \"https://a.example/\", source: Custom { error: InvalidCertificate(Expired) } }",
+            "a.example not-apple ats.trust.expired"
+        ),
+        (
+            "invalid peer certificate: certificate not valid for name \"10.0.0.5\"; certificate is only valid for DnsName(\"localhost\")",
+            "- not-apple ats.trust.wrong-host"
+        ),
+        ("received corrupt message of type InvalidContentType", "- network ats.net.not-tls"),
+        (
+            "Get \"https://192.168.1.5/\": tls: failed to verify certificate: x509: cannot validate certificate for 192.168.1.5 because it doesn't contain any IP SANs",
+            "192.168.1.5 not-apple ats.trust.wrong-host"
+        ),
+        ("x509: certificate signed by unknown authority", "- not-apple ats.trust.unknown-root"),
+        (
+            "x509: certificate relies on legacy Common Name field, use SANs instead",
+            "- not-apple ats.trust.no-subject-alternative-name"
+        ),
+        (
+            "SSLError: HTTPSConnectionPool(host='a.example', port=443): Max retries exceeded (Caused by SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: unable to get local issuer certificate (_ssl.c:1129)')))",
+            "a.example not-apple ats.trust.missing-intermediate"
+        ),
+        (
+            "curl: (35) LibreSSL SSL_connect: SSL_ERROR_SYSCALL in connection to a.example:443",
+            "a.example network ats.net.reset"
+        ),
         // .NET, Unity, Electron, Node
         (
             "AuthenticationException: The remote certificate is invalid because of errors in the certificate chain: NotTimeValid",

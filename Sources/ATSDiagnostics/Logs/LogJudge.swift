@@ -262,9 +262,10 @@ enum LogJudge {
     private static let cutNumbers: Set<Int> = [-9816, -9805, -9806, -9844, -9852]
 
     private static let socketErrors: [Int: [Code]] = [
-        1: [.netSandbox], 32: [.netClosed], 50: [.netOffline], 51: [.netOffline], 54: [.netReset], 57: [.netClosed],
+        1: [.netSandbox], 32: [.netClosed], 50: [.netOffline], 51: [.netOffline], 53: [.netClosed], 54: [.netReset],
+        57: [.netClosed],
         60: [.netTimeout], 61: [.netRefused], 64: [.netRefused], 65: [.netRefused], 101: [.netOffline],
-        104: [.netReset], 110: [.netTimeout], 111: [.netRefused], 113: [.netRefused],
+        103: [.netClosed], 104: [.netReset], 110: [.netTimeout], 111: [.netRefused], 113: [.netRefused],
     ]
 
     /// The errors of a load that the app itself ended.
@@ -471,6 +472,8 @@ extension LogPhrase.Speaker {
         case .curl: "curl"
         case .openSSL: "OpenSSL or BoringSSL (curl, Python, Ruby, gRPC and others)"
         case .android: "Android"
+        case .rust: "rustls (reqwest, Tauri)"
+        case .go: "Go"
         }
     }
 
@@ -487,6 +490,9 @@ extension LogPhrase.Speaker {
         case .node: "a root of your own goes into NODE_EXTRA_CA_CERTS"
         case .curl, .openSSL:
             "a root of your own is given with --cacert (curl), -CAfile (openssl) or SSL_CERT_FILE; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
+        case .rust:
+            "a root of your own is added to the client (add_root_certificate), or it uses rustls-platform-verifier, which asks the system"
+        case .go: "a root of your own goes into RootCAs of tls.Config"
         case .android:
             "a root of your own goes into Android's network security configuration; for iOS give the lines of its console"
         }

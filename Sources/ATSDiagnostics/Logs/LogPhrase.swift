@@ -8,7 +8,7 @@ import Vocabulary
 struct LogPhrase: Sendable {
     /// Who wrote them: what loads without the system's stack is not judged by ATS.
     enum Speaker: Sendable {
-        case system, dart, dotNet, unity, chromium, node, curl, openSSL, android
+        case system, dart, dotNet, unity, chromium, node, curl, openSSL, android, rust, go
 
         /// Whose lines are about one load: .NET wraps the exceptions of Android.
         var family: Speaker { self == .android ? .dotNet : self }
@@ -47,7 +47,7 @@ struct LogPhrase: Sendable {
     /// The most telling first: of several in one load the first decides.
     static let all =
         SystemWords.all + WebWords.rules + InterceptionWords.all + AndroidWords.all + DartWords.all + DotNetWords.all
-        + OpenSSLWords.all + UnityWords.all + ElectronWords.all + WebWords.unsaid
+        + RustWords.all + GoWords.all + OpenSSLWords.all + UnityWords.all + ElectronWords.all + WebWords.unsaid
 
     /// Where phrases stand in a line, in one pass over its bytes.
     ///

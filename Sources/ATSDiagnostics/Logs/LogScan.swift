@@ -245,7 +245,8 @@ extension Scan {
         "Failed to connect to ", "connect to host ", "Pin not found for ", "validation failed for ",
         "proxy's certificate for ", "host: \"",
         "pretending to be \"", "in connection to ",
-        "connect to ", "(Host: ", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ", "not known (",
+        "connect to ", "(Host: ", "(host='", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ",
+        "not known (",
         "refused (", "established, see inner exception. (",
     ]
 }

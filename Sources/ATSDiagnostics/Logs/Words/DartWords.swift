@@ -20,6 +20,7 @@ enum DartWords {
         row("CERTIFICATE_VERIFY_FAILED: certificate revoked", [.trustRevoked]),
         row("CERTIFICATE_VERIFY_FAILED: unable to get", [.trustMissingIntermediate, .trustUnknownRoot]),
         row("CERTIFICATE_VERIFY_FAILED: ", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        row("Connection closed before full header was received", [.netClosed]),
         row("Connection terminated during handshake", [.netClosed]), row("Failed host lookup", [.netDNS]),
         row("HandshakeException", [.tlsHandshakeFailed]),
     ]

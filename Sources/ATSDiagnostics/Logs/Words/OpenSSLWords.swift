@@ -7,6 +7,10 @@ import Vocabulary
 /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others: ATS has no part in their loads.
 enum OpenSSLWords {
     static let all: [LogPhrase] = [
+        LogPhrase(
+            "SSL_connect: SSL_ERROR_SYSCALL", .openSSL, [.netReset, .netClosed],
+            "The connection to <host> was cut during the TLS handshake, without an alert: by the server or by what is in between.",
+            fix: "look in the server's log whether the ClientHello arrived, and try from another network"),
         row("self signed certificate in certificate chain", [.trustUnknownRoot]),
         row("self-signed certificate in certificate chain", [.trustUnknownRoot]),
         row("unable to verify the first certificate", [.trustMissingIntermediate]),
