@@ -86,6 +86,11 @@ import Testing
             "SocketException: Software caused connection abort (OS Error: Software caused connection abort, errno = 53), address = a.example, port = 51000",
             "a.example network ats.net.closed"
         ),
+        // As a translator leaves it
+        (
+            "finished with error [-1200] Error Domain = NSURLErrorDomain Code = -1200 \"x\" UserInfo = {_ kCFStreamErrorCodeKey = -9816, NSErrorFailingURLKey = https: //a.example/b}",
+            "- network ats.net.closed"
+        ),
         // Rust, Go, Python, curl
         (
             "error sending request for url (https://a.example/): error trying to connect: invalid peer certificate: UnknownIssuer",

@@ -87,9 +87,9 @@ struct LogLine {
     ]
     /// In the description of an error.
     private static let streamMembers: [StaticString] = [
-        "_kCFStreamErrorCodeKey=", "_kCFStreamErrorCodeKey = \"", "_kCFStreamErrorCodeKey = ",
+        "_kCFStreamErrorCodeKey=", "_kCFStreamErrorCodeKey = \"", "kCFStreamErrorCodeKey = ",
         "_kCFStreamErrorCodeKey\": ", "_kCFStreamErrorCodeKey\" = \"", "_kCFStreamErrorCodeKey\" = ",
-        "_kCFNetworkCFStreamSSLErrorOriginalValue=",
+        "_kCFNetworkCFStreamSSLErrorOriginalValue=", "_kCFNetworkCFStreamSSLErrorOriginalValue = ",
     ]
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
@@ -114,7 +114,9 @@ struct LogPlace: Hashable {
 
     /// The host of a URL of the web; nil for anything else.
     init?(url: ArraySlice<UInt8>) {
-        guard url.count <= 8192, let load = try? LoadURL(String(decoding: url, as: UTF8.self)),
+        // A text that was translated has blanks in its addresses: `https: //a.example/`.
+        guard url.count <= 8192, url.contains("://".utf8),
+            let load = try? LoadURL(String(decoding: url, as: UTF8.self)),
             load.scheme == "https" || load.scheme == "http" || load.scheme == "wss" || load.scheme == "ws"
         else { return nil }
         host = load.host
