@@ -48,7 +48,14 @@ package enum Spelling {
     package static let renamed: [String: String] = [
         ATSKey.arbitraryLoadsInMedia: ATSKey.arbitraryLoadsForMedia,
         "NSAllowsArbitraryLoadsInWebView": ATSKey.arbitraryLoadsInWebContent,
+        "NSAllowsArbitraryLoadsForLocalNetworking": ATSKey.localNetworking,
+        "NSAllowsLocalNetworks": ATSKey.localNetworking,
         "NSExceptionMinimumTLS": ATSKey.minimumTLSVersion,
+        // Lists of keys of 2015 have this form beside the two that existed.
+        "NSTemporaryThirdPartyExceptionAllowsInsecureHTTPLoads": ATSKey.insecureHTTPLoads,
+        "NSTemporaryThirdPartyExceptionRequiresForwardSecrecy": ATSKey.forwardSecrecy,
+        "NSTemporaryThirdPartyExceptionMinimumTLSVersion": ATSKey.minimumTLSVersion,
+        "NSAllowInsecureHTTPLoads": ATSKey.insecureHTTPLoads,
         "NSExceptionAllowInsecureHTTPLoads": ATSKey.insecureHTTPLoads,
         "NSAllowArbitraryLoads": ATSKey.arbitraryLoads,
         "App Transport Security Settings": ATSKey.dictionary,
@@ -61,8 +68,10 @@ package enum Spelling {
     static func correction(of key: String, among known: [String]) -> String? {
         let key = trimmed(key)
         guard (5...64).contains(key.utf8.count) else { return nil }
-        if let exact = renamed[key] { return known.contains(exact) ? exact : nil }
         let folded = Array(key.lowercased().utf8)
+        if let exact = foldedNames[folded] {
+            return known.contains(exact) ? exact : nil
+        }
         var best: (key: String, distance: Int)?
         for candidate in known {
             let limit = max(1, candidate.utf8.count / 8)
@@ -70,10 +79,15 @@ package enum Spelling {
             let wanted = candidate.utf8.asciiLowercased
             var distance = NearName.distance(folded, wanted)
             // A missing prefix is a common slip: AllowsArbitraryLoads.
-            if wanted.count == folded.count + 2, wanted.dropFirst(2).elementsEqual(folded) { distance = 1 }
+            if !folded.starts(with: prefix) { distance = min(distance, 1 + NearName.distance(prefix + folded, wanted)) }
             if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
         }
         return best?.key ?? known.filter { lacksWord(folded, of: $0) }.min { $0.utf8.count < $1.utf8.count }
+    }
+
+    private static let prefix = Array("ns".utf8)
+    private static let foldedNames = Dictionary(renamed.map { ($0.key.utf8.asciiLowercased, $0.value) }) { first, _ in
+        first
     }
 
     /// Whether a key is another one of which a piece is missing: `NSTransportSecurity`, `NSAllowsLocalNetwork`, `NSRequiresForwardSecrecy`.

@@ -225,6 +225,23 @@ import Vocabulary
         #expect(message.contains("(it was one until 2016-11-14)") == isOld, "\(message)")
     }
 
+    /// A key that nobody reads leaves the app without what its author wants: an error that names the right one, not a warning.
+    @Test(arguments: [
+        ("AllowArbitraryLoads", "NSAllowsArbitraryLoads"), ("allowsArbitraryLoads", "NSAllowsArbitraryLoads"),
+        ("NSAllowsArbitraryLoadsInWebview", "NSAllowsArbitraryLoadsInWebContent"),
+        ("NSAllowsLocalNetworks", "NSAllowsLocalNetworking"),
+        ("NSTemporaryThirdPartyExceptionAllowsInsecureHTTPLoads", "NSExceptionAllowsInsecureHTTPLoads"),
+        ("NSAllowInsecureHTTPLoads", "NSExceptionAllowsInsecureHTTPLoads"),
+    ])
+    func slipsAreErrors(_ key: String, _ meant: String) throws {
+        let entry = meant.hasPrefix("NSException")
+        let list = "<key>\(key)</key><true/>"
+        let hosts = "<key>NSExceptionDomains</key><dict><key>a.example</key><dict>\(list)</dict></dict>"
+        let found = try LintFixtures.lint(ats: entry ? hosts : list).findings.map(\.finding)
+        let finding = try #require(found.first { $0.rule == "ATS001" }, "\(found)")
+        #expect(finding.severity == .error && finding.fix?.contains("Rename it to \(meant)") == true, "\(finding)")
+    }
+
     /// Linked on an SDK before 9, an app has no App Transport Security, with a dictionary and without.
     @Test(arguments: ["", "<key>NSAppTransportSecurity</key><dict><key>NSAllowsLocalNetworking</key><true/></dict>"])
     func oldSDKsHaveNoTransportSecurity(_ ats: String) throws {
