@@ -86,6 +86,11 @@ import Testing
             "SocketException: Software caused connection abort (OS Error: Software caused connection abort, errno = 53), address = a.example, port = 51000",
             "a.example network ats.net.closed"
         ),
+        ("WebException: Error: NameResolutionFailure", "- network ats.net.dns"),
+        ("WebException: Error: TrustFailure (Authentication failed)", "- not-apple ats.trust.unknown-root"),
+        ("WebException: Error: SecureChannelFailure", "- not-apple ats.tls.handshake-failed"),
+        ("发生了 SSL错误，无法建立与该服务器的安全连接。", "- tls ats.tls.version-too-low"),
+        ("TLS 错误导致安全连接失败", "- tls ats.tls.version-too-low"),
         // As a translator leaves it
         (
             "finished with error [-1200] Error Domain = NSURLErrorDomain Code = -1200 \"x\" UserInfo = {_ kCFStreamErrorCodeKey = -9816, NSErrorFailingURLKey = https: //a.example/b}",
@@ -432,6 +437,14 @@ import Testing
         #expect((hosts["cut.example"]?["quote"] as? String)?.contains("ECONNRESET") == true, "\(found)")
         #expect((hosts["strict.example"]?["quote"] as? String)?.contains("strict TLS") == true, "\(found)")
         #expect(found.count == 2, "\(found)")
+    }
+
+    @Test("The computer's address of Android's emulator is named also where ATS blocks it")
+    func theAddressOfTheEmulator() throws {
+        let found = try failures(
+            "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLKey=http://10.0.2.2:5000/}")
+        let fix = found.first?["fix"] as? [String]
+        #expect(fix?.contains { $0.contains("only in Android's emulator") } == true, "\(found)")
     }
 
     @Test("A load that the app cancelled is no answer where another failed")

@@ -36,6 +36,7 @@ enum LogJudge {
                     : "load https://\(host)/, and serve https there",
                 "where the server cannot: \(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES, for an address or a name of the local network \(ATSKey.localNetworking) = YES",
             ]
+                + emulatorHint(evidence)
                 + (evidence.playerError == nil
                     ? [] : ["media of any host, in a player of AVFoundation: \(ATSKey.arbitraryLoadsForMedia) = YES"]))
     }
@@ -237,14 +238,19 @@ enum LogJudge {
                 "on a device \(host) is the device itself: give the app the address of the computer; only the Simulator shares it"
             ]
         }
-        if host.hasSameBytes(as: "10.0.2.2") {
-            return [
-                "10.0.2.2 is the computer only in Android's emulator: localhost in the Simulator, the computer's address on a device"
-            ]
-        }
+        let hint = emulatorHint(evidence)
+        if !hint.isEmpty { return hint }
         guard isLocal(evidence) else { return [] }
         return [
             "device and server must be in the same network, the server must listen on that address and not on localhost only, and the user must allow the app in Settings > Privacy & Security > Local Network (since iOS 14 and macOS 15)"
+        ]
+    }
+
+    /// An address that only Android's emulator has.
+    private static func emulatorHint(_ evidence: LogEvidence) -> [String] {
+        guard evidence.place?.host.hasSameBytes(as: "10.0.2.2") == true else { return [] }
+        return [
+            "10.0.2.2 is the computer only in Android's emulator: localhost in the Simulator, the computer's address on a device"
         ]
     }
 

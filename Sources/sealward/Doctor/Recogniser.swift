@@ -267,7 +267,8 @@ struct Recogniser: Sendable {
             // Keys of an Info.plist begin with these letters; other texts with braces and variables of a shell are none.
             if let list = input.list {
                 return list.contains { member in
-                    ["NS", "CF", "UI", "LS"].contains(member.key.prefix(2))
+                    (["NS", "CF", "UI", "LS"].contains(member.key.prefix(2))
+                        || member.key.hasPrefix(ATSKey.buildSetting))
                         && member.key.utf8.contains { 0x61...0x7A ~= $0 }
                 }
             }

@@ -13,6 +13,10 @@ enum DotNetWords {
         row("by the provided RemoteCertificateValidationCallback", [.trustRefusedByDelegate]),
         row("The remote certificate is invalid", [.trustUnknownRoot, .trustWrongHost, .trustExpired]),
         row("nodename nor servname provided", [.netDNS]), row("Name or service not known", [.netDNS]),
+        // WebException of Mono and Xamarin.
+        row("Error: NameResolutionFailure", [.netDNS]), row("Error: ConnectFailure", [.netRefused]),
+        row("Error: TrustFailure", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        row("Error: SecureChannelFailure", [.tlsHandshakeFailed, .tlsVersionTooLow]),
         row("AuthenticationException", [.tlsHandshakeFailed]),
         row("The SSL connection could not be established", [.tlsHandshakeFailed]),
     ]

@@ -146,7 +146,9 @@ enum SystemWords {
         }
         + [
             // In two spellings of the apostrophe that stands before them.
-            ("A TLS error caused the secure connection to fail", -1200),
+            ("A TLS error caused the secure connection to fail", -1200), ("An SSL error has occurred", -1200),
+            // The same two in Chinese.
+            ("错误导致安全连接失败", -1200), ("无法建立与该服务器的安全连接", -1200),
             ("t establish a secure connection to the server", -1200), ("t find the server", -1003),
             ("unexpectedly dropped the connection", -1005), ("t connect to the server", -1004),
             ("the server stopped responding", -1001),
