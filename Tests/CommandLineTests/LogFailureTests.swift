@@ -114,6 +114,11 @@ import Testing
             "Get \"https://192.168.1.5/\": tls: failed to verify certificate: x509: cannot validate certificate for 192.168.1.5 because it doesn't contain any IP SANs",
             "192.168.1.5 not-apple ats.trust.wrong-host"
         ),
+        (
+            "handshakeFailed(NIOSSL.BoringSSLError.sslError([Error: 268436502 error:10000416:SSL routines:OPENSSL_internal:SSLV3_ALERT_CERTIFICATE_UNKNOWN]))",
+            "- trust ats.trust.unknown-root"
+        ),
+        ("NIOSSLExtraError: failedToValidateHostname Couldn't find <none>", "- not-apple ats.trust.wrong-host"),
         ("x509: certificate signed by unknown authority", "- not-apple ats.trust.unknown-root"),
         (
             "x509: certificate relies on legacy Common Name field, use SANs instead",
@@ -437,6 +442,12 @@ import Testing
         #expect((hosts["cut.example"]?["quote"] as? String)?.contains("ECONNRESET") == true, "\(found)")
         #expect((hosts["strict.example"]?["quote"] as? String)?.contains("strict TLS") == true, "\(found)")
         #expect(found.count == 2, "\(found)")
+    }
+
+    @Test func aWebViewHasAKeyOfItsOwn() throws {
+        let line = "WebPageProxy::didFailProvisionalLoadForFrame: frameID=1, domain=NSURLErrorDomain, code=-1022"
+        let fix = try failures(line).first?["fix"] as? [String]
+        #expect(fix?.contains { $0.contains("NSAllowsArbitraryLoadsInWebContent") } == true, "\(fix ?? [])")
     }
 
     @Test("The computer's address of Android's emulator is named also where ATS blocks it")

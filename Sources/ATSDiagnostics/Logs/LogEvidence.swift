@@ -31,6 +31,8 @@ struct LogEvidence: Sendable {
     var appCheckStatus: Int?
     /// The number of an error of AVFoundation or CoreMedia; 0 if the log has none.
     var playerError: Int?
+    /// Whether a web view loaded.
+    var isWebView = false
     /// A TLS alert, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)?
     var sentence: LogSentence?
@@ -115,6 +117,7 @@ struct LogEvidence: Sendable {
     /// What a description that goes on over several lines adds.
     mutating func addDetails(_ scan: Scan) {
         interface = interface ?? scan.interface
+        isWebView = isWebView || scan.contains("WebPageProxy::didFail") || scan.contains("didFailProvisional")
         hasSentCertificate =
             hasSentCertificate || scan.digits(after: "SSLClientCertificateState=").map { $0 >= 2 } == true
         for certificate in scan.certificates where chain.count < 8 && !chain.contains(certificate) {
@@ -200,6 +203,7 @@ struct LogEvidence: Sendable {
         joined.phrases = Array((phrases + other.phrases.filter { !phrases.contains($0) }).sorted().prefix(16))
         joined.interface = interface ?? other.interface
         joined.hasSentCertificate = hasSentCertificate || other.hasSentCertificate
+        joined.isWebView = isWebView || other.isWebView
         joined.chain = Array((chain + other.chain.filter { !chain.contains($0) }).prefix(8))
         joined.quote = other.quote.rank < quote.rank ? other.quote : quote
         joined.line = min(line, other.line)

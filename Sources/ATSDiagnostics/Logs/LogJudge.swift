@@ -37,6 +37,8 @@ enum LogJudge {
                 "where the server cannot: \(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES, for an address or a name of the local network \(ATSKey.localNetworking) = YES",
             ]
                 + emulatorHint(evidence)
+                + (evidence.isWebView
+                    ? ["pages of any host, in a web view: \(ATSKey.arbitraryLoadsInWebContent) = YES"] : [])
                 + (evidence.playerError == nil
                     ? [] : ["media of any host, in a player of AVFoundation: \(ATSKey.arbitraryLoadsForMedia) = YES"]))
     }

@@ -295,6 +295,12 @@ struct Recogniser: Sendable {
         ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
         explained,
         Recogniser(
+            "openssl-output", "the output of `openssl s_client`, which negotiates and trusts otherwise than an app",
+            .vague(
+                "ask the server itself: `sealward ats check https://HOST/`; the certificates that -showcerts prints go to `sealward ats certificate`"
+            )
+        ) { $0.has("Verify return code: ") || $0.has("CONNECTED(0000") },
+        Recogniser(
             "ats-words", "a text with keys of App Transport Security",
             .vague(
                 "no list can be read in it: give the Info.plist that comes of it, or the dictionary alone as a property list or JSON"

@@ -13,6 +13,8 @@ enum InterceptionWords {
             "Received fatal alert: certificate_unknown", "alert number 48) while SSL handshaking",
             "alert number 46) while SSL handshaking", "alert number 42) while SSL handshaking",
             "remote error: tls: unknown certificate", "remote error: tls: bad certificate",
+            // NIOSSL, in Proxyman and in servers of Swift, prints lists.
+            "SSLV3_ALERT_CERTIFICATE_UNKNOWN]", "TLSV1_ALERT_UNKNOWN_CA]",
         ].map {
             LogPhrase(
                 $0, .system, [.trustUnknownRoot, .trustMissingIntermediate, .trustRefusedByDelegate], refused, fix: root

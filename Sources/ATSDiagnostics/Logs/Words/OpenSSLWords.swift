@@ -20,7 +20,7 @@ enum OpenSSLWords {
         row("num=18:self", [.trustSelfSigned]), row("return code: 18", [.trustSelfSigned]),
         row("problem: self", [.trustSelfSigned]), row("verify failed: self", [.trustSelfSigned]),
         row("certificate verify failed: Hostname mismatch", [.trustWrongHost]),
-        row("certificate subject name", [.trustWrongHost]),
+        row("certificate subject name", [.trustWrongHost]), row("failedToValidateHostname", [.trustWrongHost]),
         row("certificate verify failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         row("CERTIFICATE_VERIFY_FAILED", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         row("SSLCertVerificationError", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
