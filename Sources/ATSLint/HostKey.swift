@@ -20,56 +20,34 @@ struct HostKey: Sendable, Equatable {
 
     let text: String
     let kind: Kind
-    /// The port after the host, where the key has one.
-    let port: String?
-    /// The host alone, without scheme, port and path.
-    let bareHost: String
 
     /// What to give `ats check` for it: the key, or a word for one of its addresses where it is a range.
     var checkTarget: String { isRange ? "ADDRESS" : text }
 
     init(_ text: String) {
         self.text = text
-        var rest = Substring(text)
-        let scheme = rest.utf8.indices.first { rest.utf8[$0] == 0x3A && rest.utf8[$0...].starts(with: "://".utf8) }
-        if let scheme { rest = rest[rest.utf8.index(scheme, offsetBy: 3)...] }
-        let end = rest.utf8.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex
-        let beforePath = rest[..<end]
-        let slash = rest.utf8.firstIndex(of: 0x2F)
-        if scheme == nil, let range = AddressRange(text) {
+        let host = text.utf8.prefix { $0 != 0x2F && $0 != 0x3F && $0 != 0x23 }
+        if let range = AddressRange(text) {
             kind = .block(range)
-        } else if scheme == nil, let address = IPAddress(text) {
+        } else if let address = IPAddress(text) {
             kind = .address(address)
-        } else if scheme != nil || end != rest.endIndex {
-            let looksNumeric =
-                beforePath.utf8.allSatisfy { $0.hexadecimalValue != nil || $0 == 0x2E || $0 == 0x3A }
-                && beforePath.utf8.contains { $0 == 0x2E || $0 == 0x3A }
-            let suffix = slash.map { rest[rest.utf8.index(after: $0)...] } ?? ""
-            let isRange =
-                scheme == nil && looksNumeric
-                && suffix.utf8.allSatisfy { HostKey.isDigit($0) || $0 == 0x2E || $0 == 0x2D }
-            kind = isRange ? .malformedBlock : .url
-        } else {
+        } else if host.endIndex == text.endIndex {
             kind = .name
+        } else {
+            let isNumeric =
+                host.allSatisfy { $0.hexadecimalValue != nil || $0 == 0x2E || $0 == 0x3A }
+                && host.contains { $0 == 0x2E || $0 == 0x3A }
+            let suffix = text.utf8[host.endIndex...].dropFirst()
+            let isRange = isNumeric && suffix.allSatisfy { HostKey.isDigit($0) || $0 == 0x2E || $0 == 0x2D }
+            kind = isRange ? .malformedBlock : .url
         }
-        switch kind {
-        case .address, .block, .malformedBlock:
-            port = nil
-            bareHost = text
-        case .name, .url:
-            let pieces = beforePath.utf8.split(separator: 0x3A, maxSplits: 2, omittingEmptySubsequences: false)
-            if pieces.count == 2, !pieces[1].isEmpty, pieces[1].allSatisfy(HostKey.isDigit) {
-                port = String(Substring(pieces[1]))
-                bareHost = String(Substring(pieces[0]))
-            } else if beforePath.utf8.first == 0x5B, let close = beforePath.utf8.firstIndex(of: 0x5D) {
-                bareHost = String(beforePath[beforePath.utf8.index(after: beforePath.startIndex)..<close])
-                let behind = beforePath[beforePath.utf8.index(after: close)...]
-                port = behind.utf8.first == 0x3A ? String(behind.utf8.dropFirst()) : nil
-            } else {
-                port = nil
-                bareHost = String(beforePath)
-            }
-        }
+    }
+
+    /// Whether a port is behind the name.
+    var hasPort: Bool {
+        let rest = text.utf8.dropLast(text.utf8.reversed().prefix(while: HostKey.isDigit).count)
+        guard kind == .name, rest.count < text.utf8.count, rest.last == 0x3A else { return false }
+        return rest.dropLast().last == 0x5D || !rest.dropLast().contains(0x3A)
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
@@ -85,7 +63,7 @@ struct HostKey: Sendable, Equatable {
         if case .block = kind { true } else { false }
     }
 
-    var isWildcard: Bool { bareHost.utf8.contains(0x2A) }
+    var isWildcard: Bool { text.utf8.contains(0x2A) }
     /// Whether letters keep the key from matching. A range is compared by its bits.
     var hasUppercase: Bool { !isRange && isASCII && text.utf8.contains { (0x41...0x5A).contains($0) } }
     /// How the address is usually written, if the key spells it otherwise; capitals apart.
@@ -102,7 +80,7 @@ struct HostKey: Sendable, Equatable {
         return usual.utf8.elementsEqual(text.utf8.asciiLowercased) ? nil : usual
     }
     var isASCII: Bool { text.utf8.allSatisfy { $0 < 0x80 } }
-    var hasTrailingDot: Bool { kind == .name && port == nil && text.utf8.last == 0x2E && text.utf8.count > 1 }
+    var hasTrailingDot: Bool { kind == .name && text.utf8.last == 0x2E && text.utf8.count > 1 }
     var labels: [Substring] { text.lowercased().utf8.split(separator: 0x2E).map { Substring($0) } }
     /// How many labels there are, without making them.
     var labelCount: Int { text.utf8.split(separator: 0x2E).count }
@@ -122,14 +100,14 @@ struct HostKey: Sendable, Equatable {
     var isLocal: Bool {
         switch kind {
         case .address(let address): LocalHosts.isDirect(address) && !LocalHosts.isUnverified(address)
-        case .name: LocalHosts.isLocalName(bareHost.lowercased())
+        case .name: LocalHosts.isLocalName(text.lowercased())
         default: false
         }
     }
 
     /// Whether the hosts below the key are those of a whole top-level domain: `com`, but not `local` and not `localhost` (RFC 6761).
     var isTopLevel: Bool {
-        kind == .name && labelCount == 1 && !["local", "localhost"].contains(bareHost.lowercased())
+        kind == .name && labelCount == 1 && !["local", "localhost"].contains(text.lowercased())
     }
 
     /// Whether the address or the whole range lies inside another range.

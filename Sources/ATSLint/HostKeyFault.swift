@@ -57,13 +57,13 @@ struct HostKeyFault: Sendable, Equatable {
             return
         }
         if host.kind == .name, !host.hasUppercase, !host.hasTrailingDot, host.isASCII,
-            HostName.ascii(host.text)?.hasSameBytes(as: host.text) == true, host.port == nil
+            HostName.ascii(host.text)?.hasSameBytes(as: host.text) == true, !host.hasPort
         {
             return nil
         }
         guard let (right, all) = NearMisses.meant(by: host.text) else {
             let rule =
-                host.kind == .url ? "ATS005" : host.port != nil ? "ATS004" : host.isWildcard ? "ATS006" : "ATS047"
+                host.kind == .url ? "ATS005" : host.hasPort ? "ATS004" : host.isWildcard ? "ATS006" : "ATS047"
             let why =
                 rule == "ATS006" ? NearMisses.Reason.wildcard.words : "a key is a host name as it appears in a URL"
             self.init(rule, "matches no load and is never read: \(why)", coversSubdomains: host.isWildcard)

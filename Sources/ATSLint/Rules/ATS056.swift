@@ -36,7 +36,7 @@ extension RuleCatalog {
             else { return }
             // One of them, whatever their order. NSAllowsLocalNetworking alone names no host, and is often there for localhost.
             let entries = facts.exceptions.filter {
-                $0.host.isLocal && !isLoopback($0.host.bareHost.lowercased()) && $0.allowsInsecureLoads
+                $0.host.isLocal && !isLoopback($0.key.lowercased()) && $0.allowsInsecureLoads
                     && $0.fault == nil && !PlaceholderText.isIn($0.key)
                     && !($0.host.isTopLevel && $0.includesSubdomains)
             }
