@@ -91,17 +91,18 @@ package struct XcodeProject {
 package enum XcodeSettings {
     /// The settings that were meant for NSAppTransportSecurity. Xcode generates a fixed list of keys, and no dictionary is among them.
     static func dead(_ members: [PlistMember]) -> [PlistMember] {
-        let words = [ATSKey.dictionary] + ATSDictionary.keys
-        return members.lazy.filter { $0.key.utf8.starts(with: ATSKey.buildSetting.utf8) }.prefix(1_000).filter {
-            member in
-            let rest = String(
-                decoding: member.key.utf8.dropFirst(ATSKey.buildSetting.utf8.count).prefix(200), as: UTF8.self)
-            let letters = rest.utf8.asciiLowercased
-            return rest.contains("TransportSecurity")
-                || words.contains { letters.starts(with: $0.utf8.asciiLowercased) }
-                || NearName.suggestion(for: String(rest.prefix { $0 != "_" && $0 != "[" }), among: words, within: 2)
-                    != nil
-        }
+        members.lazy.filter { $0.key.utf8.starts(with: ATSKey.buildSetting.utf8) }.prefix(1_000)
+            .filter { isMeant($0.key) }
+    }
+
+    /// Whether a setting was meant for NSAppTransportSecurity or for one of its keys.
+    static func isMeant(_ setting: String) -> Bool {
+        guard setting.utf8.starts(with: ATSKey.buildSetting.utf8) else { return false }
+        let rest = String(decoding: setting.utf8.dropFirst(ATSKey.buildSetting.utf8.count).prefix(200), as: UTF8.self)
+        let letters = rest.utf8.asciiLowercased
+        return rest.contains("TransportSecurity")
+            || ATSDictionary.keys.contains { letters.starts(with: $0.utf8.asciiLowercased) }
+            || KeyReading(String(rest.prefix { $0 != "_" && $0 != "[" }), at: .root) != nil
     }
 
     /// The settings of an `.xcconfig`, in the order of the file; the last of a name counts. `//` begins a comment, also inside of a URL.

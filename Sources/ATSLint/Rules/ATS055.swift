@@ -19,11 +19,7 @@ extension RuleCatalog {
         passes: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),
         notApplicable: Example(ats: nil, root: "<key>INFOPLIST_KEY_CFBundleDisplayName</key>\n<string>Shop</string>"),
         check: .plist { facts, hits in
-            for member in facts.subject.document.root.members ?? [] {
-                guard member.key.utf8.starts(with: ATSKey.buildSetting.utf8) else { continue }
-                let rest = String(decoding: member.key.utf8.dropFirst(ATSKey.buildSetting.utf8.count), as: UTF8.self)
-                let first = String(rest.prefix { $0 != "_" && $0 != "[" })
-                guard rest.contains("TransportSecurity") || KeyReading(first, at: .root) != nil else { continue }
+            for member in facts.subject.document.root.members ?? [] where XcodeSettings.isMeant(member.key) {
                 hits.report(
                     member, [member.key],
                     "The build setting \(member.key.prefix(bytes: 120)) has no effect: Xcode generates only a fixed list of keys from INFOPLIST_KEY_ settings, and NSAppTransportSecurity is not one of them.",

@@ -272,7 +272,7 @@ import Vocabulary
             + target("App", "application", "INFOPLIST_FILE = \"$(SRCROOT)/App/App-Info.xml\";")
             + target(
                 "Widget", "app-extension",
-                "\nGENERATE_INFOPLIST_FILE = YES; INFOPLIST_KEY_NSAllowArbitraryLoads = YES; INFOPLIST_KEY_CFBundleDisplayName = x;"
+                "\nGENERATE_INFOPLIST_FILE = YES; INFOPLIST_KEY_NSAllowArbitraryLoads = YES; INFOPLIST_KEY_NSExceptionMinimumTLSVersion = x; INFOPLIST_KEY_CFBundleDisplayName = x;"
             )
             + target("Tests", "bundle.unit-test", "GENERATE_INFOPLIST_FILE = YES;")
             + target("Far", "application", "INFOPLIST_FILE = ../../etc/Info.plist;") + "}; }"
@@ -290,7 +290,8 @@ import Vocabulary
                 found.lists.map(\.origin).contains(.generated) && found.lists.count == 2, "\(found.lists.map(\.path))")
             #expect(found.lists.contains { $0.path.hasSuffix("App/App-Info.xml") })
             let dead = found.lists.first { $0.origin == .generated }?.document.root.members?.map(\.key)
-            #expect(dead == ["INFOPLIST_KEY_NSAllowArbitraryLoads"])
+            #expect(
+                dead == ["INFOPLIST_KEY_NSAllowArbitraryLoads", "INFOPLIST_KEY_NSExceptionMinimumTLSVersion"])
             #expect(found.unreadable.count == 1 && found.unreadable.first?.fault.reason.contains("../../etc") == true)
         }
         for length in stride(from: 0, to: project.utf8.count, by: 7) {
