@@ -85,7 +85,7 @@ struct Hits {
             questions.append((key, hit.keyPath, hit.offset))
         }
         let cost = path + Hits.cost(hit)
-        let isError = (hit.severity ?? RuleCatalog.all[rule].severity) == .error
+        let isError = Linter.severity((rule, hit)) == .error
         guard all.count < FindingAllowance.findings, cost <= allowance else {
             omitted += 1
             if isError, cost <= allowance, let place = lesser.popLast() { all[place] = (rule, hit) }

@@ -108,7 +108,8 @@ public enum Linter {
         return groups
     }
 
-    private static func severity(_ found: (rule: Int, hit: Hit)) -> Severity {
+    /// How much something matters: never more than its rule says.
+    static func severity(_ found: (rule: Int, hit: Hit)) -> Severity {
         let own = RuleCatalog.all[found.rule].severity
         return min(found.hit.severity ?? own, own)
     }
