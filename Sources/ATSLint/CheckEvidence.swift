@@ -9,7 +9,6 @@ package struct CheckEvidence: Sendable {
     struct Target: Sendable {
         let target: String
         let host: String
-        let port: Int?
         let tests: [Test]
     }
 
@@ -61,14 +60,7 @@ extension CheckEvidence.Target {
         guard let target = value.member("target")?.text, let host = value.member("host")?.text,
             let tests = value.member("tests")?.elements?.all(CheckEvidence.Test.init)
         else { return nil }
-        switch value.member("port") {
-        case .integer(let number)?: port = number
-        case .null?, nil: port = nil
-        default: return nil
-        }
-        self.target = target
-        self.host = host
-        self.tests = tests
+        (self.target, self.host, self.tests) = (target, host, tests)
     }
 }
 
