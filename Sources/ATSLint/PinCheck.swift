@@ -157,13 +157,7 @@ enum PinText {
             rest = rest.dropFirst(prefix.count)
             break
         }
-        let digits = rest.utf8.filter { $0 != 0x3A && $0 != 0x20 }
-        if digits.count == 64 {
-            let bytes = stride(from: 0, to: 64, by: 2).compactMap {
-                UInt8(String(decoding: digits[$0..<($0 + 2)], as: UTF8.self), radix: 16)
-            }
-            return bytes.count == 32 ? Base64.encode(bytes) : nil
-        }
+        if let bytes = String(rest).hexadecimalBytes, bytes.count == 32 { return Base64.encode(bytes) }
         var standard = rest.replacing("-", with: "+").replacing("_", with: "/")
         if standard.utf8.count == 43 { standard += "=" }
         guard let bytes = Base64.decodeIgnoringStrayBits(String(standard)), bytes.count == 32 else { return nil }
