@@ -46,8 +46,7 @@ struct LogPhrase: Sendable {
 
     /// The most telling first: of several in one load the first decides.
     static let all =
-        SystemWords.all + WebWords.rules + InterceptionWords.all + AndroidWords.all + DartWords.all + DotNetWords.all
-        + RustWords.all + GoWords.all + OpenSSLWords.all + UnityWords.all + ElectronWords.all + WebWords.unsaid
+        SystemWords.all + WebWords.rules + InterceptionWords.all + LibraryWords.all + WebWords.unsaid
 
     /// Where phrases stand in a line, in one pass over its bytes.
     ///

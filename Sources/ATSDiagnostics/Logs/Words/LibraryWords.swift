@@ -1,0 +1,191 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Vocabulary
+
+/// What is written by libraries that do TLS themselves: App Transport Security has no part in their loads.
+enum LibraryWords {
+    static let all: [LogPhrase] =
+        rows(.android, android) + rows(.dart, dart) + rows(.dotNet, dotNet) + rows(.rust, rust) + goRows
+        + openSSLRows + rows(.unity, unity) + curlRows + chromiumRows + rows(.node, node)
+
+    private static func rows(_ speaker: LogPhrase.Speaker, _ rows: [(String, [Code])]) -> [LogPhrase] {
+        rows.map { LogPhrase($0, speaker, $1) }
+    }
+
+    private static let curlRows: [LogPhrase] = curl.flatMap { number, codes in
+        [LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes)]
+    }
+
+    private static let chromiumRows: [LogPhrase] = chromium.flatMap { name, number, codes in
+        [LogPhrase("ERR_" + name, .chromium, codes)]
+            + (number.map { [LogPhrase("net_error -\($0)", .chromium, codes)] } ?? [])
+    }
+
+    /// Exceptions of Android, which people paste beside those of their app for iOS.
+    private static let android: [(String, [Code])] = [
+        ("Cleartext HTTP traffic to", [.cleartextOwnRule]), ("CLEARTEXT communication to", [.cleartextOwnRule]),
+        ("ERR_CLEARTEXT_NOT_PERMITTED", [.cleartextOwnRule]),
+        ("Trust anchor for certification path not found", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("AndroidCrypto", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("SSLPeerUnverifiedException", [.trustWrongHost]),
+        ("CertPathValidatorException: validity check failed", [.trustExpired]),
+        ("CertPathValidatorException: timestamp check failed", [.trustExpired]),
+        ("CertificateExpiredException", [.trustExpired]),
+        ("CertPathValidatorException", [.trustUnknownRoot, .trustExpired]),
+        ("SSLHandshakeException", [.tlsHandshakeFailed]),
+    ]
+
+    /// Exceptions of Dart and Flutter.
+    private static let dart: [(String, [Code])] = [
+        ("Insecure HTTP is not allowed by platform", [.cleartextOwnRule]),
+        ("Insecure socket connections are disallowed by platform", [.cleartextOwnRule]),
+        ("CERTIFICATE_VERIFY_FAILED: self signed certificate in", [.trustUnknownRoot]),
+        ("CERTIFICATE_VERIFY_FAILED: self-signed certificate in", [.trustUnknownRoot]),
+        ("CERTIFICATE_VERIFY_FAILED: self signed", [.trustSelfSigned]),
+        ("CERTIFICATE_VERIFY_FAILED: self-signed", [.trustSelfSigned]),
+        ("CERTIFICATE_VERIFY_FAILED: certificate has expired", [.trustExpired]),
+        ("CERTIFICATE_VERIFY_FAILED: certificate is not yet valid", [.trustNotYetValid]),
+        ("CERTIFICATE_VERIFY_FAILED: Hostname mismatch", [.trustWrongHost]),
+        ("CERTIFICATE_VERIFY_FAILED: IP address mismatch", [.trustWrongHost]),
+        ("CERTIFICATE_VERIFY_FAILED: certificate revoked", [.trustRevoked]),
+        ("CERTIFICATE_VERIFY_FAILED: unable to get", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("CERTIFICATE_VERIFY_FAILED: ", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("Connection closed before full header was received", [.netClosed]),
+        ("Connection terminated during handshake", [.netClosed]), ("Failed host lookup", [.netDNS]),
+        ("HandshakeException", [.tlsHandshakeFailed]),
+    ]
+
+    /// Exceptions of .NET's managed handler, which judges certificates itself. Those of NSUrlSessionHandler carry the system's own error.
+    private static let dotNet: [(String, [Code])] = [
+        ("RemoteCertificateNameMismatch", [.trustWrongHost]), ("UntrustedRoot", [.trustUnknownRoot]),
+        ("NotTimeValid", [.trustExpired]), ("PartialChain", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("RemoteCertificateChainErrors", [.trustUnknownRoot, .trustMissingIntermediate, .trustExpired]),
+        ("by the provided RemoteCertificateValidationCallback", [.trustRefusedByDelegate]),
+        ("The remote certificate is invalid", [.trustUnknownRoot, .trustWrongHost, .trustExpired]),
+        ("nodename nor servname provided", [.netDNS]), ("Name or service not known", [.netDNS]),
+        // WebException of Mono and Xamarin.
+        ("Error: NameResolutionFailure", [.netDNS]), ("Error: ConnectFailure", [.netRefused]),
+        ("Error: TrustFailure", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("Error: SecureChannelFailure", [.tlsHandshakeFailed, .tlsVersionTooLow]),
+        ("AuthenticationException", [.tlsHandshakeFailed]),
+        ("The SSL connection could not be established", [.tlsHandshakeFailed]),
+    ]
+
+    /// What rustls writes, in reqwest, Tauri and other programs in Rust.
+    private static let rust: [(String, [Code])] = [
+        ("UnknownIssuer", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("InvalidCertificate(Expired", [.trustExpired]), ("peer certificate: Expired", [.trustExpired]),
+        ("certificate expired: verification time", [.trustExpired]),
+        ("InvalidCertificate(NotValidYet", [.trustNotYetValid]),
+        ("peer certificate: NotValidYet", [.trustNotYetValid]),
+        ("certificate not valid yet: verification time", [.trustNotYetValid]),
+        ("certificate not valid for name", [.trustWrongHost]), ("NotValidForName", [.trustWrongHost]),
+        // A self-signed certificate of `openssl req -x509` is one of a CA.
+        ("CaUsedAsEndEntity", [.trustSelfSigned, .trustWrongKeyUsage]),
+        ("invalid peer certificate: Revoked", [.trustRevoked]),
+        ("invalid peer certificate", [.trustUnknownRoot, .trustWrongHost, .trustExpired]),
+        ("ServerDoesNotSupportTls12Or13", [.tlsVersionTooLow]),
+        ("received fatal alert: ProtocolVersion", [.tlsVersionTooLow]),
+        ("received fatal alert: HandshakeFailure", [.tlsNoCommonSuite, .tlsNoCommonGroup, .tlsVersionTooLow]),
+        ("corrupt message of type InvalidContentType", [.netNotTLS]),
+        ("peer is incompatible", [.tlsHandshakeFailed]),
+    ]
+
+    /// What programs in Go write about a chain (crypto/x509) and a connection.
+    private static let goRows: [LogPhrase] = [
+        go("x509: certificate signed by unknown authority", [.trustUnknownRoot, .trustMissingIntermediate]),
+        go("contain any IP SANs", [.trustWrongHost]),
+        go("relies on legacy Common Name field", [.trustNoSubjectAlternativeName]),
+        go("x509: certificate is valid for", [.trustWrongHost], namesOther: true),
+        go("x509: certificate is not valid for any names", [.trustNoSubjectAlternativeName]),
+        go("x509: certificate has expired", [.trustExpired]),
+        LogPhrase(
+            "first record does not look like a TLS handshake", .go, [.netNotTLS],
+            "One side does not speak TLS: the app loads http from a port of TLS, or the server answers https with plain HTTP.",
+            fix: "compare the scheme and the port of the URL with what the server listens on"),
+        go("server gave HTTP response to HTTPS client", [.netNotTLS]),
+    ]
+
+    private static func go(_ words: String, _ codes: [Code], namesOther: Bool = false) -> LogPhrase {
+        LogPhrase(words, .go, codes, namesOther: namesOther)
+    }
+
+    private static let openSSLRows: [LogPhrase] =
+        [
+            LogPhrase(
+                "SSL_connect: SSL_ERROR_SYSCALL", .openSSL, [.netReset, .netClosed],
+                "The connection to <host> was cut during the TLS handshake, without an alert: by the server or by what is in between.",
+                fix: "look in the server's log whether the ClientHello arrived, and try from another network")
+        ] + rows(.openSSL, openSSL)
+
+    /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others.
+    private static let openSSL: [(String, [Code])] = [
+        ("self signed certificate in certificate chain", [.trustUnknownRoot]),
+        ("self-signed certificate in certificate chain", [.trustUnknownRoot]),
+        ("unable to verify the first certificate", [.trustMissingIntermediate]),
+        ("unable to get local issuer certificate", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("num=10:certificate has expired", [.trustExpired]), ("certificate has expired", [.trustExpired]),
+        ("certificate is not yet valid", [.trustNotYetValid]),
+        ("num=18:self", [.trustSelfSigned]), ("return code: 18", [.trustSelfSigned]),
+        ("problem: self", [.trustSelfSigned]), ("verify failed: self", [.trustSelfSigned]),
+        ("certificate verify failed: Hostname mismatch", [.trustWrongHost]),
+        ("certificate subject name", [.trustWrongHost]), ("failedToValidateHostname", [.trustWrongHost]),
+        ("certificate verify failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("CERTIFICATE_VERIFY_FAILED", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("SSLCertVerificationError", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+    ]
+
+    /// What Unity writes.
+    private static let unity: [(String, [Code])] = [
+        ("Insecure connection not allowed", [.cleartextOwnRule]),
+        ("Non-secure network connections disabled", [.cleartextOwnRule]),
+        ("X509VERIFY_FLAG_EXPIRED", [.trustExpired]),
+        ("X509VERIFY_FLAG_REVOKED", [.trustRevoked]),
+        ("X509VERIFY_FLAG_CN_MISMATCH", [.trustWrongHost]),
+        ("X509VERIFY_FLAG_NOT_TRUSTED", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("Cannot resolve destination host", [.netDNS]),
+        ("Cannot connect to destination host", [.netRefused]),
+        ("Unable to complete SSL connection", [.tlsHandshakeFailed]),
+        ("SSL CA certificate error", [.trustUnknownRoot, .trustMissingIntermediate]),
+    ]
+
+    /// The numbers of curl, with which Unity and other programs load.
+    private static let curl: [(Int, [Code])] = [
+        (60, [.trustUnknownRoot, .trustMissingIntermediate, .trustSelfSigned, .trustExpired]),
+        (51, [.trustWrongHost]), (35, [.tlsHandshakeFailed]), (6, [.netDNS]), (7, [.netRefused]), (28, [.netTimeout]),
+        (52, [.netClosed]), (56, [.netReset]), (58, [.tlsClientCertificateRequired]),
+    ]
+
+    /// What Chromium's network stack writes, in Electron and elsewhere.
+    private static let chromium: [(String, Int?, [Code])] = [
+        ("CERT_AUTHORITY_INVALID", 202, [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]),
+        ("CERT_COMMON_NAME_INVALID", 200, [.trustWrongHost]), ("CERT_DATE_INVALID", 201, [.trustExpired]),
+        ("CERT_REVOKED", 206, [.trustRevoked]), ("CERT_WEAK_SIGNATURE_ALGORITHM", 208, [.trustWeakSignature]),
+        ("CERT_WEAK_KEY", 211, [.trustWeakKey]), ("CERT_VALIDITY_TOO_LONG", 213, [.trustValidityTooLong]),
+        ("CERTIFICATE_TRANSPARENCY_REQUIRED", 214, [.ctMissing]),
+        ("CERT_INVALID", 207, [.trustWrongKeyUsage]),
+        ("SSL_VERSION_OR_CIPHER_MISMATCH", 113, [.tlsVersionTooLow, .tlsNoCommonSuite]),
+        ("BAD_SSL_CLIENT_AUTH_CERT", 117, [.tlsClientCertificateRejected]),
+        ("SSL_CLIENT_AUTH_CERT_NEEDED", 110, [.tlsClientCertificateRequired]),
+        ("SSL_PINNED_KEY_NOT_IN_CERT_CHAIN", 150, [.trustPinMismatch]),
+        ("SSL_PROTOCOL_ERROR", 107, [.tlsHandshakeFailed]), ("NAME_NOT_RESOLVED", 105, [.netDNS]),
+        ("INTERNET_DISCONNECTED", 106, [.netOffline]), ("NETWORK_ACCESS_DENIED", 138, [.netSandbox]),
+        ("CONNECTION_REFUSED", 102, [.netRefused]), ("CONNECTION_RESET", 101, [.netReset]),
+        ("CONNECTION_CLOSED", 100, [.netClosed]), ("CONNECTION_TIMED_OUT", 118, [.netTimeout]),
+        ("ADDRESS_UNREACHABLE", 109, [.netRefused]), ("PROXY_CONNECTION_FAILED", 130, [.netRefused]),
+        ("TUNNEL_CONNECTION_FAILED", 111, [.netRefused]), ("TLS_CERT_ALTNAME_INVALID", nil, [.trustWrongHost]),
+    ]
+
+    /// What Node writes.
+    private static let node: [(String, [Code])] = [
+        ("DEPTH_ZERO_SELF_SIGNED_CERT", [.trustSelfSigned]), ("SELF_SIGNED_CERT_IN_CHAIN", [.trustUnknownRoot]),
+        ("UNABLE_TO_VERIFY_LEAF_SIGNATURE", [.trustMissingIntermediate]),
+        ("UNABLE_TO_GET_ISSUER_CERT", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("disconnected before secure TLS connection", [.netClosed]), ("CERT_HAS_EXPIRED", [.trustExpired]),
+        ("CERT_NOT_YET_VALID", [.trustNotYetValid]), ("ENOTFOUND", [.netDNS]),
+        ("EAI_AGAIN", [.netDNS]), ("ECONNREFUSED", [.netRefused]), ("ECONNRESET", [.netReset]),
+        ("ETIMEDOUT", [.netTimeout]), ("EHOSTUNREACH", [.netRefused]),
+    ]
+}
