@@ -42,33 +42,22 @@ package protocol TargetLoading: Sendable {
 
 /// Checks one target: hellos, judgement, one load, judgement of every place that the load came to.
 package struct TargetDiagnosis: Sendable {
-    package internal(set) var profile: OSProfile
-    /// The app's NSAppTransportSecurity dictionary, judged as one more configuration.
-    package internal(set) var appDictionary: ATSDictionary?
-    /// The SDK that the app is linked on, if it is not that of ``profile``.
-    package internal(set) var appSDK: LinkedSDK?
-    /// Several systems, of which ``profile`` is the first; empty if that one alone is asked for. Each gets exactly the verdict that it gets
-    /// alone.
-    package internal(set) var systems: [OSProfile] = []
+    /// Of several systems each gets exactly the verdict that it gets alone.
+    package internal(set) var configuration: CheckSession.Configuration
     package internal(set) var probing: any ServerProbing
     /// Nil for `--no-http`.
     package internal(set) var loading: (any TargetLoading)?
-    /// Whether redirects may lead to any network.
-    package internal(set) var allowsPrivate = false
     package let instant: Date
-    package internal(set) var logs: CTLogList?
-    /// A note is made of certificates that expire within so many days; nil makes none.
-    package internal(set) var expiryDays: Int?
-    /// Whether the verdict is that of the system's own processes, which no dictionary changes.
-    package internal(set) var isManaged = false
 
+    private var profile: OSProfile { configuration.profile }
+    private var isManaged: Bool { configuration.isManaged }
     /// The system with the SDK that the app is linked on.
-    package var appProfile: OSProfile { appSDK.map(profile.linked) ?? profile }
+    private var appProfile: OSProfile { configuration.appSDK.map(profile.linked) ?? profile }
 
     /// - Parameter clock: measures how long the check took; it decides nothing.
     package func diagnose(_ target: CheckTarget, clock: ContinuousClock = ContinuousClock()) async -> TargetReport {
         let start = clock.now
-        guard systems.isEmpty else { return await diagnoseAll(target, clock) }
+        guard configuration.systems.isEmpty else { return await diagnoseAll(target, clock) }
         let configurations = configurations(of: target)
         let judge = await evidence(of: target, configurations)
         let secure = await secureResult(of: target, configurations)
@@ -82,7 +71,7 @@ package struct TargetDiagnosis: Sendable {
         let shared = probing.remembering()
         var report = await alone(profile, shared).diagnose(target, clock: clock)
         report.systems = [SystemVerdict(profile, report)]
-        for other in systems.dropFirst() {
+        for other in configuration.systems.dropFirst() {
             let next = await alone(other, shared).diagnose(target, clock: clock)
             report.systems.append(SystemVerdict(other, next))
             report.handshakes += next.handshakes
@@ -94,7 +83,7 @@ package struct TargetDiagnosis: Sendable {
     /// The same for one system.
     private func alone(_ profile: OSProfile, _ probing: any ServerProbing) -> TargetDiagnosis {
         var copy = self
-        (copy.profile, copy.probing, copy.systems) = (profile, probing, [])
+        (copy.configuration.profile, copy.configuration.systems, copy.probing) = (profile, [], probing)
         return copy
     }
 
@@ -127,7 +116,7 @@ package struct TargetDiagnosis: Sendable {
         }
         var judge = ConfigurationJudge(
             target: target.url, profile: profile, appProfile: appProfile, evidence: [endpoint: known], instant: instant,
-            logs: logs)
+            logs: configuration.logs)
         let isNamed = target.scope == .named
         // Without an address the load would look the name up by itself.
         guard let loading, isNamed || known.address != nil, let widest = widestPassing(configurations, judge)
@@ -137,11 +126,12 @@ package struct TargetDiagnosis: Sendable {
             target.url, dictionary: widest.dictionary, profile: widest.profile,
             address: isNamed ? target.address ?? known.address : known.address)
         let led: FetchScope =
-            allowsPrivate ? .anyNetwork : known.address.map(probing.scope(ofServerAt:)) ?? .publicAddresses
+            configuration.allowsPrivateRedirects
+            ? .anyNetwork : known.address.map(probing.scope(ofServerAt:)) ?? .publicAddresses
         for place in trace.places.dropFirst() where place.isSecure && judge.evidence[Endpoint(place)] == nil {
             judge.evidence[Endpoint(place)] = await probing.evidence(
                 of: Endpoint(place), offers: offers(configurations, for: place), address: nil,
-                within: allowsPrivate ? led : trace.scopes[Endpoint(place)] ?? led)
+                within: configuration.allowsPrivateRedirects ? led : trace.scopes[Endpoint(place)] ?? led)
         }
         judge.trace = trace
         return judge
@@ -161,7 +151,7 @@ package struct TargetDiagnosis: Sendable {
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
         let all = DiagnosticConfiguration.all(host: target.url.host, supportsTLS13: profile.facts.supportsTLS13.value)
-        return all + (isManaged ? [.managed] : appDictionary.map { [.app($0)] } ?? [])
+        return all + (isManaged ? [.managed] : configuration.appDictionary.map { [.app($0)] } ?? [])
     }
 
     private func report(
@@ -177,7 +167,7 @@ package struct TargetDiagnosis: Sendable {
         let exception: SmallestException =
             isManaged ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException()
         var edited: ATSDictionary?
-        if !isManaged, let appDictionary, results.decisive?.result == .fail {
+        if !isManaged, let appDictionary = configuration.appDictionary, results.decisive?.result == .fail {
             edited = judge.smallestEdit(of: appDictionary)
         }
         var withDelegate: ATSDictionary?
@@ -215,7 +205,7 @@ package struct TargetDiagnosis: Sendable {
 
     /// A note for each certificate of the path that will soon have expired.
     private func expiring(_ facts: ConnectionFacts?) -> [Cause] {
-        guard let expiryDays, let facts else { return [] }
+        guard let expiryDays = configuration.expiryDays, let facts else { return [] }
         return facts.chain.judged.compactMap { certificate in
             let days = certificate.daysLeft(at: instant)
             guard certificate.notAfter >= instant, days < expiryDays else { return nil }
@@ -232,7 +222,7 @@ package struct TargetDiagnosis: Sendable {
         _ configurations: [DiagnosticConfiguration], _ judge: ConfigurationJudge
     ) -> (dictionary: ATSDictionary, profile: OSProfile)? {
         let all = ATSDictionary.allowingEverything
-        let older = appDictionary != nil && appProfile.stackMinimum.value < profile.stackMinimum.value
+        let older = configuration.appDictionary != nil && appProfile.stackMinimum.value < profile.stackMinimum.value
         // The target itself is judged at each place, so the widest dictionary is right for all but servers that dislike wide hellos.
         for profile in (older ? [appProfile] : []) + [profile]
         where judge.judge(dictionary: all, on: profile).result == .pass {

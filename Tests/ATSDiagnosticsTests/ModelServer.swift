@@ -76,6 +76,21 @@ struct ModelLoad: TargetLoading {
 }
 
 extension TargetDiagnosis {
+    init(
+        profile: OSProfile, appDictionary: ATSDictionary? = nil, appSDK: LinkedSDK? = nil, systems: [OSProfile] = [],
+        probing: any ServerProbing, loading: (any TargetLoading)? = nil, allowsPrivate: Bool = false, instant: Date,
+        expiryDays: Int? = nil
+    ) {
+        var configuration = CheckSession.Configuration()
+        configuration.profile = profile
+        configuration.appDictionary = appDictionary
+        configuration.appSDK = appSDK
+        configuration.systems = systems
+        configuration.allowsPrivateRedirects = allowsPrivate
+        configuration.expiryDays = expiryDays
+        self.init(configuration: configuration, probing: probing, loading: loading, instant: instant)
+    }
+
     /// The report of one model server under a profile.
     static func of(
         _ server: ModelServer, os: String = "macos26", sdk: Int? = nil, target: String = ModelServer.host,

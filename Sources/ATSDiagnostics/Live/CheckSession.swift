@@ -94,12 +94,10 @@ public struct CheckSession: Sendable {
         self.network = network
         self.instant = instant
         diagnosis = TargetDiagnosis(
-            profile: configuration.profile, appDictionary: configuration.appDictionary, appSDK: configuration.appSDK,
-            systems: configuration.systems, probing: network,
+            configuration: configuration, probing: network,
             loading: configuration.loadsHTTP
                 ? NetworkLoading(configuration, chains: network.chains, resolver: network.resolver, instant: instant)
-                : nil, allowsPrivate: configuration.allowsPrivateRedirects, instant: instant, logs: configuration.logs,
-            expiryDays: configuration.expiryDays, isManaged: configuration.isManaged)
+                : nil, instant: instant)
     }
 
     /// Checks one target.
