@@ -159,7 +159,7 @@ import Vocabulary
         // As the network is asked: only where every hello was refused.
         let isRefused = evidence.outcomes.values.allSatisfy { if case .alert = $0 { true } else { false } }
         if isRefused { evidence.explanation = widest(server) }
-        evidence.chains[PresentedChain(server.chain.presented.map(\.der))] = server.chain
+        server.showChain(in: &evidence)
         let judge = ConfigurationJudge(
             target: url, profile: profile, appProfile: profile, evidence: [Endpoint(url): evidence],
             instant: ModelServer.instant)

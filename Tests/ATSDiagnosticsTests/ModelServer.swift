@@ -33,9 +33,17 @@ struct ModelServer: ServerProbing {
     ) async -> HostEvidence {
         var evidence = HostEvidence(address: failure == nil ? "192.0.2.1" : nil)
         for offer in offers { evidence.outcomes[offer] = answer(offer) }
-        evidence.chains[PresentedChain(chain.presented.map(\.der))] = chain
+        showChain(in: &evidence)
         evidence.hellos = 1
         return evidence
+    }
+
+    /// Puts the chain where the network puts it, whatever hello it is shown to.
+    func showChain(in evidence: inout HostEvidence) {
+        let shown = HandshakeObservation(
+            version: .tls13, suite: .aes128GCMSHA256, group: nil, certificates: chain.presented.map(\.der),
+            keyPossession: .proven)
+        evidence.keep(chain, of: shown, at: Self.instant)
     }
 
     func scope(ofServerAt address: String) -> FetchScope { .publicAddresses }

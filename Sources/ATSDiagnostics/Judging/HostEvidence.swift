@@ -9,10 +9,8 @@ package import TLSProbe
 /// What was learned about one server: an outcome for each offer, and a path for each chain that it presented.
 package struct HostEvidence: Sendable {
     package var outcomes: [HelloOffer: HandshakeOutcome] = [:]
-    /// By the presented list of DER certificates.
-    package var chains: [PresentedChain: ChainFacts] = [:]
-    /// What the stapled OCSP responses say, each looked at once. The key is the response before the chain.
-    private(set) var staples: [PresentedChain: StapleStatus] = [:]
+    /// What was presented, by the certificates behind the stapled response, each looked at once.
+    private(set) var presented: [PresentedChain: (chain: ChainFacts, staple: StapleStatus?)] = [:]
     /// The hellos that were sent; a second one after HelloRetryRequest does not count.
     package var hellos = 0
     /// What the server negotiates when far more is offered than any system does; asked only where every hello was refused, to tell why.
@@ -25,11 +23,20 @@ package struct HostEvidence: Sendable {
 
     /// The facts of a handshake that succeeded.
     package func facts(of observation: HandshakeObservation) -> ConnectionFacts? {
-        chains[PresentedChain(observation.certificates)].map { chain in
-            ConnectionFacts(
-                handshake: observation, chain: chain,
-                staple: HostEvidence.stapleKey(observation).flatMap { staples[$0] })
+        presented[HostEvidence.key(observation)].map {
+            ConnectionFacts(handshake: observation, chain: $0.chain, staple: $0.staple)
         }
+    }
+
+    /// Keeps the chain of a handshake, and what its stapled response says about it.
+    package mutating func keep(_ chain: ChainFacts, of observation: HandshakeObservation, at instant: Date) {
+        presented[HostEvidence.key(observation)] = (
+            chain, observation.stapledResponse.map { chain.status(in: $0, at: instant) }
+        )
+    }
+
+    private static func key(_ observation: HandshakeObservation) -> PresentedChain {
+        PresentedChain([observation.stapledResponse].compactMap(\.self) + observation.certificates)
     }
 
     /// What to show of the server: the answer to the default offer, or else to the widest one, or else to a smaller one.
@@ -47,18 +54,6 @@ package struct HostEvidence: Sendable {
         if let widest { return (widest.facts, hello(.wider, widest.offer)) }
         if let smallerFacts { return (smallerFacts, hello(.smaller, smaller?.offer)) }
         return (explanation.flatMap(facts), hello(explanation == nil ? .default : .wider, nil))
-    }
-
-    /// Looks at the staple of a handshake whose chain is there.
-    package mutating func readStaple(of observation: HandshakeObservation, at instant: Date) {
-        guard let response = observation.stapledResponse, let key = HostEvidence.stapleKey(observation),
-            staples[key] == nil, let chain = chains[PresentedChain(observation.certificates)]
-        else { return }
-        staples[key] = chain.status(in: response, at: instant)
-    }
-
-    private static func stapleKey(_ observation: HandshakeObservation) -> PresentedChain? {
-        observation.stapledResponse.map { PresentedChain([$0] + observation.certificates) }
     }
 
     /// The handshake that asked least: of those that succeeded, the one with the most offered suites and the lowest minimum.

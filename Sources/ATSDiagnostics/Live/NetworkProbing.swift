@@ -87,11 +87,10 @@ struct NetworkProbing: ServerProbing {
             outcome in
             if case .negotiated(let observation) = outcome { observation } else { nil }
         }
-        for observation in negotiated + [evidence.explanation].compactMap(\.self) {
-            defer { evidence.readStaple(of: observation, at: instant) }
-            guard evidence.chains[PresentedChain(observation.certificates)] == nil else { continue }
-            evidence.chains[PresentedChain(observation.certificates)] = await chains.facts(
-                of: observation.certificates, at: instant, fetchingWithin: issuers)
+        for observation in negotiated + [evidence.explanation].compactMap(\.self)
+        where evidence.facts(of: observation) == nil {
+            let chain = await chains.facts(of: observation.certificates, at: instant, fetchingWithin: issuers)
+            evidence.keep(chain, of: observation, at: instant)
         }
         return evidence
     }
