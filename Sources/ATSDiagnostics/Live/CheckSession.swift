@@ -74,21 +74,9 @@ public struct CheckSession: Sendable {
     /// - Parameter resolver: where names are looked up.
     init(_ configuration: Configuration, resolver: NameResolver) throws(MalformedInput) {
         self.configuration = configuration
-        var anchors: TrustAnchors
-        if let path = configuration.systemRoots {
-            anchors = TrustAnchors()
-            try anchors.add(input: path, kind: .system)
-        } else {
-            do {
-                anchors = try .system()
-            } catch {
-                // A machine without roots can still judge chains to the roots that were named.
-                guard !configuration.installedRoots.isEmpty || !configuration.appAnchors.isEmpty else { throw error }
-                anchors = TrustAnchors()
-            }
-        }
-        for path in configuration.appAnchors { try anchors.add(input: path, kind: .app) }
-        for path in configuration.installedRoots { try anchors.add(input: path, kind: .installed) }
+        let anchors = try TrustAnchors(
+            system: configuration.systemRoots.map { [$0] } ?? [], app: configuration.appAnchors,
+            installed: configuration.installedRoots)
         let instant = configuration.instant ?? Date()
         let network = NetworkProbing(configuration, anchors: anchors, resolver: resolver, instant: instant)
         self.network = network

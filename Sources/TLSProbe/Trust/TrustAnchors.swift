@@ -36,6 +36,26 @@ public struct TrustAnchors: Sendable {
         try add(pem: pem, kind: kind, store: store)
     }
 
+    /// The roots of files, or of standard input for `-`: those in place of the system's, an app's own, and installed ones.
+    ///
+    /// A machine without roots can still judge chains to the roots that are named.
+    /// - Throws: `malformed.trust-store` where a file is absent or has no certificate.
+    package init(system files: [String], app: [String], installed: [String]) throws(MalformedInput) {
+        if files.isEmpty {
+            do {
+                self = try .system()
+            } catch {
+                guard !app.isEmpty || !installed.isEmpty else { throw error }
+                self.init()
+            }
+        } else {
+            self.init()
+        }
+        for path in files { try add(input: path, kind: .system) }
+        for path in app { try add(input: path, kind: .app) }
+        for path in installed { try add(input: path, kind: .installed) }
+    }
+
     /// The roots of this Debian or Ubuntu system, which are Mozilla's, not Apple's.
     /// - Throws: `malformed.trust-store` where the file is absent or has no certificate.
     public static func system(path: String = TrustAnchors.systemPath) throws(MalformedInput) -> TrustAnchors {

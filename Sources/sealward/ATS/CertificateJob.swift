@@ -124,7 +124,6 @@ struct CertificateBench {
     private let now: Date
     /// By the paths of roots, of authorities and of anchors of the app.
     private let stores = BoundedCache<[[UTF8Key]], TrustAnchors>(capacity: CertificateBench.maximumStores)
-    private var system: TrustAnchors?
     private let lists = BoundedCache<UTF8Key, CTLogList>(capacity: CertificateBench.maximumStores)
 
     init(now: Date) { self.now = now }
@@ -132,7 +131,7 @@ struct CertificateBench {
     /// The answer to one line of `--jobs`: whatever is wrong with the job, there is one.
     ///
     /// - Parameter place: file and line, for a line that is no job.
-    mutating func answer(
+    func answer(
         line: [UInt8], at place: String, defaults: CertificateCommand, folder: URL?
     ) async -> CertificateAnswer {
         let job: CertificateJob
@@ -159,7 +158,7 @@ struct CertificateBench {
     }
 
     /// - Parameter certificates: what ``chain(_:)`` reads from the job's file.
-    mutating func answer(_ job: CertificateJob, _ certificates: [[UInt8]]) async throws -> CertificateAnswer {
+    func answer(_ job: CertificateJob, _ certificates: [[UInt8]]) async throws -> CertificateAnswer {
         let judge = CertificateJudge(
             anchors: try anchors(job),
             logs: try job.logs.flatMap { path in
@@ -246,22 +245,10 @@ struct CertificateBench {
     }
 
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
-    private mutating func anchors(_ job: CertificateJob) throws -> TrustAnchors {
+    private func anchors(_ job: CertificateJob) throws(MalformedInput) -> TrustAnchors {
         let key = [job.roots, job.authorities, job.appAnchors].map { paths in paths.map { UTF8Key($0) } }
         if let known = stores[key] { return known }
-        var anchors = TrustAnchors()
-        if job.roots.isEmpty {
-            do {
-                anchors = try system ?? .system()
-                system = anchors
-            } catch {
-                // A machine without roots can still judge chains to the roots that were named.
-                guard !job.authorities.isEmpty || !job.appAnchors.isEmpty else { throw error }
-            }
-        }
-        for path in job.roots { try anchors.add(input: path, kind: .system) }
-        for path in job.appAnchors { try anchors.add(input: path, kind: .app) }
-        for path in job.authorities { try anchors.add(input: path, kind: .installed) }
+        let anchors = try TrustAnchors(system: job.roots, app: job.appAnchors, installed: job.authorities)
         stores.keep(anchors, for: key)
         return anchors
     }
