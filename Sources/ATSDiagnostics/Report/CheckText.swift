@@ -28,7 +28,7 @@ package struct CheckText: Sendable {
         guard let decisive = report.decisive else { return "" }
         let name = CheckText.shortName(report)
         let passing = report.results.count { $0.result == .pass }
-        var columns = [paint(decisive.result), name.padded(to: width)]
+        var columns = [decisive.result.painted(colored, width: CheckText.verdictWidth), name.padded(to: width)]
         columns.append("\(passing)/\(report.results.count)".aligned(to: 5))
         columns.append("\(report.elapsed.milliseconds) ms".aligned(to: 7))
         // The widest comes last: where a line is broken, it alone goes below.
@@ -67,7 +67,7 @@ package struct CheckText: Sendable {
         let cause = result.because.first.map { "  \($0.code)" } ?? ""
         let keys = CheckText.keys(of: result.configuration.dictionary)
         var lines = [
-            "  \(paint(result.result))  \(result.configuration.name)\(cause)",
+            "  \(result.result.painted(colored, width: CheckText.verdictWidth))  \(result.configuration.name)\(cause)",
             detail("keys", keys.isEmpty ? "{}" : keys),
         ]
         if let error = result.error { lines.append(detail("error", error.summary)) }
@@ -85,7 +85,7 @@ package struct CheckText: Sendable {
         var columns = [CheckText.shortName(report).padded(to: width)]
         for system in report.systems {
             let result = system.decisive?.result ?? .undetermined
-            columns.append(paint(result, width: 0).padded(to: CheckText.column(system.profile)))
+            columns.append(result.painted(colored).padded(to: CheckText.column(system.profile)))
         }
         var lines = [columns.joined(separator: "  ").trimmed]
         if showsAddresses, let address = report.address {
@@ -181,18 +181,6 @@ package struct CheckText: Sendable {
         return "\(String(repeating: " ", count: CheckText.verdictWidth + 2))\(dim)  \(text.terminalSafe)"
     }
 
-    private func paint(_ result: ConfigurationResult.Result, width: Int = CheckText.verdictWidth) -> String {
-        let word = result.rawValue.padded(to: width)
-        guard colored else { return word }
-        let color =
-            switch result {
-            case .pass: "32"
-            case .fail: "31"
-            case .undetermined: "33"
-            }
-        return "\u{1B}[\(color)m\(word)\u{1B}[0m"
-    }
-
     /// The keys of a dictionary in one line: `NSExceptionDomains.host.NSExceptionMinimumTLSVersion = TLSv1.0`.
     private static func keys(of dictionary: ATSDictionary) -> String {
         func lines(_ value: PropertyListValue, _ path: [String]) -> [String] {
@@ -212,6 +200,21 @@ package struct CheckText: Sendable {
     }
 
     private static let verdictWidth = 12
+}
+
+extension ConfigurationResult.Result {
+    /// The word in so many columns, in its color where colors are shown.
+    package func painted(_ colored: Bool, width: Int = 0) -> String {
+        let word = rawValue.padded(to: width)
+        guard colored else { return word }
+        let color =
+            switch self {
+            case .pass: 32
+            case .fail: 31
+            case .undetermined: 33
+            }
+        return "\u{1B}[\(color)m\(word)\u{1B}[0m"
+    }
 }
 
 extension String {

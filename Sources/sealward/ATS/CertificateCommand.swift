@@ -87,8 +87,8 @@ struct CertificateCommand: WorkingCommand {
 
     func outcome() async throws -> Outcome {
         _ = try system.profile()
-        var bench = CertificateBench(now: Date())
-        if let jobs { return try await run(jobs: jobs, &bench) }
+        let bench = CertificateBench(now: Date())
+        if let jobs { return try await run(jobs: jobs, bench) }
         var answers: [CertificateAnswer] = []
         var isComplete = true
         for file in files {
@@ -125,11 +125,11 @@ struct CertificateCommand: WorkingCommand {
     }
 
     /// One answer a line, as it comes.
-    private func run(jobs path: String, _ bench: inout CertificateBench) async throws -> Outcome {
+    private func run(jobs path: String, _ bench: CertificateBench) async throws -> Outcome {
         let bytes = try CommandIO.readText(path, limit: 64 << 20)
         let folder = path == "-" ? nil : URL(fileURLWithPath: path).deletingLastPathComponent()
         let stream = try ResultStream(path: shared.output)
-        var verdicts: Set<CertificateAnswer.Verdict> = []
+        var verdicts: Set<ConfigurationResult.Result> = []
         let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() where line.contains(where: { $0 > 0x20 }) {
             let place = "\(CommandIO.name(of: path)): line \(index + 1)"
@@ -147,11 +147,9 @@ struct CertificateCommand: WorkingCommand {
 
 /// What became of one chain: a verdict, or why there is none.
 struct CertificateAnswer {
-    enum Verdict: String { case pass, fail, undetermined }
-
     let file: String?
     let host: String?
-    let verdict: Verdict
+    let verdict: ConfigurationResult.Result
     private let because: [Cause]
     private let report: CertificateReport?
 
@@ -176,7 +174,8 @@ struct CertificateAnswer {
     /// One certificate of `sealward.ats-certificate/1`.
     var json: JSONValue {
         var members: [JSONValue.Member] = [
-            .init("file", .optional(file)), .init("host", .optional(host)), .init("verdict", .string(verdict.rawValue)),
+            .init("file", .optional(file)), .init("host", .optional(host)),
+            .init("verdict", .string(verdict.rawValue.lowercased())),
             .init("because", .array(because.map(\.json))), .init("facts", report?.factsJSON ?? .null),
         ]
         if let notes = report?.notes, !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
@@ -185,7 +184,9 @@ struct CertificateAnswer {
 
     /// One line for the chain, then what the leaf is, the causes and the fix.
     func text(colored: Bool) -> String {
-        var lines = ["\(word(colored))  \((file ?? "-").terminalSafe)" + (host.map { "  \($0.terminalSafe)" } ?? "")]
+        var lines = [
+            "\(verdict.painted(colored))  \((file ?? "-").terminalSafe)" + (host.map { "  \($0.terminalSafe)" } ?? "")
+        ]
         func detail(_ label: String, _ text: String) {
             lines.append("      \(label.padded(to: 7))\(text.terminalSafe)")
         }
@@ -199,15 +200,5 @@ struct CertificateAnswer {
         if let cause = because.first, let fix = Remediation(for: cause) { detail("fix", fix.server) }
         for note in report?.notes ?? [] { detail("note", note.message) }
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    private func word(_ colored: Bool) -> String {
-        let (word, color) =
-            switch verdict {
-            case .pass: ("PASS", 32)
-            case .fail: ("FAIL", 31)
-            case .undetermined: ("UNDETERMINED", 33)
-            }
-        return colored ? "\u{1B}[\(color)m\(word)\u{1B}[0m" : word
     }
 }
