@@ -1,14 +1,14 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Vocabulary
+package import Vocabulary
 
 /// Reads a file of any size line by line.
-struct LineReader {
-    struct Line {
+package struct LineReader {
+    package struct Line {
         let offset: Int
         /// Without the line feed; of a line that is too long one byte more than the limit.
-        let bytes: [UInt8]
+        package let bytes: [UInt8]
         /// Where the next line begins.
         let end: Int
         /// Whether a line feed ends it.
@@ -17,7 +17,7 @@ struct LineReader {
     }
 
     /// The longest line. A result with the names of hostile certificates in it has some hundred kilobytes.
-    static let limit = 64 << 20
+    package static let limit = 64 << 20
 
     /// Gives at most so many bytes from an offset on; none at the end.
     private let read: (_ offset: Int, _ count: Int) throws(InputFault) -> [UInt8]
@@ -26,7 +26,7 @@ struct LineReader {
     /// What was read from `offset` on, and not used yet.
     private var rest: ArraySlice<UInt8> = []
 
-    init(
+    package init(
         from offset: Int = 0, limit: Int = LineReader.limit,
         _ read: @escaping (_ offset: Int, _ count: Int) throws(InputFault) -> [UInt8]
     ) {
@@ -36,7 +36,7 @@ struct LineReader {
     }
 
     /// Nil at the end of the file.
-    mutating func next() throws(InputFault) -> Line? {
+    package mutating func next() throws(InputFault) -> Line? {
         let start = offset
         var bytes: [UInt8] = []
         func line(isEnded: Bool) -> Line {

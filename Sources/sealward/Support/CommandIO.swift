@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSDiagnostics
 import ArgumentParser
 import FoundationEssentials
 import Glibc
@@ -107,19 +108,15 @@ enum CommandIO {
         return try named(path) { () throws(InputFault) in try TextFileEncoding.text(bytes) }
     }
 
-    /// Reads a file of text as ``readText(_:limit:)`` does, and hands it on in pieces as it comes.
-    static func readText(_ path: String, limit: Int, _ body: ([UInt8]) throws -> Void) throws {
+    /// The lines of a file of text, which is read as ``readText(_:limit:)`` reads it, but in pieces as they are asked for.
+    static func lines(of path: String, limit: Int) throws(CommandFault) -> LineReader {
         let file = try named(path) { () throws(InputFault) in try input(path) }
         var total = 0
-        while true {
-            let piece = try named(path) { () throws(InputFault) in
-                let piece = try file.next(1 << 16)
-                if piece.count > limit - total { throw tooLarge(limit) }
-                return total == 0 ? try TextFileEncoding.text(piece) : piece
-            }
-            if piece.isEmpty { return }
-            total += piece.count
-            try body(piece)
+        return LineReader { (_, count) throws(InputFault) in
+            let piece = try file.next(count)
+            if piece.count > limit - total { throw tooLarge(limit) }
+            defer { total += piece.count }
+            return total == 0 ? try TextFileEncoding.text(piece) : piece
         }
     }
 

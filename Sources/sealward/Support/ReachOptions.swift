@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ATSDiagnostics
 import AppTransportSecurity
 import AppleServices
 import ArgumentParser
@@ -81,15 +82,17 @@ enum EntryFile {
 
     /// Calls `body` with each line, without the white space around it, and with what makes a fault of a reason.
     ///
-    /// The file is read in pieces: neither it nor a list of its lines is ever in memory as a whole.
+    /// Neither the file nor a list of its lines is ever in memory as a whole.
     ///
     /// - Parameter limit: the most bytes of the file.
     /// - Throws: `CommandFault` that names the line, where it is no text; what `body` throws.
     static func lines(
         of path: String, limit: Int, _ body: (String, _ fault: (String) -> CommandFault) throws -> Void
     ) throws {
-        var number = 1
-        func take(_ line: some Collection<UInt8>) throws {
+        var lines = try CommandIO.lines(of: path, limit: limit)
+        var number = 0
+        while let line = try CommandIO.named(path, { () throws(InputFault) in try lines.next()?.bytes }) {
+            number += 1
             func fault(_ reason: String) -> CommandFault {
                 CommandFault("\(CommandIO.name(of: path)): line \(number): \(reason).")
             }
@@ -98,19 +101,6 @@ enum EntryFile {
                 throw fault("is not text; write one entry per line, in UTF-8")
             }
             try body(text.trimmed(), fault)
-            number += 1
         }
-        /// A line whose end is not read yet.
-        var open: [UInt8] = []
-        try CommandIO.readText(path, limit: limit) { piece in
-            var start = piece.startIndex
-            while let end = piece[start...].firstIndex(of: 0x0A) {
-                try take(open + piece[start..<end])
-                open = []
-                start = piece.index(after: end)
-            }
-            open += piece[start...]
-        }
-        try take(open)
     }
 }
