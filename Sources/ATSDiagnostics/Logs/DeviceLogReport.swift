@@ -39,10 +39,8 @@ package struct DeviceLogReport: Sendable {
 
         /// The command that finds out more; nil without a host.
         package var command: String? {
-            guard let name else { return nil }
-            let authority = (name.utf8.contains(UInt8(ascii: ":")) ? "[\(name)]" : name) + (port.map { ":\($0)" } ?? "")
-            let purpose = findings.contains { $0.sentence?.isHardened == true } ? " --for managed" : ""
-            return "sealward ats check \(isSecure ? "https" : "http")://\(authority)/\(purpose)"
+            let isHardened = findings.contains { $0.sentence?.isHardened == true }
+            return name.map { LogPlace.check($0, port: port, isSecure: isSecure, isHardened: isHardened) }
         }
     }
 

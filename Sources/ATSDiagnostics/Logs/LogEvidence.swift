@@ -139,10 +139,10 @@ struct LogEvidence: Sendable {
     private static func quote(_ text: ArraySlice<UInt8>, from start: Int) -> String {
         let limit = 160
         let whole = text.drop { $0 <= 0x20 }
-        guard whole.count > limit else { return String(decoding: whole, as: UTF8.self).trimmed }
+        guard whole.count > limit else { return String(decoding: whole, as: UTF8.self).trimmed() }
         let before = text[..<start].suffix(40)
         let part = text.dropFirst(text.count - text[start...].count - before.count).prefix(limit)
-        return String(decoding: part, as: UTF8.self).trimmed + "..."
+        return String(decoding: part, as: UTF8.self).trimmed() + "..."
     }
 
     // MARK: - Several lines
@@ -214,13 +214,5 @@ struct LogEvidence: Sendable {
         joined.task = task ?? other.task
         joined.connection = connection ?? other.connection
         return joined
-    }
-}
-
-extension String {
-    /// Without white space at both ends.
-    fileprivate var trimmed: String {
-        let bytes = utf8.drop { $0 <= 0x20 }
-        return String(decoding: bytes.reversed().drop { $0 <= 0x20 }.reversed(), as: UTF8.self)
     }
 }

@@ -112,10 +112,9 @@ package struct LogFailure: Sendable {
 
     private static func next(_ kind: Kind, _ codes: [Code], _ evidence: LogEvidence) -> [String] {
         let place = evidence.place
-        let check = place.map { place -> String in
-            let host = place.host.utf8.contains(UInt8(ascii: ":")) ? "[\(place.host)]" : place.host
-            let url = "\(place.isSecure ? "https" : "http")://\(host)\(place.port.map { ":\($0)" } ?? "")/"
-            return "sealward ats check \(url)\(evidence.sentence?.isHardened == true ? " --for managed" : "")"
+        let isHardened = evidence.sentence?.isHardened == true
+        let check = place.map {
+            LogPlace.check($0.host, port: $0.port, isSecure: $0.isSecure, isHardened: isHardened)
         }
         switch kind {
         case .localNetwork, .sandbox:

@@ -135,6 +135,12 @@ struct LogPlace: Hashable {
         isSecure = true
         isGuessedSecure = true
     }
+
+    /// The command that finds out more about a host.
+    static func check(_ host: String, port: Int?, isSecure: Bool, isHardened: Bool) -> String {
+        let authority = (host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
+        return "sealward ats check \(isSecure ? "https" : "http")://\(authority)/\(isHardened ? " --for managed" : "")"
+    }
 }
 
 /// Searches in the bytes of a line.
