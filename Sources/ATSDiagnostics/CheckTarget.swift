@@ -36,6 +36,9 @@ public struct CheckTarget: Sendable, Hashable {
     /// The URL as it was given, with a scheme.
     package let displayURL: String
 
+    /// The port that was given; nil without one.
+    package var port: Int? { (try? LoadURL(displayURL))?.port }
+
     /// The same host over TLS; nil if the target is secure already.
     package var secured: CheckTarget? {
         guard !url.isSecure, var target = try? CheckTarget(CheckTarget.secureText(of: url)) else { return nil }
@@ -60,7 +63,7 @@ public struct CheckTarget: Sendable, Hashable {
     }
 
     /// Whether a target is a bare IPv6 address, which needs no brackets here: it has more than one colon before any slash, and no scheme.
-    package static func isBareAddress(_ text: String) -> Bool {
+    private static func isBareAddress(_ text: String) -> Bool {
         let authority = text[..<authorityEnd(of: text)].utf8
         return authority.first != UInt8(ascii: "[") && authority.count { $0 == UInt8(ascii: ":") } > 1
     }

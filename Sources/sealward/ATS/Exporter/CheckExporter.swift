@@ -82,12 +82,7 @@ struct AllowedTarget: Sendable, Equatable {
         let target = try CheckTarget(text)
         host = UTF8Key(target.url.host)
         scope = IPAddress(target.url.host) == nil ? .anyServer : .named
-        let given = text.firstRange(of: "://").map { String(text[$0.upperBound...]) } ?? text
-        let authority = given.utf8.drop { $0 != UInt8(ascii: "]") }
-        let tail = authority.isEmpty ? given.utf8[...] : authority
-        let hasPort =
-            !CheckTarget.isBareAddress(given) && tail.prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: ":"))
-        ports = hasPort ? [target.url.effectivePort] : [443, 80]
+        ports = target.port.map { [$0] } ?? [443, 80]
     }
 
     /// Whether a target is this one.
