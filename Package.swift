@@ -224,8 +224,8 @@ let package = Package(
         library(
             "ATSDiagnostics",
             [
-                "AppTransportSecurity", "PropertyLists", "Formats", "TLSModel", "TLSProbe", "ATSClient", "Vocabulary",
-                .httpTypes, .nioCore, .nioPosix, .tracing,
+                "AppTransportSecurity", "PropertyLists", "Reporting", "Formats", "TLSModel", "TLSProbe", "ATSClient",
+                "Vocabulary", .httpTypes, .nioCore, .nioPosix, .tracing,
             ]
         ),
         // The contracts of the service and the simulator as bytes.
@@ -325,8 +325,8 @@ let package = Package(
         tests(
             of: "ATSDiagnostics",
             [
-                "Vocabulary", "AppTransportSecurity", "ATSLint", "PropertyLists", "Reporting", "Formats", "TLSModel",
-                "TLSProbe", "ATSClient",
+                "Vocabulary", "AppTransportSecurity", "ATSLint", "PropertyLists", "Formats", "TLSModel", "TLSProbe",
+                "ATSClient",
             ]
         ),
         tests(

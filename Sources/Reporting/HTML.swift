@@ -26,7 +26,7 @@ package struct HTML: Sendable, Equatable, ExpressibleByStringInterpolation {
         package mutating func appendLiteral(_ literal: String) { markup += literal }
         package mutating func appendInterpolation(_ text: String) { markup += HTMLPage.text(text) }
         /// Text that may have several lines.
-        mutating func appendInterpolation(block text: String) { markup += Markup.text(text) }
+        package mutating func appendInterpolation(block text: String) { markup += Markup.text(text) }
         package mutating func appendInterpolation(_ number: Int) { markup += String(number) }
         package mutating func appendInterpolation(_ html: HTML) { markup += html.markup }
         /// Pieces one after the other.
@@ -34,7 +34,7 @@ package struct HTML: Sendable, Equatable, ExpressibleByStringInterpolation {
     }
 
     /// A table that becomes a list on a narrow screen.
-    static func table(_ heads: [String], _ rows: HTML) -> HTML {
+    package static func table(_ heads: [String], _ rows: HTML) -> HTML {
         let cells = heads.map { "<th>\($0)</th>" as HTML }
         return "<table class=\"stack\"><thead><tr>\(cells)</tr></thead><tbody>\n\(rows)</tbody></table>\n"
     }

@@ -4,21 +4,26 @@
 import Vocabulary
 
 /// One self-contained page: no script, no font, no image from anywhere; readable on a phone, light and dark.
-struct HTMLPage {
-    let title: String
+package struct HTMLPage {
+    private let title: String
     /// One sentence below the title.
-    let lead: String
+    private let lead: String
     /// The finished markup of the page's sections.
-    var body = HTML()
+    private var body = HTML()
+
+    package init(title: String, lead: String) {
+        self.title = title
+        self.lead = lead
+    }
 
     /// Everything that is put in comes through here: the text of a file or a server is never markup.
     static func text(_ text: String) -> String { Markup.text(text.terminalSafe) }
 
-    mutating func section(_ heading: String, _ markup: HTML) {
+    package mutating func section(_ heading: String, _ markup: HTML) {
         body += "<section><h2>\(heading)</h2>\n\(markup)</section>\n"
     }
 
-    func rendered(footer: String) -> String {
+    package func rendered(footer: String) -> String {
         """
         <!doctype html>
         <html lang="en">

@@ -7,8 +7,8 @@ import Vocabulary
 ///
 /// Fill it with plain values; nothing is judged here. Every text is escaped.
 package struct HistoryPage: Sendable {
-    /// One run's verdict, in seconds since 1970.
-    package typealias Point = (at: Int64, result: DiagnosisPage.Result)
+    /// One run's verdict, in seconds since 1970: `PASS`, `FAIL` or `UNDETERMINED`.
+    package typealias Point = (at: Int64, result: String)
 
     /// One difference, as text.
     package typealias Change = (at: Int64, field: String, before: String, after: String)
@@ -76,7 +76,7 @@ package struct HistoryPage: Sendable {
     }
 
     /// Changes in rows, each after a first cell.
-    static func table(_ rows: [(cell: String, change: Change)], first: String) -> HTML {
+    package static func table(_ rows: [(cell: String, change: Change)], first: String) -> HTML {
         let rows = rows.map { cell, change -> HTML in
             """
             <tr><td>\(cell)</td><td>\(change.field)</td><td data-of="before"><code>\(change.before)</code></td>\
@@ -97,14 +97,14 @@ package struct HistoryPage: Sendable {
             let start = place(point.at)
             let next = index + 1 < points.count ? place(points[index + 1].at) : HistoryPage.width
             return """
-                <rect class="\(point.result.rawValue.lowercased())" x="\(tenths(start))" y="0" \
-                width="\(tenths(max(4, next - start)))" height="24"><title>\(day(point.at)) \(point.result.rawValue)</title></rect>
+                <rect class="\(point.result.lowercased())" x="\(tenths(start))" y="0" \
+                width="\(tenths(max(4, next - start)))" height="24"><title>\(day(point.at)) \(point.result)</title></rect>
 
                 """
         }
         return """
             <svg class="course" viewBox="0 0 1000 24" preserveAspectRatio="none" role="img" aria-label="verdicts from \
-            \(day(first.at)) to \(day(last.at)), most recently \(last.result.rawValue)">
+            \(day(first.at)) to \(day(last.at)), most recently \(last.result)">
             \(bands)</svg>
 
             """

@@ -4,11 +4,11 @@
 import Vocabulary
 
 /// The difference of two texts, line by line.
-enum LineDifference {
-    enum Kind: String {
+package enum LineDifference {
+    package enum Kind: String {
         case same, del, ins
 
-        var sign: String {
+        package var sign: String {
             switch self {
             case .same: " "
             case .del: "-"
@@ -17,12 +17,12 @@ enum LineDifference {
         }
     }
 
-    typealias Line = (kind: Kind, text: String)
+    package typealias Line = (kind: Kind, text: String)
 
     /// The most lines of each text that are compared; the rest counts as replaced.
     private static let limit = 600
 
-    static func lines(from old: String, to new: String) -> [Line] {
+    package static func lines(from old: String, to new: String) -> [Line] {
         let left = split(old)
         let right = split(new)
         guard left.count <= limit, right.count <= limit else {

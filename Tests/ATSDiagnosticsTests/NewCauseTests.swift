@@ -6,7 +6,6 @@ import AppTransportSecurity
 import Formats
 import Foundation
 import PropertyLists
-import Reporting
 import TLSModel
 import Testing
 import Vocabulary
@@ -38,9 +37,9 @@ import Vocabulary
         #expect(report.decisive?.result == (passes ? .pass : .fail))
     }
 
-    @Test func textNamesTheFix() throws {
+    private func report() throws -> TargetReport {
         let configuration = try #require(DiagnosticConfiguration.all(host: "moon.example", supportsTLS13: true).first)
-        let report = TargetReport(
+        return TargetReport(
             target: "https://moon.example:443/",
             host: "moon.example",
             port: 443,
@@ -62,6 +61,10 @@ import Vocabulary
             notes: [],
             instant: Date(timeIntervalSince1970: 1_795_262_400)
         )
+    }
+
+    @Test func textNamesTheFix() throws {
+        let report = try report()
         let text = withRow { CheckText(colored: false, verbose: false).render(report) }
         #expect(text.contains("ats.tls.moon-phase: The moon is new.") && text.contains("wait for the full moon"))
         #expect(!CheckText(colored: false, verbose: false).render(report).contains("wait for the full moon"))
@@ -72,9 +75,11 @@ import Vocabulary
     }
 
     @Test func pageHasTheFixAndTheLineOfTheServer() throws {
-        var target = DiagnosisPage.Target(name: "moon.example")
-        target.serverConfiguration = withRow { NginxSnippet.text(for: [Self.cause], host: "moon.example", port: 443) }
-        let html = DiagnosisPage(version: "1", targets: [target], judgedAt: 1_795_262_400).html()
+        let report = try report()
+        let html = withRow {
+            let target = CheckPage.Target(report, on: .standard)
+            return CheckPage(version: "1", targets: [target], at: report.instant).html()
+        }
         #expect(html.contains("wait for the full moon") && html.contains("ssl_ecdh_curve"))
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct HistoryPageTests {
     private static func page(_ times: [Int64]) -> String {
-        let points = times.map { (at: $0, result: DiagnosisPage.Result.pass) }
+        let points = times.map { (at: $0, result: "PASS") }
         let changes = times.dropFirst().map {
             (at: $0, field: "verdict", before: "FAIL", after: "PASS")
         }

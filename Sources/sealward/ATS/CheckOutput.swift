@@ -6,7 +6,6 @@ import AppTransportSecurity
 import ArgumentParser
 import Formats
 import FoundationEssentials
-import Reporting
 import Vocabulary
 
 /// Renders reports as they come: `jsonl` at once, every other form in the order in which the targets were given.
@@ -30,7 +29,7 @@ struct CheckOutput {
     private var spool: PieceFile?
     private let journal: CheckJournal?
     /// What the page shows, by the place of the target; only the HTML form collects it.
-    private var pages: [Int: DiagnosisPage.Target] = [:]
+    private var pages: [Int: CheckPage.Target] = [:]
     private var turn = 0
     private var written = 0
     private var verdicts: [TargetSummary.Verdict: Int] = [:]
@@ -97,7 +96,7 @@ struct CheckOutput {
             for warning in report.warnings { CommandIO.say("sealward: \(warning.message.terminalSafe)") }
         }
         if command.format == .html {
-            if isShown(report) { pages[place] = CheckDocuments.page(report, on: profile) }
+            if isShown(report) { pages[place] = CheckPage.Target(report, on: profile) }
             return []
         }
         return isShown(report) ? try render(report, place) : []
@@ -177,9 +176,9 @@ struct CheckOutput {
         case .json: try stream.write(CheckedTargets.tail(isEmpty: written == 0))
         case .junit: try stream.write(CheckDocuments.junitTail)
         case .html:
-            let page = DiagnosisPage(
+            let page = CheckPage(
                 version: Sealward.configuration.version, targets: pages.keys.sorted().compactMap { pages[$0] },
-                judgedAt: CheckDocuments.seconds(instant))
+                at: instant)
             try stream.write(page.html())
         case .text:
             if kept.count > 0 {

@@ -70,7 +70,7 @@ struct HistoryCommand: WorkingCommand {
 
     typealias Runs = (count: Int, first: Int64?, last: Int64?)
 
-    private var start: Int64? { since.map { Int64(CheckDocuments.seconds($0.date)) } }
+    private var start: Int64? { since.map { Int64($0.date.timeIntervalSince1970) } }
 
     private func each(_ history: HistoryFile, _ body: (TargetHistory) throws -> Void) throws {
         do {
@@ -128,7 +128,7 @@ struct HistoryCommand: WorkingCommand {
 
     private func page(_ target: TargetHistory) -> HistoryPage.Target {
         let points = target.comparable.suffix(HistoryCommand.pointLimit).map { point -> HistoryPage.Point in
-            (point.at, DiagnosisPage.Result(rawValue: point.summary.verdict.rawValue) ?? .undetermined)
+            (point.at, point.summary.verdict.rawValue)
         }
         return (target.target, points, target.changes.suffix(HistoryCommand.pointLimit).map(\.row))
     }

@@ -1,23 +1,21 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSDiagnostics
 import AppTransportSecurity
 import Formats
-import FoundationEssentials
 import PropertyLists
 import Reporting
 import TLSModel
 import Vocabulary
 
-/// Check reports as documents for other programs and for people: JUnit XML, Markdown, and one self-contained HTML page.
-enum CheckDocuments {
-    static let junitHead = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sealward ats check\">\n"
-    static let junitTail = "</testsuites>\n"
+/// Check reports as documents for other programs and for people: JUnit XML and Markdown.
+package enum CheckDocuments {
+    package static let junitHead = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sealward ats check\">\n"
+    package static let junitTail = "</testsuites>\n"
 
     /// One suite a target, one case a configuration; only the decisive one can fail the build, the others are diagnosis. With several systems the
     /// decisive one of each is a case.
-    static func junit(_ report: TargetReport) -> String {
+    package static func junit(_ report: TargetReport) -> String {
         var cases = ""
         /// The results that decide.
         var decided: [ConfigurationResult.Result] = []
@@ -69,9 +67,9 @@ enum CheckDocuments {
         causes.map { "\($0.code): \($0.message)" }.joined(separator: "\n")
     }
 
-    static func markdownHead(os: String) -> String { "# App Transport Security check on \(os)\n" }
+    package static func markdownHead(os: String) -> String { "# App Transport Security check on \(os)\n" }
 
-    static func markdown(_ report: TargetReport) -> String {
+    package static func markdown(_ report: TargetReport) -> String {
         if !report.systems.isEmpty { return markdown(systemsOf: report) }
         let result = report.decisive?.result.rawValue ?? "UNDETERMINED"
         var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
@@ -104,64 +102,5 @@ enum CheckDocuments {
 
     private static func sentence(_ cause: Cause) -> String {
         "\(Markdown.code(cause.code.rawValue)): \(Markdown.text(cause.message))"
-    }
-}
-
-extension CheckDocuments {
-    /// What the page shows of one target.
-    static func page(_ report: TargetReport, on profile: OSProfile) -> DiagnosisPage.Target {
-        var target = DiagnosisPage.Target(name: report.target)
-        target.verdicts = verdicts(report, on: profile)
-        target.configurations = report.results.map { row in
-            (
-                row.configuration.section, row.configuration.name, result(row), report.isLeastPassing(row),
-                propertyList(row.configuration.dictionary)
-            )
-        }
-        let causes = report.decisive?.because ?? []
-        target.causes = causes.map { ($0, Remediation(for: $0)?.server) }
-        target.notes = report.warnings.map { ($0, nil) }
-        target.certificates = certificates(report)
-        if let exception = report.smallestException.dictionary {
-            let present =
-                report.results.last { $0.configuration.isAppDictionary }?.configuration.dictionary ?? ATSDictionary()
-            target.before = propertyList(present)
-            target.after = propertyList(report.editedDictionary ?? exception)
-        }
-        target.noExceptionHelps = report.smallestException.dictionary == nil && report.decisive?.result == .fail
-        target.serverConfiguration = NginxSnippet.text(for: causes, host: report.host, port: report.port)
-        return target
-    }
-
-    /// The verdict on each system that was asked for.
-    private static func verdicts(_ report: TargetReport, on profile: OSProfile) -> [DiagnosisPage.Verdict] {
-        let all =
-            report.systems.isEmpty
-            ? [(profile, report.decisive)] : report.systems.map { ($0.profile, $0.decisive) }
-        return all.map { ($0.shownName, result($1)) }
-    }
-
-    private static func result(_ row: ConfigurationResult?) -> DiagnosisPage.Result {
-        row.flatMap { DiagnosisPage.Result(rawValue: $0.result.rawValue) } ?? .undetermined
-    }
-
-    private static func certificates(_ report: TargetReport) -> [DiagnosisPage.Certificate] {
-        guard let chain = report.facts?.chain else { return [] }
-        let root = chain.anchor.map { [($0.certificate, " (\($0.kind.rawValue) root)")] } ?? []
-        return (chain.judged.map { ($0, "") } + root).map { certificate, suffix in
-            (certificate.subject + suffix, seconds(certificate.notBefore), seconds(certificate.notAfter))
-        }
-    }
-
-    /// Seconds since 1970; a date of a hostile certificate may be far out.
-    static func seconds(_ date: Date) -> Int {
-        let value = date.timeIntervalSince1970
-        return value.isFinite ? Int(min(max(value, -1e12), 1e12)) : 0
-    }
-
-    /// The NSAppTransportSecurity dictionary in XML.
-    private static func propertyList(_ dictionary: ATSDictionary) -> String {
-        (["<key>NSAppTransportSecurity</key>"] + dictionary.propertyListValue.xmlLines(indentation: "    ")).joined(
-            separator: "\n")
     }
 }

@@ -1,0 +1,40 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import AppTransportSecurity
+import Foundation
+import TLSModel
+import Testing
+
+@testable import ATSDiagnostics
+
+@Suite struct CheckPageTests {
+    private static func page(_ server: ModelServer, target: String = ModelServer.host) async throws -> String {
+        let report = try await TargetDiagnosis.of(server, target: target)
+        let other = try await TargetDiagnosis.of(ModelServer(), target: "https://other.example/<x>")
+        let targets = [report, other].map { CheckPage.Target($0, on: .standard) }
+        return CheckPage(version: "1.2.3", targets: targets, at: ModelServer.instant).html()
+    }
+
+    @Test func hasEveryPart() async throws {
+        let past = ModelServer.certificate(
+            "CN=old", issuer: "CN=Root", notAfter: ModelServer.instant.addingTimeInterval(-3600))
+        let html = try await Self.page(ModelServer(versions: [.tls11], chain: ModelServer.chain(leaf: past)))
+        for part in [
+            "2 targets, ", "judged on 2026-09-21", "Hosts by system", "<span class=\"tag fail\">FAIL</span>",
+            "ats.tls.version-too-low", "<span class=\"dim\">Fix:</span> ", "<h3>Configurations</h3>",
+            "Certificates by expiry", "CN=Root (", "2026-09-20", "outside", "ssl_protocols TLSv1.2 TLSv1.3;",
+            "listen 443 ssl;", "other.example:443/", "smallest that works",
+        ] { #expect(html.contains(part), "\(part)") }
+        #expect(!html.contains("<script") && !html.contains("src=") && !html.contains("href=") && !html.contains("<x>"))
+    }
+
+    @Test func showsTheSmallestChangeAndWhatExpiresSoon() async throws {
+        let soon = ModelServer.certificate(
+            "CN=soon", issuer: "CN=Root", notAfter: ModelServer.instant.addingTimeInterval(86_400 * 20))
+        let html = try await Self.page(ModelServer(versions: [.tls11], chain: ModelServer.chain(leaf: soon)))
+        for part in ["class=\"soon\"", "class=\"smallest\"", "The smallest change", "class=\"ins\">+ "] {
+            #expect(html.contains(part), "\(part)")
+        }
+    }
+}
