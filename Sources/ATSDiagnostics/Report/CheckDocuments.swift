@@ -10,7 +10,8 @@ import Vocabulary
 
 /// Check reports as documents for other programs and for people: JUnit XML and Markdown.
 package enum CheckDocuments {
-    package static let junitHead = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sealward ats check\">\n"
+    package static let junitHead =
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sealward ats check\">\n"
     package static let junitTail = "</testsuites>\n"
 
     /// One suite a target, one case a configuration; only the decisive one can fail the build, the others are diagnosis. With several systems the
