@@ -23,8 +23,8 @@ extension PlistDocument {
     /// The literal that a script gives to a name, for example `infoPlist: { … }`, where the name is no part of a comment or a text; nil if there is none.
     ///
     /// - Throws: `malformed.plist` if what is there is computed.
-    package init?(script bytes: [UInt8], name: StaticString) throws(MalformedInput) {
-        guard bytes.contains("\(name)".utf8), String(validating: bytes, as: UTF8.self) != nil else { return nil }
+    package init?(script bytes: [UInt8], name: String) throws(MalformedInput) {
+        guard bytes.contains(name.utf8), String(validating: bytes, as: UTF8.self) != nil else { return nil }
         var tokens = XMLTokenizer(bytes)
         var quote: UInt8?
         var previous: UInt8 = 0
@@ -36,8 +36,8 @@ extension PlistDocument {
                 while let next = tokens.byte, next != 0x0A { tokens.position += 1 }
             } else if tokens.looking(at: "/*") {
                 while tokens.byte != nil, !tokens.looking(at: "*/") { tokens.position += 1 }
-            } else if !previous.isASCIIAlphanumeric, tokens.looking(at: name) {
-                tokens.position += name.utf8CodeUnitCount
+            } else if !previous.isASCIIAlphanumeric, tokens.bytes[tokens.position...].starts(with: name.utf8) {
+                tokens.position += name.utf8.count
                 if byte != tokens.byte, tokens.byte == UInt8(ascii: "\"") || tokens.byte == UInt8(ascii: "'") {
                     tokens.position += 1
                 }
@@ -65,10 +65,10 @@ extension PlistDocument {
     }
 
     /// Whether a quoted text is the name itself.
-    private static func isName(_ name: StaticString, quotedAt tokens: XMLTokenizer) -> Bool {
-        let end = tokens.position + 1 + name.utf8CodeUnitCount
+    private static func isName(_ name: String, quotedAt tokens: XMLTokenizer) -> Bool {
+        let end = tokens.position + 1 + name.utf8.count
         return end < tokens.bytes.count && tokens.bytes[end] == tokens.byte
-            && XMLTokenizer(tokens.bytes, from: tokens.position + 1).looking(at: name)
+            && tokens.bytes[tokens.position...].dropFirst().starts(with: name.utf8)
     }
 }
 

@@ -270,7 +270,7 @@ package struct InfoPlistSearch {
             }
             // A part of app.json, or of a script in JavaScript, Swift or Ruby.
             if let found = try? PlistDocument(script: bytes, name: "infoPlist") { return found }
-            if let found = try? PlistDocument(script: bytes, name: "NSAppTransportSecurity") {
+            if let found = try? PlistDocument(script: bytes, name: ATSKey.dictionary) {
                 return ProjectFile.inside(ATSKey.dictionary, found)
             }
             guard let found = PlistCommands.document(bytes) else { throw error }

@@ -85,7 +85,7 @@ enum PastedList {
         let start = text.drop { $0 <= 0x20 }
         let isQuoted = start.first == UInt8(ascii: "`") && !start.starts(with: "```".utf8)
         let plain = isQuoted ? text.map { $0 == UInt8(ascii: "`") ? 0x20 : $0 } : Array(text)
-        return blanks(whole.count - text.count) + plain
+        return [blanks(whole.count - text.count), plain].flatMap(\.self)
     }
 
     /// The text with the signs that were written for a web page.

@@ -103,7 +103,7 @@ enum PlistCommands {
         }
         switch kind {
         case "string", "-string", "": return PlistNode(.string(value), range: range)
-        case "integer", "-integer": return Int(value).map { PlistNode(.integer($0), range: range) }
+        case "integer", "-integer": return Int(value, radix: 10).map { PlistNode(.integer($0), range: range) }
         default: return nil
         }
     }

@@ -18,7 +18,7 @@ package enum ProjectFile {
         /// Where JSON has the members of the Info.plist, or the dictionary itself.
         var paths: [[String]] = []
         /// The name of the literal in a script.
-        var literal: StaticString?
+        var literal: String?
         /// Reads the list of a file that is neither JSON nor a script; nil if it has none.
         var list: (@Sendable ([UInt8]) throws(MalformedInput) -> PlistDocument?)?
         /// What the file is and how to get an Info.plist that can be read; nil if a file without a list says nothing.
@@ -266,7 +266,8 @@ package enum ProjectFile {
                 if found != nil { return nil }
                 found = node
             }
-            pending += (node.members?.map(\.node) ?? []) + (node.elements ?? [])
+            pending.append(contentsOf: node.members?.map(\.node) ?? [])
+            pending.append(contentsOf: node.elements ?? [])
         }
         return found
     }
