@@ -94,7 +94,10 @@ enum PlistCommands {
             return try? reader.value()
         default: break
         }
-        let text = rest.prefix { !"\"'".utf8.contains($0) }.reversed().drop { $0 <= 0x20 }.reversed()
+        // The file's name follows a word of plutil that is not quoted.
+        let isWord = kind.hasPrefix("-") && bytes[line.lowerBound..<rest.startIndex].last == 0x20
+        let text = rest.prefix { !"\"'".utf8.contains($0) && !(isWord && $0 <= 0x20) }
+            .reversed().drop { $0 <= 0x20 }.reversed()
         let (value, range) = (String(decoding: text, as: UTF8.self), rest.startIndex..<(rest.startIndex + text.count))
         guard !value.contains("$") else { return nil }
         if kind == "bool" || kind == "-bool" || kind.isEmpty && isBoolean(key) {
