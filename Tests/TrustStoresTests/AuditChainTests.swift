@@ -38,6 +38,7 @@ import Vocabulary
             ("DELETE FROM audit_entries WHERE id = 1", "line 1 is missing"),
             ("DELETE FROM audit_entries WHERE id = 3", "line 3 is missing"),
             ("DELETE FROM audit_entries WHERE id = 5", "line 5 is missing"),
+            ("UPDATE audit_entries SET id = 9 WHERE id = 5", "line 5 is missing"),
             ("UPDATE audit_entries SET outcome = 'other' WHERE id = 5", "its last line, 5, is another one"),
             ("UPDATE audit_chain SET cut_number = 1", "line 2 names"),
             (

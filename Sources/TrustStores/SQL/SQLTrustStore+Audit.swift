@@ -63,9 +63,9 @@ extension SQLTrustStore {
         var place = ends.cut
         var restarts = 0
         while place.number < ends.last.number {
-            let page = try await audit(after: place.number, limit: 1000)
+            let page = try await audit(after: place.number, limit: 1000).prefix { $0.number <= ends.last.number }
             var problem = page.isEmpty ? place.missing : nil
-            for line in page where problem == nil && line.number <= ends.last.number { problem = place.take(line) }
+            for line in page where problem == nil { problem = place.take(line) }
             guard let problem else { continue }
             // A sweep may have taken the lines that were to come.
             let now = try await auditEnds().ends
