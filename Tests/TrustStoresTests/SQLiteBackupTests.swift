@@ -86,6 +86,30 @@ import Vocabulary
         #expect(try names().filter { !$0.hasPrefix("s.sqlite-") }.sorted() == ["copy", "link", "s.sqlite"])
     }
 
+    /// Each would be read without end.
+    @Test("a view in the place of a table is not read", arguments: ["schema_versions", "attested_keys"])
+    func views(_ table: String) async throws {
+        let path = folder.path("s.sqlite")
+        try await SQLTrustStore.sqlite(at: path).close()
+        let connection = try SQLiteConnection(path: path, writes: true)
+        try connection.run(
+            script: """
+                ALTER TABLE \(table) RENAME TO other;
+                CREATE VIEW \(table) AS
+                WITH RECURSIVE endless (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM endless) SELECT x AS version FROM endless
+                """)
+        connection.close()
+        for withSecrets in [false, true] {
+            #expect(throws: StoreFault.self) {
+                try SQLTrustStore.backUp(sqliteAt: path, to: folder.path("copy"), withSecrets: withSecrets)
+            }
+        }
+        #expect(try names().filter { $0.hasPrefix("copy") } == [])
+        if table == "schema_versions" {
+            #expect(throws: StoreFault.self) { try SQLTrustStore.existingSQLite(at: path) }
+        }
+    }
+
     @Test("a store of the first schema is copied as it is, also without its secrets")
     func oldSchema() async throws {
         let migrations = try [MigrationTests.fixture("sqlite", version: 1)]

@@ -63,6 +63,7 @@ extension SQLiteConnection {
         for name in names + ["sqlite_sequence"] {
             try run(script: "DELETE FROM main.\"\(name)\"")
             if !withSecrets, StoreSecrets.everyTable.contains(name) { continue }
+            guard try isTable(name, in: "source") else { throw StoreFault.damaged("\(path): has no table \(name)") }
             try run(script: "INSERT INTO main.\"\(name)\" SELECT * FROM source.\"\(name)\"")
         }
         // The seal of the audit's checkpoint goes with the secret that made it.

@@ -65,7 +65,15 @@ extension SQLiteConnection {
 
     /// The number of the schema that the file has; nil if it has none.
     func schema() throws -> Int? {
+        guard try isTable("schema_versions", in: "main") else { return nil }
         guard case .integer(let version)? = try value("SELECT max(version) FROM schema_versions") else { return nil }
         return Int(exactly: version)
+    }
+
+    /// Whether a name is that of a table. A view in its place gives rows without end.
+    func isTable(_ name: String, in schema: String) throws -> Bool {
+        let count: SQLText =
+            "SELECT count(*) FROM pragma_table_list WHERE schema = $1 AND name = $2 AND type = 'table'"
+        return try row(count, .text(schema), .text(name))?.integer(0) == 1
     }
 }
