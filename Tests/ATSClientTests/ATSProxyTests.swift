@@ -167,7 +167,8 @@ struct ATSProxyTests {
         "Requests that are none get an answer, and nothing else happens",
         arguments: [
             ("GET / HTTP/1.1\r\nHost: x\r\n", "400"), ("CONNECT nonsense HTTP/1.1\r\n", "400"),
-            ("CONNECT a/b:443 HTTP/1.1\r\n", "400"), ("GET https://api.example.com/ HTTP/1.1\r\nHost: x\r\n", "400"),
+            ("CONNECT a/b:443 HTTP/1.1\r\n", "400"), ("CONNECT a.example?b:443 HTTP/1.1\r\n", "400"),
+            ("GET https://api.example.com/ HTTP/1.1\r\nHost: x\r\n", "400"),
             ("\u{1}\u{2}\u{3}\r\n", "400"),
         ]
     )

@@ -19,7 +19,7 @@ enum ProxyTunnel {
 
     static func open(_ authority: String, proxy: ATSProxy, loop: any EventLoop) async -> Opened {
         let bytes = authority.utf8
-        guard bytes.count <= 300, !bytes.contains(UInt8(ascii: "/")), !bytes.contains(UInt8(ascii: "@")),
+        guard bytes.count <= 300, !bytes.contains(where: "/?#@\\".utf8.contains),
             bytes.contains(UInt8(ascii: ":")), let url = try? LoadURL("https://\(authority)/"),
             url.port != nil || bytes.suffix(4).elementsEqual(":443".utf8)
         else {
