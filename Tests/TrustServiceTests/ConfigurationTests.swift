@@ -200,6 +200,19 @@ import TrustTokens
         }
     }
 
+    /// A token of tier `none` names its App ID alone.
+    @Test func callersThatCannotAttestAreOfOneApp() {
+        func apps(_ bundle: String, _ untrusted: String) -> String {
+            """
+            {"apps": [{"id": "shop", "teamId": "TEAM000001", "bundleIds": ["a.b", "a.c"], "untrusted": "\(untrusted)"},
+            {"id": "staging", "teamId": "TEAM000001", "bundleIds": ["\(bundle)"]}]}
+            """
+        }
+        #expect(issues(apps("a.c", "allow")) == ["apps[0].untrusted"])
+        #expect(issues(apps("a.d", "allow")).isEmpty)
+        #expect(issues(apps("a.c", "refuse")).isEmpty)
+    }
+
     /// A credential goes in clear to this machine only.
     @Test(arguments: [
         ("http://collector:4318", false), ("http://10.1.2.3:4318", false), ("http://otel.local:4318", false),

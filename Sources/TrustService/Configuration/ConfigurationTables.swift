@@ -96,6 +96,15 @@ extension Configuration: ConfigurationObject {
                     "needs hosts, the names of the servers that apps send signed requests to")
             }
         }
+        for (index, app) in apps.enumerated() where app.untrusted == .allow {
+            let ids = Set(app.appIds.map { UTF8Key($0) })
+            let isShared = apps.contains { other in
+                !other.id.hasSameBytes(as: app.id) && other.appIds.contains { ids.contains(UTF8Key($0)) }
+            }
+            guard isShared else { continue }
+            place.member("apps").element(index).member("untrusted").wrong(
+                "allow needs App IDs that no other app has: the tokens of such callers name nothing else")
+        }
         Credentials.judge(self, at: place)
         let known = Set(apps.map { UTF8Key($0.id) })
         for (id, app) in appCheck?.apps.sorted(by: { $0.key < $1.key }) ?? []
