@@ -110,6 +110,20 @@ import Vocabulary
         }
     }
 
+    @Test("a store with a trigger is not opened for an operator")
+    func triggers() async throws {
+        let path = folder.path("s.sqlite")
+        try await SQLTrustStore.sqlite(at: path).close()
+        let connection = try SQLiteConnection(path: path, writes: true)
+        try connection.run(
+            script: "CREATE TRIGGER t AFTER INSERT ON audit_entries BEGIN DELETE FROM attested_keys; END")
+        connection.close()
+        #expect(throws: StoreFault.self) { try SQLTrustStore.existingSQLite(at: path) }
+        #expect(throws: StoreFault.self) {
+            try SQLTrustStore.backUp(sqliteAt: path, to: folder.path("copy"), withSecrets: true)
+        }
+    }
+
     @Test("a store of the first schema is copied as it is, also without its secrets")
     func oldSchema() async throws {
         let migrations = try [MigrationTests.fixture("sqlite", version: 1)]

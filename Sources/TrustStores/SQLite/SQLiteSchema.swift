@@ -31,6 +31,12 @@ extension SQLTrustStore {
             guard let schema = try connection.schema() else {
                 throw SQLiteFailure(SQLITE_ERROR, "no schema")
             }
+            guard try connection.value("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'") == .integer(0)
+            else {
+                throw StoreFault.configuration(
+                    "\(path): has triggers, which no store of sealward has and which a command would carry out; remove them"
+                )
+            }
             return schema
         } catch let failure as SQLiteFailure where failure.code & 0xFF == SQLITE_ERROR {
             throw StoreFault.configuration("\(path): is no store of sealward; name the file that 'sealward serve' uses")
