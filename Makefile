@@ -1,14 +1,17 @@
 # `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so the second reuses what the first has built.
-# A build without an index, which editors make for themselves, takes a tenth less time.
-SWIFT_FLAGS := --disable-index-store
-CONFIGURATION ?= debug
+# Whole modules without optimization: the least time to build, C code that is fast, and no check of all commands by ArgumentParser at each
+# start, as in a debug build. @testable needs -enable-testing. An index, which editors make for themselves, would take a tenth more.
+SWIFT_FLAGS := --disable-index-store -c release -Xswiftc -Onone -Xswiftc -enable-testing
+# With CONFIGURATION=release the program is optimized, in a build folder of its own.
+OPTIMIZED_FLAGS := --disable-index-store -c release --scratch-path .build-release
+PROGRAM_FLAGS = $(if $(filter release,$(CONFIGURATION)),$(OPTIMIZED_FLAGS),$(SWIFT_FLAGS))
 PREFIX ?= /usr/local
 
 .PHONY: run test check check-all bench fuzz deb tarball install release docs libraries bootstrap bootstrap-all build format clean
 
 ## Build, then show both halves of the product on this machine: flawed servers checked, a fleet of devices attested.
 run:
-	Scripts/run $(CONFIGURATION) $(SWIFT_FLAGS)
+	Scripts/run $(PROGRAM_FLAGS)
 
 ## Everything that CI runs: layout and layer checks, the whole build without warnings, all tests, the package, README.md.
 PROGRAM = $$(swift build $(SWIFT_FLAGS) --show-bin-path)/sealward
@@ -68,7 +71,7 @@ check-examples: bootstrap-all
 
 ## What only a release build refuses.
 check-release: libraries
-	swift build $(SWIFT_FLAGS) -c release
+	swift build $(OPTIMIZED_FLAGS)
 
 ## Every gateway of Examples/gateways, with what is missing installed.
 check-gateways: bootstrap
@@ -110,27 +113,27 @@ check-exporter: bootstrap
 ## another number of seconds.
 SOAK ?= 1200
 check-soak: bootstrap
-	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Benchmarks/tools/soak $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward --seconds $(SOAK)
+	swift build $(PROGRAM_FLAGS) --product sealward
+	Benchmarks/tools/soak $$(swift build $(PROGRAM_FLAGS) --show-bin-path)/sealward --seconds $(SOAK)
 
 ## What an assertion costs on one of two nodes against a node alone, on one PostgreSQL.
 check-nodes: bootstrap
-	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Benchmarks/tools/nodes $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+	swift build $(PROGRAM_FLAGS) --product sealward
+	Benchmarks/tools/nodes $$(swift build $(PROGRAM_FLAGS) --show-bin-path)/sealward
 
 ## How long two nodes need after the promotion of a standby, under load.
 check-failover: bootstrap
-	swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --product sealward
-	Benchmarks/tools/failover $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+	swift build $(PROGRAM_FLAGS) --product sealward
+	Benchmarks/tools/failover $$(swift build $(PROGRAM_FLAGS) --show-bin-path)/sealward
 
 ## Simulated histories of the service (docs/histories.md), SEEDS= of them in all: each run of at most 18 minutes continues after the last one.
 ## SEEDS=1, the default for fuzzing, means all of them. A release build of this one test target runs twenty times as many a second.
 HISTORY_SEEDS = $(if $(filter 1,$(SEEDS)),100000,$(SEEDS))
-HISTORY_FLAGS := -c release -Xswiftc -enable-testing --scratch-path .build-histories
+HISTORY_FLAGS := --disable-index-store -c release -Xswiftc -enable-testing --scratch-path .build-histories
 check-histories: export SEALWARD_TESTS_OF = HistorySimulation
 check-histories: bootstrap
-	swift build $(SWIFT_FLAGS) $(HISTORY_FLAGS) --product sealwardPackageTests
-	HISTORY_SEEDS=$(HISTORY_SEEDS) Scripts/test $(HISTORY_FLAGS) --filter LongHistoryTests/seedsThatWereNotDoneYet
+	swift build $(HISTORY_FLAGS) --product sealwardPackageTests
+	HISTORY_SEEDS=$(HISTORY_SEEDS) .build-histories/release/sealwardPackageTests.xctest --testing-library swift-testing --filter LongHistoryTests/seedsThatWereNotDoneYet
 
 ## The history of one seed, or what is left of it if it fails: make replay-history SEED=29.
 .PHONY: replay-history
@@ -180,7 +183,7 @@ release:
 	packaging/release dist/release
 
 sbom:
-	@packaging/sbom $$(swift build $(SWIFT_FLAGS) -c $(CONFIGURATION) --show-bin-path)/sealward
+	@packaging/sbom $$(swift build $(PROGRAM_FLAGS) --show-bin-path)/sealward
 
 bench:
 	Benchmarks/tools/bench
@@ -188,7 +191,7 @@ bench:
 fuzz: check-fuzz check-bits
 
 docs: bootstrap
-	Scripts/regenerate-docs
+	Scripts/regenerate-docs $(SWIFT_FLAGS)
 
 ## What the program is built with; what the tests start beside it; and what the longer checks need.
 libraries:

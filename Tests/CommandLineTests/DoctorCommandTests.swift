@@ -337,6 +337,7 @@ import Testing
         ("Fuzz/Corpus/project/ios.csproj", ["dotnet-project"], ["unknown"]),
         ("Fuzz/Corpus/project/project.pbxproj", ["xcode-project"], ["fine"]),
         ("Fuzz/Corpus/receipt/", ["receipt"], ["cause"]),
+        ("Fuzz/Corpus/report/texts", ["ats-words"], ["unknown"]),
         ("Fuzz/", ["json", "report", "unknown", "empty", "property-list"], ["unknown"]),
         ("Tests/Vectors/appattest/apple", ["attestation"], ["unknown"]),
         ("Tests/Vectors/appattest/Apple_App", ["attest-certificate"], ["unknown"]),

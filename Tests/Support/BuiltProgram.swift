@@ -9,7 +9,7 @@ public enum BuiltProgram {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        let folders = [tests, root.appendingPathComponent(".build/debug")]
+        let folders = [tests, root.appendingPathComponent(".build/release")]
         let files = folders.map { $0.appendingPathComponent("sealward") }
         return files.first { FileManager.default.isExecutableFile(atPath: $0.path) } ?? files[1]
     }()

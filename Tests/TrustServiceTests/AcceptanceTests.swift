@@ -11,7 +11,7 @@ private let python = ContractClient.folder.appendingPathComponent("python3")
 @Suite(
     .enabled(if: ContractClient.isAsked, "set SEALWARD_LONG=1"),
     .enabled(if: FileManager.default.isExecutableFile(atPath: python.path), "needs Scripts/bootstrap's .build/python"),
-    .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward"))
+    .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward"))
 struct AcceptanceTests {
     @Test func nothingDiffersFromTheContract() throws {
         // Every call of the client has a timeout of its own, and what it started ends with it.

@@ -13,7 +13,7 @@ import Vocabulary
 @testable import TrustService
 
 /// The real program under bad connections, a stop in the middle of a request, and a database that crashes.
-@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct EnduranceTests {
+@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward")) struct EnduranceTests {
     private func port(_ process: ServeProcess) throws -> Int { try #require(URL(string: process.base)?.port) }
 
     /// The middle one of so many answers to somebody who asks properly, each on a connection of its own.

@@ -13,7 +13,7 @@ import Vocabulary
 @testable import TrustService
 
 /// Every code with which anything is refused is one that `sealward explain` knows.
-@Suite(.enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct ExplainedCodesTests {
+@Suite(.enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward")) struct ExplainedCodesTests {
     /// What was refused, and with which codes.
     private struct Refusals {
         private(set) var count = 0

@@ -14,7 +14,7 @@ import Vocabulary
 @testable import TrustStoresPostgres
 
 /// The operators' verbs of the command line, against a running service and against its store.
-@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct OperatorCommandTests {
+@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward")) struct OperatorCommandTests {
     private func run(_ arguments: [String]) throws -> ProgramRun { try ProgramRun(ServeProcess.program, arguments) }
 
     @Test func keysAndAuditOverHTTPAndInTheStore() async throws {

@@ -18,7 +18,7 @@ private let program =
 @Suite(
     .enabled(if: ContractClient.isAsked, "set SEALWARD_LONG=1"),
     .enabled(if: program != nil, "needs schemathesis from PyPI, in .build/python or on PATH"),
-    .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward"))
+    .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward"))
 struct SchemathesisTests {
     /// Every check is on. A request of the right shape is accepted, or is refused for what no shape can say: no such app, key or
     /// caller (401, 403, 404), a proof that does not hold (409), Apple out of reach (503). 400 is right too where OpenAPI 3.0 cannot say

@@ -13,7 +13,7 @@ import Vocabulary
 
 @testable import TrustService
 
-@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct ServeProcessTests {
+@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward")) struct ServeProcessTests {
     @Test func everythingWrongIsPrintedAtOnce() throws {
         let folder = try ServeProcess.folder()
         defer { try? FileManager.default.removeItem(at: folder) }

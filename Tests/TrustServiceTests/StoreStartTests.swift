@@ -11,7 +11,7 @@ import Testing
 @testable import TrustStoresPostgres
 
 /// How `sealward serve` starts if its store is not there, is not well named, or may be read by others.
-@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/debug/sealward")) struct StoreStartTests {
+@Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward")) struct StoreStartTests {
     private func write(_ folder: URL, store: String, mode: mode_t = 0o600) throws -> String {
         let path = try ServeProcess.write(folder, store: store).path
         for name in ["server", "admin", "sealward.json"] { chmod(folder.appendingPathComponent(name).path, mode) }

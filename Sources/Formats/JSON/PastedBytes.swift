@@ -202,9 +202,11 @@ package struct PastedBytes: Sendable, Equatable {
         return found
     }
 
-    /// Whether blanks stand at irregular distances, as `+` does and no line end that became one.
+    /// Whether blanks stand at irregular distances, as `+` does and no line end that became one, or make the text as long as base64 is.
     private static func areBlanksSigns(_ text: [UInt8]) -> Bool {
-        let pieces = text[...].trimmed.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        let text = text[...].trimmed
+        let pieces = text.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        if text.count.isMultiple(of: 4), !text.filter({ !isSpace($0) }).count.isMultiple(of: 4) { return true }
         return pieces.count > 2 && pieces.dropLast().contains { $0.count != pieces[0].count }
     }
 
