@@ -38,6 +38,83 @@ struct CertificateCommand: WorkingCommand {
     @Argument(help: ArgumentHelp("PEM files, one chain each; - is standard input.", valueName: "FILE"))
     var files: [String] = []
 
+    @OptionGroup var options: CertificateOptions
+
+    @Option(help: ArgumentHelp("Chains to judge, one JSON object per line; - is standard input.", valueName: "FILE"))
+    var jobs: String?
+
+    @OptionGroup var form: ResultForm
+
+    func validate() throws {
+        if jobs == nil, files.isEmpty {
+            throw ValidationError("Name at least one PEM file, for example: sealward ats certificate fullchain.pem")
+        }
+        if jobs != nil, !files.isEmpty { throw ValidationError("Give FILE or --jobs, not both.") }
+        if files.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input is one file.") }
+    }
+
+    func outcome() async throws -> Outcome {
+        _ = try options.system.profile()
+        let bench = CertificateBench(now: Date())
+        if let jobs { return try await run(jobs: jobs, bench) }
+        var answers: [CertificateAnswer] = []
+        var isComplete = true
+        for file in files {
+            let chain: [[UInt8]]
+            do throws(CommandFault) {
+                chain = try CertificateBench.chain(file)
+            } catch {
+                CommandIO.say("sealward: \(error.description)")
+                isComplete = false
+                continue
+            }
+            answers.append(try await bench.answer(options.job(file: file), chain))
+        }
+        if answers.isEmpty { return .undetermined }
+        let stream = try ResultStream(path: form.shared.output)
+        switch form.format {
+        case .json:
+            let profile = try options.system.profile()
+            let document: JSONValue = [
+                "schema": "sealward.ats-certificate/1",
+                "os": .string(profile.id),
+                "sdk": profile.sdk.json,
+                "certificates": .array(answers.map(\.json)),
+            ]
+            try stream.write(document.rendered() + "\n")
+        case .text:
+            let isColored = form.shared.showsColors
+            for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
+        }
+        try stream.close()
+        let verdicts = answers.map(\.verdict)
+        return Outcome(
+            fails: verdicts.contains(.fail), isUndetermined: verdicts.contains(.undetermined) || !isComplete)
+    }
+
+    /// One answer a line, as it comes.
+    private func run(jobs path: String, _ bench: CertificateBench) async throws -> Outcome {
+        let bytes = try CommandIO.readText(path, limit: 64 << 20)
+        let folder = path == "-" ? nil : URL(fileURLWithPath: path).deletingLastPathComponent()
+        let stream = try ResultStream(path: form.shared.output)
+        var verdicts: Set<ConfigurationResult.Result> = []
+        let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() where line.contains(where: { $0 > 0x20 }) {
+            let place = "\(CommandIO.name(of: path)): line \(index + 1)"
+            let answer = await bench.answer(line: Array(line), at: place, defaults: options, folder: folder)
+            verdicts.insert(answer.verdict)
+            try stream.write(line: answer.json)
+        }
+        try stream.close()
+        if verdicts.isEmpty {
+            throw CommandFault("\(CommandIO.name(of: path)): contains no job; write one JSON object per line.")
+        }
+        return Outcome(fails: verdicts.contains(.fail), isUndetermined: verdicts.contains(.undetermined))
+    }
+}
+
+/// How a chain is judged: the options of the command, and the defaults of each line of `--jobs`.
+struct CertificateOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The host that the server will serve; without it no name is checked.", valueName: "NAME"))
     var host: String?
@@ -59,89 +136,17 @@ struct CertificateCommand: WorkingCommand {
 
     enum ServerTrust: String, ExpressibleByArgument, CaseIterable { case ats, `default` }
 
-    @Option(help: ArgumentHelp("Chains to judge, one JSON object per line; - is standard input.", valueName: "FILE"))
-    var jobs: String?
-
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws {
-        if jobs == nil, files.isEmpty {
-            throw ValidationError("Name at least one PEM file, for example: sealward ats certificate fullchain.pem")
-        }
-        if jobs != nil, !files.isEmpty { throw ValidationError("Give FILE or --jobs, not both.") }
-        if files.filter({ $0 == "-" }).count > 1 { throw ValidationError("Standard input is one file.") }
         if let host {
             _ = try CommandIO.argument("--host") { () throws(MalformedInput) in try CertificateJob.host(host) }
         }
     }
 
-    /// The chain of a file, judged as the options say; a line of `--jobs` may say otherwise.
     func job(file: String) -> CertificateJob {
         CertificateJob(
             file: file, path: file, host: host, profile: system.anyProfile(), instant: at?.date,
             authorities: trust.caFile, appAnchors: trust.appAnchor, roots: trust.roots.map { [$0] } ?? [],
             logs: trust.ctLogList, response: ocspResponse, serverTrust: serverTrust == .ats ? .ats : .default)
-    }
-
-    func outcome() async throws -> Outcome {
-        _ = try system.profile()
-        let bench = CertificateBench(now: Date())
-        if let jobs { return try await run(jobs: jobs, bench) }
-        var answers: [CertificateAnswer] = []
-        var isComplete = true
-        for file in files {
-            let chain: [[UInt8]]
-            do throws(CommandFault) {
-                chain = try CertificateBench.chain(file)
-            } catch {
-                CommandIO.say("sealward: \(error.description)")
-                isComplete = false
-                continue
-            }
-            answers.append(try await bench.answer(job(file: file), chain))
-        }
-        if answers.isEmpty { return .undetermined }
-        let stream = try ResultStream(path: shared.output)
-        switch form.format {
-        case .json:
-            let profile = try system.profile()
-            let document: JSONValue = [
-                "schema": "sealward.ats-certificate/1",
-                "os": .string(profile.id),
-                "sdk": profile.sdk.json,
-                "certificates": .array(answers.map(\.json)),
-            ]
-            try stream.write(document.rendered() + "\n")
-        case .text:
-            let isColored = shared.showsColors
-            for answer in answers { try stream.write(answer.text(colored: isColored).fitted) }
-        }
-        try stream.close()
-        let verdicts = answers.map(\.verdict)
-        return Outcome(
-            fails: verdicts.contains(.fail), isUndetermined: verdicts.contains(.undetermined) || !isComplete)
-    }
-
-    /// One answer a line, as it comes.
-    private func run(jobs path: String, _ bench: CertificateBench) async throws -> Outcome {
-        let bytes = try CommandIO.readText(path, limit: 64 << 20)
-        let folder = path == "-" ? nil : URL(fileURLWithPath: path).deletingLastPathComponent()
-        let stream = try ResultStream(path: shared.output)
-        var verdicts: Set<ConfigurationResult.Result> = []
-        let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
-        for (index, line) in lines.enumerated() where line.contains(where: { $0 > 0x20 }) {
-            let place = "\(CommandIO.name(of: path)): line \(index + 1)"
-            let answer = await bench.answer(line: Array(line), at: place, defaults: self, folder: folder)
-            verdicts.insert(answer.verdict)
-            try stream.write(line: answer.json)
-        }
-        try stream.close()
-        if verdicts.isEmpty {
-            throw CommandFault("\(CommandIO.name(of: path)): contains no job; write one JSON object per line.")
-        }
-        return Outcome(fails: verdicts.contains(.fail), isUndetermined: verdicts.contains(.undetermined))
     }
 }
 

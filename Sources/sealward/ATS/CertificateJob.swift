@@ -42,7 +42,7 @@ extension CertificateJob {
     /// Reads one line of `--jobs`. Ignores members that are no options, so that a list may carry notes.
     ///
     /// - Throws: `malformed.json` for what is no object, has no `file`, or has an option with a value that it does not take.
-    init(object: JSONValue, defaults: CertificateCommand, folder: URL?) throws(MalformedInput) {
+    init(object: JSONValue, defaults: CertificateOptions, folder: URL?) throws(MalformedInput) {
         func fault(_ reason: String) -> MalformedInput { MalformedInput(code: .malformedJSON, reason: reason) }
         func text(_ name: String) throws(MalformedInput) -> String? {
             switch object.member(name) {
@@ -111,7 +111,7 @@ extension CertificateJob {
         if let given = try text("ct-log-list") { logs = path(given) }
         if let given = try text("ocsp-response") { response = path(given) }
         if let word = try text("server-trust") {
-            guard let known = CertificateCommand.ServerTrust(rawValue: word) else {
+            guard let known = CertificateOptions.ServerTrust(rawValue: word) else {
                 throw fault("the member server-trust must be ats or default")
             }
             serverTrust = known == .ats ? .ats : .default
@@ -132,7 +132,7 @@ struct CertificateBench {
     ///
     /// - Parameter place: file and line, for a line that is no job.
     func answer(
-        line: [UInt8], at place: String, defaults: CertificateCommand, folder: URL?
+        line: [UInt8], at place: String, defaults: CertificateOptions, folder: URL?
     ) async -> CertificateAnswer {
         let job: CertificateJob
         var (file, host): (String?, String?)

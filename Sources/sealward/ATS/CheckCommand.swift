@@ -11,7 +11,7 @@ import TLSProbe
 import Tracing
 import Vocabulary
 
-struct CheckCommand: WorkingCommand, CheckingCommand {
+struct CheckCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Test real servers with the configurations of nscurl --ats-diagnostics, and say why each fails.",
@@ -28,14 +28,6 @@ struct CheckCommand: WorkingCommand, CheckingCommand {
     var targets: [String] = []
 
     @OptionGroup var network: CheckOptions
-
-    @OptionGroup var system: SystemOptions
-
-    @OptionGroup var connection: ConnectionOptions
-
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var reach: ReachOptions
 
     @Option(help: ArgumentHelp("The app's Info.plist; its dictionary is one more configuration.", valueName: "PATH"))
     var infoPlist: String?
@@ -76,7 +68,7 @@ struct CheckCommand: WorkingCommand, CheckingCommand {
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
-        try requireTargets(targets, of: "sealward ats check")
+        try network.requireTargets(targets, of: "sealward ats check")
         if changes, systems == nil {
             throw ValidationError("--changes compares systems: name them with --systems ID,ID.")
         }
@@ -86,7 +78,7 @@ struct CheckCommand: WorkingCommand, CheckingCommand {
         if systems != nil, format == .nscurl {
             throw ValidationError("--systems works with every --format but nscurl, which is of one system.")
         }
-        if systems != nil, system.os != nil {
+        if systems != nil, network.system.os != nil {
             throw ValidationError("--systems names the systems: leave out --os.")
         }
         if purpose != nil, infoPlist != nil || systems != nil || format == .nscurl {
@@ -105,13 +97,15 @@ struct CheckCommand: WorkingCommand, CheckingCommand {
 
     private func check(_ tracer: (any Tracer)?) async throws -> Outcome {
         let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
-        let one = try purpose == nil ? system.os ?? .standard : CheckPurpose.managedSystem(system.os)
-        let profiles = try (systems?.profiles ?? [one]).map { try system.profile(on: $0) }
+        let system =
+            try purpose == nil ? network.system.os ?? .standard : CheckPurpose.managedSystem(network.system.os)
+        let asked = systems?.profiles ?? [system]
+        let profiles = try asked.map { try network.system.profile(on: $0) }
         guard let profile = profiles.first else { throw ValidationError("--systems names no system.") }
         let named = try purpose == nil ? network.targets(targets, asNSCurl: format == .nscurl) : TargetList()
         let managed = try purpose == nil ? [] : network.managedTargets(targets)
         var overrides: [AddressOverride] = []
-        let session = try session(profile, app: app) {
+        let session = try network.session(profile, app: app) {
             overrides = $0.overrides
             $0.systems = systems == nil ? [] : profiles
             $0.expiryDays = expiresWithin
@@ -184,15 +178,19 @@ struct CheckCommand: WorkingCommand, CheckingCommand {
 
     /// What the command reads or keeps.
     private var files: [String] {
-        let read = [network.targetsFrom, reach.resolveFrom, infoPlist, trust.roots, trust.ctLogList]
-        let named = (read.compactMap(\.self) + trust.caFile).map(CommandIO.place)
+        let connection = network.connection
+        let read = [
+            network.targetsFrom, connection.reach.resolveFrom, infoPlist, connection.trust.roots,
+            connection.trust.ctLogList,
+        ]
+        let named = (read.compactMap(\.self) + connection.trust.caFile).map(CommandIO.place)
         return named + [fleet.state].compactMap(\.self) + (fleet.history.map(HistoryFile.files) ?? [])
     }
 
     /// What a run asks of every target, as far as its results depend on it: in a history only runs that asked the same are compared.
     private func question(_ profiles: [OSProfile], _ app: AppDictionary?) -> String {
         var words = profiles.map(\.shownID).joined(separator: ",")
-        if let sdk = system.sdk { words += " sdk \(sdk)" }
+        if let sdk = network.system.sdk { words += " sdk \(sdk)" }
         if let app { words += " dictionary \(FleetOptions.digest(of: CheckCommand.text(of: app)))" }
         return purpose == nil ? words : words + " managed"
     }
@@ -206,10 +204,11 @@ struct CheckCommand: WorkingCommand, CheckingCommand {
         _ list: TargetList, _ profiles: [OSProfile], _ app: AppDictionary?, _ overrides: [AddressOverride]
     ) throws -> [CheckJournal.Condition] {
         let shown = "\(format) \(verbose) \(changes) \(expiresWithin ?? -1) \(systems != nil)"
+        let connection = network.connection
         let asked =
             "\(network.exhaustive) \(connection.noHTTP) \(connection.noAIA) \(connection.allowPrivate) \(purpose?.rawValue ?? "") "
-            + "\(network.at.map { RFC3339.text($0.date) } ?? "") \(reach.connectTimeout) \(connection.timeout)"
-        let files = [trust.roots, trust.ctLogList] + trust.caFile
+            + "\(network.at.map { RFC3339.text($0.date) } ?? "") \(connection.reach.connectTimeout) \(connection.timeout)"
+        let files = [connection.trust.roots, connection.trust.ctLogList] + connection.trust.caFile
         // By their content: the file of a name may be another one by the next time.
         let trust = try files.map { try $0.map { FleetOptions.digest(of: try CommandIO.read($0)) } ?? "" }
         let places = overrides.map { "\($0.host) \($0.port) \($0.addresses.joined(separator: ","))" }

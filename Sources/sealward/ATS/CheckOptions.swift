@@ -10,15 +10,19 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-/// What `ats check` and `ats minimize` share: which targets, when, and how many at once.
+/// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
 struct CheckOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A file with one target per line; # starts a comment, - is standard input.", valueName: "FILE"))
     var targetsFrom: String?
 
+    @OptionGroup var system: SystemOptions
+
     @Flag(help: "Send every distinct ClientHello instead of the adaptive plan.")
     var exhaustive = false
+
+    @OptionGroup var connection: ConnectionOptions
 
     @Option(help: ArgumentHelp("The time to judge at, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
@@ -31,6 +35,16 @@ struct CheckOptions: ParsableArguments {
 
     func validate() throws {
         guard (1...4096).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 4096.") }
+        guard targetsFrom != "-" || connection.reach.resolveFrom != "-" else {
+            throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
+        }
+    }
+
+    /// Refuses a command line that names no target and no file of targets.
+    func requireTargets(_ arguments: [String], of command: String) throws {
+        guard !arguments.isEmpty || targetsFrom != nil else {
+            throw ValidationError("Name at least one target, for example: \(command) example.com")
+        }
     }
 
     /// The targets of the command line and of the file, in order.
@@ -66,32 +80,15 @@ struct CheckOptions: ParsableArguments {
         }
         return try named + (targetsFrom.map { try EntryFile.entries(of: $0, target) } ?? [])
     }
-}
-
-/// A command that checks the targets of its command line or of a file.
-protocol CheckingCommand: ConnectingCommand {
-    var network: CheckOptions { get }
-}
-
-extension CheckingCommand {
-    /// Refuses a command line that names no target and no file of targets, or standard input for two files.
-    func requireTargets(_ arguments: [String], of command: String) throws {
-        guard network.targetsFrom != "-" || reach.resolveFrom != "-" else {
-            throw ValidationError("Standard input is one file: --targets-from or --resolve-from, not both.")
-        }
-        guard !arguments.isEmpty || network.targetsFrom != nil else {
-            throw ValidationError("Name at least one target, for example: \(command) example.com")
-        }
-    }
 
     /// - Parameter profile: the system and SDK of every row but the app's own.
     func session(
         _ profile: OSProfile, app: AppDictionary? = nil, _ change: (inout CheckSession.Configuration) -> Void = { _ in }
     ) throws -> CheckSession {
-        var options = try settings(profile, app: app)
+        var options = try connection.settings(profile, sdk: system.sdk ?? app?.sdk)
         options.appDictionary = app?.dictionary
-        options.isExhaustive = network.exhaustive
-        options.instant = network.at?.date
+        options.isExhaustive = exhaustive
+        options.instant = at?.date
         change(&options)
         return try CheckSession(options)
     }

@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct CompareCommand: ResultCommand, CheckingCommand {
+struct CompareCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "compare",
         abstract: "Check the URL of a recorded nscurl transcript, and print the rows that differ.",
@@ -27,17 +27,7 @@ struct CompareCommand: ResultCommand, CheckingCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @OptionGroup var system: SystemOptions
-
-    @OptionGroup var connection: ConnectionOptions
-
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var reach: ReachOptions
-
     @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
 
     func validate() throws {
         guard network.targetsFrom == nil else { throw ValidationError("The transcript names the target.") }
@@ -48,8 +38,8 @@ struct CompareCommand: ResultCommand, CheckingCommand {
             let recorded = try NSCurlTranscript(bytes)
             return (recorded, try CheckTarget(nscurl: recorded.url))
         }
-        let profile = try system.profile()
-        let report = try await session(profile).check(target)
+        let profile = try network.system.profile()
+        let report = try await network.session(profile).check(target)
         let comparison = TranscriptComparison(recorded, report)
         // What could not be determined now contradicts no transcript.
         let isUndetermined = comparison.differences.allSatisfy(\.isUndetermined)

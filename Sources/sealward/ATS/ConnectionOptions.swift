@@ -9,13 +9,17 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-/// What checks load and fetch, and for how long: what `check`, `minimize` and `exporter` have in common.
+/// How checks reach servers, what they fetch, and whom they trust: what `check`, `minimize` and `exporter` have in common.
 struct ConnectionOptions: ParsableArguments {
     @Flag(name: .customLong("no-http"), help: "Judge the handshakes only; do not load.")
     var noHTTP = false
 
     @Flag(name: .customLong("no-aia"), help: "Do not fetch a missing intermediate certificate.")
     var noAIA = false
+
+    @OptionGroup var trust: TrustOptions
+
+    @OptionGroup var reach: ReachOptions
 
     @Option(help: ArgumentHelp("The timeout of each target, in seconds.", valueName: "S"))
     var timeout: Double = 30
@@ -24,34 +28,21 @@ struct ConnectionOptions: ParsableArguments {
     var allowPrivate = false
 
     func validate() throws { try ReachOptions.check(seconds: timeout, of: "--timeout") }
-}
 
-/// A command that checks servers. Its groups of options have no groups in them: a debug build parses each level four times as often as the one
-/// above it.
-protocol ConnectingCommand: ParsableCommand {
-    var system: SystemOptions { get }
-    var connection: ConnectionOptions { get }
-    var trust: TrustOptions { get }
-    var reach: ReachOptions { get }
-}
-
-extension ConnectingCommand {
     /// The settings of a session for a system.
-    ///
-    /// - Parameter app: whose SDK counts if no option names one.
-    func settings(_ profile: OSProfile, app: AppDictionary? = nil) throws -> CheckSession.Configuration {
+    func settings(_ profile: OSProfile, sdk: LinkedSDK?) throws -> CheckSession.Configuration {
         var settings = CheckSession.Configuration()
         settings.profile = profile
-        settings.appSDK = system.sdk ?? app?.sdk
-        settings.loadsHTTP = !connection.noHTTP
-        settings.fetchesIntermediates = !connection.noAIA
+        settings.appSDK = sdk
+        settings.loadsHTTP = !noHTTP
+        settings.fetchesIntermediates = !noAIA
         settings.installedRoots = trust.caFile
         settings.appAnchors = trust.appAnchor
         settings.systemRoots = trust.roots
         settings.overrides = try reach.overrides()
         settings.connectTimeout = reach.connectLimit
-        settings.targetTimeout = .seconds(connection.timeout)
-        settings.allowsPrivateRedirects = connection.allowPrivate
+        settings.targetTimeout = .seconds(timeout)
+        settings.allowsPrivateRedirects = allowPrivate
         settings.logs = try trust.logs()
         return settings
     }

@@ -8,7 +8,7 @@ import FoundationEssentials
 import PropertyLists
 import Vocabulary
 
-/// Which dictionary.
+/// Which dictionary, and on which system.
 struct DictionaryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The app's Info.plist, XML or binary; - is standard input.", valueName: "PATH"))
     var infoPlist: String?
@@ -16,11 +16,15 @@ struct DictionaryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The NSAppTransportSecurity dictionary itself, as JSON.", valueName: "PATH"))
     var atsJson: String?
 
+    @OptionGroup var values: BuildValueOptions
+
+    @OptionGroup var system: SystemOptions
+
     func validate() throws {
         if infoPlist != nil, atsJson != nil { throw ValidationError("Give --info-plist or --ats-json, not both.") }
     }
 
-    func load(_ values: BuildValueOptions) throws -> AppDictionary {
+    func load() throws -> AppDictionary {
         if let atsJson {
             let dictionary = try CommandIO.value(of: atsJson, limit: 4 << 20) { bytes throws(MalformedInput) in
                 // The file of a project holds the dictionary of its Info.plist.
@@ -34,27 +38,18 @@ struct DictionaryOptions: ParsableArguments {
         return try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
             ?? AppDictionary(dictionary: ATSDictionary(), sdk: nil)
     }
-}
 
-/// A command that judges by a dictionary on a system.
-protocol DictionaryCommand: ParsableCommand {
-    var dictionary: DictionaryOptions { get }
-    var values: BuildValueOptions { get }
-    var system: SystemOptions { get }
-}
-
-extension DictionaryCommand {
     /// The dictionary on the system that was asked for.
     ///
     /// - Throws: `ValidationError` for a system that is older than ATS.
     func policy() throws -> ATSPolicy {
-        let app = try dictionary.load(values)
+        let app = try load()
         return ATSPolicy(dictionary: app.dictionary, profile: try system.profile(app))
     }
 
     /// The same, also for systems that are older than ATS.
     func policyOfAnySystem() throws -> ATSPolicy {
-        let app = try dictionary.load(values)
+        let app = try load()
         return ATSPolicy(dictionary: app.dictionary, profile: system.anyProfile(app))
     }
 }

@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct ExplainCommand: ResultCommand, DictionaryCommand {
+struct ExplainCommand: ResultCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "What an app's dictionary says for each URL. No network.",
@@ -26,10 +26,6 @@ struct ExplainCommand: ResultCommand, DictionaryCommand {
 
     @OptionGroup var dictionary: DictionaryOptions
 
-    @OptionGroup var values: BuildValueOptions
-
-    @OptionGroup var system: SystemOptions
-
     @Option(
         help: ArgumentHelp(
             "Which API loads: urlsession, web, media, low-level, dotnet-managed, dotnet-cfnetwork, dotnet-nsurlsession.",
@@ -40,8 +36,6 @@ struct ExplainCommand: ResultCommand, DictionaryCommand {
     var verbose = false
 
     @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
 
     func validate() throws {
         if urls.isEmpty {
@@ -55,12 +49,12 @@ struct ExplainCommand: ResultCommand, DictionaryCommand {
         if parsed.count == 1, let only = parsed.first {
             _ = try CommandIO.argument { () throws(MalformedInput) in try only.get() }
         }
-        let policy = try policyOfAnySystem()
+        let policy = try dictionary.policyOfAnySystem()
         let nearMisses = NearMisses(policy)
         let rows = zip(urls, parsed).map { text, url in
             (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })
         }
-        let color = shared.showsColors
+        let color = form.shared.showsColors
         // What the sources contradict each other about is not known.
         let verdicts = rows.map { row in
             (try? row.decision.get()).flatMap { $0.disputedSources.isEmpty ? $0.verdict : nil }

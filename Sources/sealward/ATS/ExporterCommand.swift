@@ -14,7 +14,7 @@ import Tracing
 import TrustService
 import Vocabulary
 
-struct ExporterCommand: WorkingCommand, ConnectingCommand {
+struct ExporterCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "exporter",
         abstract: "Serve checks to Prometheus, like its blackbox exporter.",
@@ -53,10 +53,6 @@ struct ExporterCommand: WorkingCommand, ConnectingCommand {
 
     @OptionGroup var connection: ConnectionOptions
 
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var reach: ReachOptions
-
     @OptionGroup var logging: LogOptions
 
     func validate() throws {
@@ -80,7 +76,7 @@ struct ExporterCommand: WorkingCommand, ConnectingCommand {
         let observer = RequestObserver(registry: registry, log: log)
         let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
         let profile = try system.profile()
-        var asked = try settings(profile)
+        var asked = try connection.settings(profile, sdk: system.sdk)
         asked.tracer = traces?.tracer
         let allowed = try allow.map { text in
             try CommandIO.argument("--allow") { () throws(MalformedInput) in try AllowedTarget(text) }

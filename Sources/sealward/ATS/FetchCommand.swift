@@ -12,7 +12,7 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-struct FetchCommand: WorkingCommand, DictionaryCommand {
+struct FetchCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
         abstract: "Load a URL under an app's ATS policy, following redirects.",
@@ -30,10 +30,6 @@ struct FetchCommand: WorkingCommand, DictionaryCommand {
     var url: String
 
     @OptionGroup var dictionary: DictionaryOptions
-
-    @OptionGroup var values: BuildValueOptions
-
-    @OptionGroup var system: SystemOptions
 
     @OptionGroup var trust: TrustOptions
 
@@ -66,7 +62,7 @@ struct FetchCommand: WorkingCommand, DictionaryCommand {
 
     func outcome() async throws -> Outcome {
         _ = try CommandIO.argument { () throws(MalformedInput) in try LoadURL(url) }
-        let policy = try policy()
+        let policy = try dictionary.policy()
         var configuration = ATSClient.Configuration()
         configuration.connectTimeout = reach.connectLimit
         configuration.totalTimeout = .seconds(timeout)

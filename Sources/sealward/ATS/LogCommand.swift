@@ -27,8 +27,6 @@ struct LogCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func result() async throws -> CommandResult {
         var log = DeviceLog()
         var missing = 0

@@ -8,7 +8,7 @@ import Formats
 import FoundationEssentials
 import Vocabulary
 
-struct MinimizeCommand: WorkingCommand, CheckingCommand {
+struct MinimizeCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "minimize",
         abstract: "The smallest ATS dictionary that lets every target load, with the proof.",
@@ -28,14 +28,6 @@ struct MinimizeCommand: WorkingCommand, CheckingCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @OptionGroup var system: SystemOptions
-
-    @OptionGroup var connection: ConnectionOptions
-
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var reach: ReachOptions
-
     @Option(help: ArgumentHelp("The app's Info.plist, to find dead exceptions.", valueName: "PATH"))
     var infoPlist: String?
 
@@ -46,13 +38,13 @@ struct MinimizeCommand: WorkingCommand, CheckingCommand {
 
     @OptionGroup var shared: SharedOptions
 
-    func validate() throws { try requireTargets(targets, of: "sealward ats minimize") }
+    func validate() throws { try network.requireTargets(targets, of: "sealward ats minimize") }
 
     func outcome() async throws -> Outcome {
         let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
-        let profile = try system.profile(app)
+        let profile = try network.system.profile(app)
         let list = try network.targets(targets).all()
-        let session = try session(profile, app: app)
+        let session = try network.session(profile, app: app)
         let progress = ProgressLine(of: list.count, quiet: shared.quiet)
         let result = await session.minimize(list, concurrency: network.width) { _ in progress?.advance() }
         let text =

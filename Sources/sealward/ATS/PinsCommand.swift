@@ -9,7 +9,7 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-struct PinsCommand: WorkingCommand, ConnectingCommand {
+struct PinsCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "pins",
         abstract: "Write NSPinnedDomains for servers or certificate files, and judge it at once.",
@@ -41,10 +41,6 @@ struct PinsCommand: WorkingCommand, ConnectingCommand {
 
     @OptionGroup var connection: ConnectionOptions
 
-    @OptionGroup var trust: TrustOptions
-
-    @OptionGroup var reach: ReachOptions
-
     @Option(help: ArgumentHelp("The time to judge at, RFC 3339; default now.", valueName: "RFC3339"))
     var at: Instant?
 
@@ -63,7 +59,7 @@ struct PinsCommand: WorkingCommand, ConnectingCommand {
         }
         let spares = try spare.flatMap(PinsCommand.keys(ofSpare:))
         let instant = at?.date ?? Date()
-        var settings = try settings(profile)
+        var settings = try connection.settings(profile, sdk: system.sdk)
         settings.instant = instant
         var dictionary = ATSDictionary()
         var sources: [(name: String, source: Source)] = []
@@ -72,7 +68,7 @@ struct PinsCommand: WorkingCommand, ConnectingCommand {
             let names: [String]
             let source: Source
             if FileManager.default.fileExists(atPath: text) {
-                let trust = try await presented(inFile: text, profile, at: instant)
+                let trust = try await trust(ofFile: text, profile, at: instant)
                 names = try PinsCommand.names(in: trust.chain, of: text)
                 source = .file(trust, try PinsCommand.url(names))
                 chain = trust.chain
@@ -129,9 +125,9 @@ struct PinsCommand: WorkingCommand, ConnectingCommand {
         return Outcome(fails: results.contains(.fail), isUndetermined: results.contains(.undetermined))
     }
 
-    private func presented(inFile path: String, _ profile: OSProfile, at instant: Date) async throws -> PresentedTrust {
+    private func trust(ofFile path: String, _ profile: OSProfile, at instant: Date) async throws -> PresentedTrust {
         let certificates = try CertificateBench.chain(path)
-        let judge = CertificateJudge(anchors: try trust.anchors(), logs: try trust.logs())
+        let judge = CertificateJudge(anchors: try connection.trust.anchors(), logs: try connection.trust.logs())
         return await judge.judge(.init(certificates: certificates, profile: profile), at: instant).facts
     }
 

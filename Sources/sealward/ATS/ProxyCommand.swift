@@ -15,7 +15,7 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-struct ProxyCommand: WorkingCommand, DictionaryCommand {
+struct ProxyCommand: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
         abstract: "A forward proxy that applies an app's policy to any program.",
@@ -44,10 +44,6 @@ struct ProxyCommand: WorkingCommand, DictionaryCommand {
     var listen = "127.0.0.1:8843"
 
     @OptionGroup var dictionary: DictionaryOptions
-
-    @OptionGroup var values: BuildValueOptions
-
-    @OptionGroup var system: SystemOptions
 
     @Flag(help: "Log what would be refused instead of refusing it.")
     var monitor = false
@@ -84,7 +80,7 @@ struct ProxyCommand: WorkingCommand, DictionaryCommand {
     }
 
     func outcome() async throws -> Outcome {
-        let policy = try policy()
+        let policy = try dictionary.policy()
         let place = try listenPlace()
         var configuration = ATSProxy.Configuration()
         configuration.listenAddress = place.address

@@ -97,7 +97,7 @@ struct HashedInput {
     }
 }
 
-/// What every command that judges an object asks: for which app, and when.
+/// What every command that judges an object asks: for which app, when, and in what form to say it.
 struct JudgementOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
     var appId: AppIdentity
@@ -107,6 +107,8 @@ struct JudgementOptions: ParsableArguments {
             "The time to verify at, RFC 3339; default now. Assertions do not depend on it.", valueName: "RFC3339"))
     var at: Instant?
 
+    @OptionGroup var form: ResultForm
+
     var instant: Date { at?.date ?? Date() }
 }
 
@@ -114,6 +116,8 @@ struct JudgementOptions: ParsableArguments {
 struct InspectionOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Accepted for consistency; has no effect.", valueName: "RFC3339"))
     var at: Instant?
+
+    @OptionGroup var form: ResultForm
 }
 
 /// What reading an object from a file gives: its bytes, or the refusal that they are no base64.

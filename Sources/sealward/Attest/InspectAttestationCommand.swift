@@ -23,9 +23,7 @@ struct InspectAttestationCommand: ResultCommand {
 
     @OptionGroup var inspection: InspectionOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
+    var form: ResultForm { inspection.form }
 
     func result() async throws -> CommandResult {
         let input = try AttestInput.read(file)

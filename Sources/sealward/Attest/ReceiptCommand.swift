@@ -46,9 +46,7 @@ struct VerifyReceiptCommand: ResultCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
+    var form: ResultForm { judgement.form }
 
     func result() async throws -> CommandResult {
         let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
@@ -76,9 +74,7 @@ struct InspectReceiptCommand: ResultCommand {
 
     @OptionGroup var inspection: InspectionOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
+    var form: ResultForm { inspection.form }
 
     func result() async throws -> CommandResult {
         let input = try AttestInput.read(file)
@@ -112,8 +108,6 @@ struct RefreshReceiptCommand: ResultCommand {
 
     @OptionGroup var account: AppleAccountOptions
 
-    @OptionGroup var reach: ReachOptions
-
     @Option(
         help: ArgumentHelp(
             "The environment of the key, production or development; by default the one that the receipt names.",
@@ -125,9 +119,7 @@ struct RefreshReceiptCommand: ResultCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
+    var form: ResultForm { judgement.form }
 
     func result() async throws -> CommandResult {
         let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
@@ -139,7 +131,7 @@ struct RefreshReceiptCommand: ResultCommand {
         let isDevelopment = environment.map { $0 == .development } ?? (named == "sandbox")
         let apples = isDevelopment ? AppleEndpoint.dataDevelopment : .data
         let client = ReceiptRefreshClient(
-            transport: try account.transport(reach), authorization: try await account.authorization(),
+            transport: try account.transport(), authorization: try await account.authorization(),
             endpoint: try account.endpoint(orApples: apples))
         let outcome = try await client.refresh(old, at: judgement.instant)
         guard case .renewed(let bytes) = outcome else {

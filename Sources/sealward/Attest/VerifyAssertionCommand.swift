@@ -53,9 +53,7 @@ struct VerifyAssertionCommand: ResultCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
+    var form: ResultForm { judgement.form }
 
     func validate() throws { _ = try input() }
 

@@ -81,9 +81,7 @@ struct VerifyAttestationCommand: ResultCommand {
 
     @OptionGroup var judgement: JudgementOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
+    var form: ResultForm { judgement.form }
 
     func validate() throws { _ = try input() }
 

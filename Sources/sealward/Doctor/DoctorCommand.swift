@@ -38,8 +38,6 @@ struct DoctorCommand: WorkingCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws {
         if what.isEmpty, isatty(STDIN_FILENO) == 1 {
             throw ValidationError("Name what you have, for example: sealward doctor Info.plist")
@@ -53,7 +51,7 @@ struct DoctorCommand: WorkingCommand {
         for fault in items.compactMap(\.fault) { CommandIO.say("sealward: \(fault).") }
         let texts = items.filter { $0.fault == nil }.map(\.text)
         if form.format == .json || !texts.isEmpty {
-            try form.format.write(DoctorItem.document(items), text: texts.joined(separator: "\n"), to: shared)
+            try form.format.write(DoctorItem.document(items), text: texts.joined(separator: "\n"), to: form.shared)
         }
         let verdicts = items.map(\.verdict)
         return Outcome(fails: verdicts.contains(.cause), isUndetermined: verdicts.contains(.unknown))

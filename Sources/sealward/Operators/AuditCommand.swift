@@ -34,12 +34,10 @@ struct AuditCommand: WorkingCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws {
         try OperatorTarget.validate(limit: limit, upTo: AuditPage.largest)
         guard after ?? 0 >= 0 else { throw ValidationError("--after must be 0 or more.") }
-        guard !follow || shared.output == nil else {
+        guard !follow || form.shared.output == nil else {
             throw ValidationError("--follow never ends: redirect standard output instead of --output.")
         }
     }
@@ -49,7 +47,7 @@ struct AuditCommand: WorkingCommand {
         let entries = try await page(after: after)
         try form.format.write(
             ["schema": "sealward.audit/1", "entries": .array(entries)],
-            text: entries.map { AuditCommand.line($0) + "\n" }.joined(), to: shared)
+            text: entries.map { AuditCommand.line($0) + "\n" }.joined(), to: form.shared)
         return .clean
     }
 

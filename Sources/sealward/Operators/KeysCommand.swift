@@ -53,8 +53,6 @@ struct ListKeysCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws { try OperatorTarget.validate(limit: limit, upTo: KeyPage.largest) }
 
     func result() async throws -> CommandResult {
@@ -131,8 +129,6 @@ struct RevokeKeysCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     /// Each as the service reads it, and as the store does.
     private var rules: [(member: JSONValue.Member, rule: RevocationRule)] {
         let rules: [(JSONValue.Member, RevocationRule)?] = [
@@ -203,8 +199,6 @@ struct RestoreKeyCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws { try OperatorTarget.validate(key: key) }
 
     func result() async throws -> CommandResult {
@@ -235,8 +229,6 @@ struct DeleteKeysCommand: ResultCommand {
     var app: String?
 
     @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
 
     func validate() throws {
         try OperatorTarget.validate(key: key)

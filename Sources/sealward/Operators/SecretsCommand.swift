@@ -34,8 +34,6 @@ struct RotateSecretCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws {
         guard OperatorSession.secretNames.contains(where: { $0.hasSameBytes(as: name) }) else {
             throw ValidationError(

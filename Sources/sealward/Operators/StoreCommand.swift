@@ -36,8 +36,6 @@ struct CheckStoreCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws {
         if confirmClock, target.store == nil { throw ValidationError("--confirm-clock needs --store.") }
     }

@@ -40,8 +40,6 @@ struct NewTokenCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     private var made: NewToken? {
         NewToken(name: name, scopes: scopes, expires: expires?.date, random: SystemSources.live.random(32))
     }
@@ -58,7 +56,7 @@ struct NewTokenCommand: ResultCommand {
 
     func result() async throws -> CommandResult {
         guard let made else { throw CommandFault("The token cannot be made.") }
-        if let expires, expires.date <= Date(), !shared.quiet {
+        if let expires, expires.date <= Date(), !form.shared.quiet {
             CommandIO.say("sealward: --expires is in the past: the service will refuse this token.")
         }
         return CommandResult(

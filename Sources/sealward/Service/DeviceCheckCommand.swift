@@ -23,7 +23,7 @@ struct DeviceCheckCommand: AsyncParsableCommand {
     )
 }
 
-/// The account that asks Apple.
+/// The account that asks Apple, and how Apple is reached.
 struct AppleAccountOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The team id.", valueName: "ID"))
     var teamId: String
@@ -36,6 +36,8 @@ struct AppleAccountOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("A base URL other than Apple's, for a simulator.", valueName: "URL"))
     var baseURL: String?
+
+    @OptionGroup var connection: ReachOptions
 
     func authorization() async throws -> AppleAuthorization {
         let pem = String(decoding: try CommandIO.readText(keyFile, limit: 64 << 10), as: UTF8.self)
@@ -54,13 +56,15 @@ struct AppleAccountOptions: ParsableArguments {
         return other
     }
 
-    func transport(_ reach: ReachOptions) throws -> LiveAppleTransport {
-        LiveAppleTransport(overrides: try reach.overrides(), connectTimeout: reach.connectLimit)
+    func transport() throws -> LiveAppleTransport {
+        LiveAppleTransport(overrides: try connection.overrides(), connectTimeout: connection.connectLimit)
     }
 }
 
 /// What the three subcommands have in common.
 struct DeviceCheckOptions: ParsableArguments {
+    @OptionGroup var account: AppleAccountOptions
+
     @Option(
         help: ArgumentHelp("The device token, base64 as the device gave it, or in another form.", valueName: "FILE"))
     var deviceTokenFile: String
@@ -71,7 +75,19 @@ struct DeviceCheckOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The id of this transaction; by default a new one.", valueName: "ID"))
     var transactionId: String?
 
+    @OptionGroup var form: ResultForm
+
     var transaction: String { transactionId ?? UUID().uuidString.lowercased() }
+
+    func client() async throws -> DeviceCheckClient {
+        if account.baseURL != nil, environment == .development {
+            CommandIO.say("sealward: --environment has no effect beside --base-url.")
+        }
+        let apples = environment == .production ? AppleEndpoint.deviceCheck : .deviceCheckDevelopment
+        return DeviceCheckClient(
+            transport: try account.transport(), authorization: try await account.authorization(),
+            endpoint: try account.endpoint(orApples: apples))
+    }
 
     /// A device token in standard base64, as Apple takes it, of a text in any form that people have.
     func token(_ file: String) throws -> String {
@@ -89,28 +105,6 @@ struct DeviceCheckOptions: ParsableArguments {
         }
     }
 
-}
-
-/// One of the three subcommands.
-protocol DeviceCheckOperation: WorkingCommand {
-    var options: DeviceCheckOptions { get }
-    var account: AppleAccountOptions { get }
-    var reach: ReachOptions { get }
-    var form: ResultForm { get }
-    var shared: SharedOptions { get }
-}
-
-extension DeviceCheckOperation {
-    private func client() async throws -> DeviceCheckClient {
-        if account.baseURL != nil, options.environment == .development {
-            CommandIO.say("sealward: --environment has no effect beside --base-url.")
-        }
-        let apples = options.environment == .production ? AppleEndpoint.deviceCheck : .deviceCheckDevelopment
-        return DeviceCheckClient(
-            transport: try account.transport(reach), authorization: try await account.authorization(),
-            endpoint: try account.endpoint(orApples: apples))
-    }
-
     /// Runs one operation: its result, or what Apple held against it, which standard error says too.
     func report(
         _ operation: String, _ body: (DeviceCheckClient) async throws -> (words: String, members: [JSONValue.Member])
@@ -124,7 +118,7 @@ extension DeviceCheckOperation {
             try form.format.write(
                 .object(head + [.init("result", "done"), .init("error", nil)] + members), text: words + "\n",
                 fits: false,
-                to: shared)
+                to: form.shared)
             return .clean
         } catch let fault as DeviceCheckFault {
             if form.format == .json {
@@ -133,7 +127,7 @@ extension DeviceCheckOperation {
                     "status": .optional(fault.status),
                 ]
                 try form.format.write(
-                    .object(head + [.init("result", "failed"), .init("error", error)]), text: "", to: shared)
+                    .object(head + [.init("result", "failed"), .init("error", error)]), text: "", to: form.shared)
             }
             CommandIO.say("sealward: \(fault.reason) (\(fault.code)).")
             if let row = CodeCatalog.explanation(of: fault.code.rawValue) { CommandIO.say("sealward: \(row.action).") }
@@ -142,7 +136,7 @@ extension DeviceCheckOperation {
     }
 }
 
-struct DeviceCheckQuery: DeviceCheckOperation {
+struct DeviceCheckQuery: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "query",
         abstract: "Read the two bits.",
@@ -153,18 +147,10 @@ struct DeviceCheckQuery: DeviceCheckOperation {
             """
     )
 
-    @OptionGroup var account: AppleAccountOptions
-
-    @OptionGroup var reach: ReachOptions
-
     @OptionGroup var options: DeviceCheckOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
-
     func outcome() async throws -> Outcome {
-        try await report("query") { client in
+        try await options.report("query") { client in
             let state = try await client.query(
                 deviceToken: try options.token(options.deviceTokenFile), transactionId: options.transaction, at: Date())
             return (state.words, state.members)
@@ -172,7 +158,7 @@ struct DeviceCheckQuery: DeviceCheckOperation {
     }
 }
 
-struct DeviceCheckUpdate: DeviceCheckOperation {
+struct DeviceCheckUpdate: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Write the two bits.",
@@ -184,15 +170,7 @@ struct DeviceCheckUpdate: DeviceCheckOperation {
             """
     )
 
-    @OptionGroup var account: AppleAccountOptions
-
-    @OptionGroup var reach: ReachOptions
-
     @OptionGroup var options: DeviceCheckOptions
-
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
 
     @Option(help: ArgumentHelp("true or false.", valueName: "BOOL"))
     var bit0: Bool?
@@ -212,7 +190,7 @@ struct DeviceCheckUpdate: DeviceCheckOperation {
 
     func outcome() async throws -> Outcome {
         let (bit0, bit1) = (bit0, bit1)
-        return try await report("update") { client in
+        return try await options.report("update") { client in
             let token = try options.token(options.deviceTokenFile)
             let transaction = options.transaction
             if let bit0, let bit1 {
@@ -232,7 +210,7 @@ struct DeviceCheckUpdate: DeviceCheckOperation {
     }
 }
 
-struct DeviceCheckValidate: DeviceCheckOperation {
+struct DeviceCheckValidate: WorkingCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
         abstract: "Ask whether a device token is genuine.",
@@ -242,18 +220,10 @@ struct DeviceCheckValidate: DeviceCheckOperation {
             """
     )
 
-    @OptionGroup var account: AppleAccountOptions
-
-    @OptionGroup var reach: ReachOptions
-
     @OptionGroup var options: DeviceCheckOptions
 
-    @OptionGroup var form: ResultForm
-
-    @OptionGroup var shared: SharedOptions
-
     func outcome() async throws -> Outcome {
-        try await report("validate") { client in
+        try await options.report("validate") { client in
             try await client.validate(
                 deviceToken: try options.token(options.deviceTokenFile), transactionId: options.transaction, at: Date())
             return ("the device token is genuine", [])

@@ -42,8 +42,6 @@ struct InitCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     private static let usualApp = "SIMTEAM001.com.example.shop"
 
     func validate() throws {

@@ -36,8 +36,6 @@ struct RampCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws {
         guard 1...RampPlan.largest ~= dailyUsers else {
             throw ValidationError("--daily-users must be a number from 1 to \(RampPlan.largest).")

@@ -18,8 +18,6 @@ struct SimulateFaultsCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func result() async throws -> CommandResult {
         let lists = [
             ("attestations", SimulateFaultsCommand.list(AttestationFault.allCases)),

@@ -75,8 +75,6 @@ struct SimulateFleetCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     mutating func validate() throws {
         for (option, url) in [("--service", service), ("--apple", apple)] where URL(string: url)?.host == nil {
             throw ValidationError(
@@ -115,7 +113,7 @@ struct SimulateFleetCommand: ResultCommand {
             try await transport.closing { _ in
                 try await calls.waitForAnswers(upTo: .seconds(wait))
                 start = .now
-                let progress = ProgressLine(of: plan.devices, quiet: shared.quiet)
+                let progress = ProgressLine(of: plan.devices, quiet: form.shared.quiet)
                 defer { progress?.clear() }
                 try await Fleet(plan: plan, calls: calls).run { progress?.advance() }
             }

@@ -24,7 +24,6 @@ extension WorkingCommand {
 /// A command with one result, which it prints as text or JSON.
 protocol ResultCommand: WorkingCommand {
     var form: ResultForm { get }
-    var shared: SharedOptions { get }
 
     /// - Throws: as ``WorkingCommand/outcome()``.
     func result() async throws -> CommandResult
@@ -33,7 +32,7 @@ protocol ResultCommand: WorkingCommand {
 extension ResultCommand {
     func outcome() async throws -> Outcome {
         let result = try await result()
-        try form.format.write(result.json(), text: result.text(), fits: result.fits, to: shared)
+        try form.format.write(result.json(), text: result.text(), fits: result.fits, to: form.shared)
         return result.outcome
     }
 }
@@ -57,10 +56,12 @@ struct CommandResult {
     }
 }
 
-/// The form of a result.
+/// The form and the place of a result.
 struct ResultForm: ParsableArguments {
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
+
+    @OptionGroup var shared: SharedOptions
 }
 
 /// The forms of a command that has no others.

@@ -45,8 +45,6 @@ struct SimulateVerifierTestsCommand: WorkingCommand {
 
     @OptionGroup var form: ResultForm
 
-    @OptionGroup var shared: SharedOptions
-
     func validate() throws {
         guard [command, url, export].count(where: { $0 != nil }) == 1 else {
             throw ValidationError("Give exactly one of --command, --url and --export.")
@@ -66,11 +64,11 @@ struct SimulateVerifierTestsCommand: WorkingCommand {
             try FreshFolder.fill(export) { _ in VerifierQuestion.files(cases) }
             try CommandIO.write(
                 "wrote \(cases.count) cases into \(export.terminalSafe); cases.json lists them\n",
-                to: shared.output)
+                to: form.shared.output)
             return .clean
         }
         var report = VerifierReport()
-        let progress = ProgressLine(of: cases.count, quiet: shared.quiet)
+        let progress = ProgressLine(of: cases.count, quiet: form.shared.quiet)
         defer { progress?.clear() }
         if let command {
             let verifier = CommandVerifier(command, timeout: .seconds(timeout))
@@ -89,7 +87,7 @@ struct SimulateVerifierTestsCommand: WorkingCommand {
                 }
             }
         }
-        try form.format.write(report.json, text: report.text, to: shared)
+        try form.format.write(report.json, text: report.text, to: form.shared)
         return report.outcome
     }
 }
