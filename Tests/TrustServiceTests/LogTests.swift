@@ -101,18 +101,22 @@ final class LogLines: Sendable {
 
     @Test func samplesAddUp() {
         let sampler = LineSampler(2)
-        #expect((0..<5).map { _ in sampler.note("a", at: 0.5) } == [0, 0, nil, nil, nil])
-        #expect(sampler.note("b", at: 0.9) == 0)
+        func noted(_ kind: String, _ time: Double) -> String? {
+            sampler.note(kind, at: time).map { "\($0.kind) \($0.count)" }
+        }
+        #expect((0..<5).map { _ in noted("a", 0.5) } == ["a 0", "a 0", nil, nil, nil])
+        #expect(noted("b", 0.9) == "b 0")
         #expect(sampler.sums(before: 0.9).isEmpty)
-        #expect(sampler.note("a", at: 1.1) == 3)
-        for _ in 0..<4 { _ = sampler.note("a", at: 1.2) }
+        #expect(noted("a", 1.1) == "a 3")
+        for _ in 0..<4 { _ = noted("a", 1.2) }
         #expect(sampler.sums(before: 2).map { "\($0.kind) \($0.count)" } == ["a 3"])
         #expect(sampler.sums(before: nil).isEmpty)
         // One line in a minute.
         let slow = LineSampler(1, every: 60)
-        #expect([119, 120, 121, 179.9, 180].map { slow.note("a", at: $0) } == [0, 0, nil, nil, 2])
+        #expect([119, 120, 121, 179.9, 180].map { slow.note("a", at: $0)?.count } == [0, 0, nil, nil, 2])
         // The table is bounded: kinds beyond it are summed up as one.
-        for index in 0..<1000 { for _ in 0..<3 { _ = sampler.note("kind \(index)", at: 5) } }
+        for index in 0..<1000 { for _ in 0..<3 { _ = noted("kind \(index)", 5) } }
+        #expect(noted("kind 999", 6)?.hasPrefix("others ") == true)
         #expect(sampler.sums(before: nil).count <= LineSampler.kindLimit + 1)
     }
 

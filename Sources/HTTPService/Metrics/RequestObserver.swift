@@ -40,7 +40,7 @@ package final class RequestObserver: Sendable {
         registry.add(min(max(0, seconds), 1e6), to: .requestDuration, [("operation", operation)])
         guard let code = answer.code else { return }
         guard let omitted = sampler.note(code.description, at: uptime) else { return }
-        if omitted > 0 { write((code.description, omitted)) }
+        if omitted.count > 0 { write(omitted) }
         var metadata: Logger.Metadata = [
             "operation": "\(operation)", "status": "\(answer.status)", "code": "\(code)",
             "correlationId": "\(correlationId)", "evidence": "\(evidence)",
@@ -127,8 +127,9 @@ package final class LineSampler: Sendable {
     /// Counts one line.
     ///
     /// - Parameter uptime: seconds of a clock that never goes back.
-    /// - Returns: nil if the line is suppressed, otherwise how many of its kind were in an earlier window, which is to be written too.
-    package func note(_ kind: String, at uptime: Double) -> Int? {
+    /// - Returns: nil if the line is suppressed, otherwise what was not written of its kind in an earlier window, which is to be written too. The
+    ///   kinds beyond the limit are one.
+    package func note(_ kind: String, at uptime: Double) -> Sum? {
         let number = number(of: uptime)
         return windows.withLock { windows in
             let kind = windows[kind] != nil || windows.count < LineSampler.kindLimit ? kind : "others"
@@ -144,7 +145,7 @@ package final class LineSampler: Sendable {
                 return nil
             }
             window.passed += 1
-            return omitted
+            return (kind, omitted)
         }
     }
 

@@ -41,7 +41,7 @@ package final class StoreObserver: Sendable {
         if !observation.detail.isEmpty {
             metadata["detail"] = "\(observation.detail.terminalSafe(limit: StoreObserver.detailLimit))"
         }
-        if omitted > 0 { metadata["omitted"] = "\(omitted)" }
+        if omitted.count > 0 { metadata["omitted"] = "\(omitted.count)" }
         log.log(level: level, "\(kind.sentence)", metadata: metadata)
     }
 }
