@@ -15,7 +15,7 @@ struct EntryEffects: Sendable {
 
         /// Nil if no load can have that host.
         init?(host: String) {
-            let name = host.utf8.contains(0x3A) ? "[\(host)]" : host
+            let name = HostPort.text(host: host, port: nil)
             guard host.utf8.count <= 254, let plain = try? LoadURL("http://\(name)/"),
                 let secure = try? LoadURL("https://\(name)/")
             else { return nil }

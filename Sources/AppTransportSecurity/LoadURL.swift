@@ -85,7 +85,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     package var isSecure: Bool { scheme == "https" || scheme == "wss" }
 
     /// The host as it appears in a URL: an IPv6 address in brackets.
-    package var bracketedHost: String { host.utf8.contains(0x3A) ? "[\(host)]" : host }
+    package var bracketedHost: String { HostPort.text(host: host, port: nil) }
 
     public var description: String { text }
 

@@ -4,6 +4,7 @@
 import AppTransportSecurity
 import FoundationEssentials
 import Glibc
+import TLSModel
 
 /// What one line of a device's log says about a load. Everything is found by fixed words; a line without them says nothing.
 struct LogLine {
@@ -138,8 +139,8 @@ struct LogPlace: Hashable {
 
     /// The command that finds out more about a host.
     static func check(_ host: String, port: Int?, isSecure: Bool, isHardened: Bool) -> String {
-        let authority = (host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
-        return "sealward ats check \(isSecure ? "https" : "http")://\(authority)/\(isHardened ? " --for managed" : "")"
+        let url = "\(isSecure ? "https" : "http")://\(HostPort.text(host: host, port: port))/"
+        return "sealward ats check \(url)\(isHardened ? " --for managed" : "")"
     }
 }
 

@@ -171,9 +171,8 @@ package struct CheckText: Sendable {
 
     /// `host`, or `host:port` if the port is not the scheme's own.
     package static func shortName(host: String, port: Int, isSecure: Bool = true) -> String {
-        let host = host.contains(":") ? "[\(host)]" : host
-        let scheme = isSecure ? "" : "http://"
-        return port == (isSecure ? 443 : 80) ? scheme + host : "\(scheme)\(host):\(port)"
+        let isUsual = port == (isSecure ? 443 : 80)
+        return (isSecure ? "" : "http://") + HostPort.text(host: host, port: isUsual ? nil : port)
     }
 
     private func detail(_ label: String, _ text: String) -> String {

@@ -35,8 +35,8 @@ package struct HostPort: Sendable {
     }
 
     /// As in a URL: an IPv6 address is in brackets.
-    package static func text(host: String, port: Int) -> String {
-        host.utf8.contains(0x3A) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    package static func text(host: String, port: Int?) -> String {
+        (host.utf8.contains(0x3A) ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
     }
 
     /// Reads a place to listen on, where an IPv6 address needs no brackets because the port is always there; port 0 picks a free one.
