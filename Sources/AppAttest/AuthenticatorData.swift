@@ -137,7 +137,7 @@ package struct AuthenticatorData: Sendable {
     /// RFC 9053 wants leading zeros kept, and devices leave them out: one coordinate is shorter in one key of 128. The whole point is
     /// compared with the certified key afterwards.
     private static func coordinate(_ item: CBORItem?) -> [UInt8]? {
-        guard let bytes = item?.byteString, bytes.count == 32 || 1..<32 ~= bytes.count && bytes.first != 0 else {
+        guard let bytes = item?.byteString, 1...32 ~= bytes.count, bytes.count == 32 || bytes.first != 0 else {
             return nil
         }
         return [UInt8](repeating: 0, count: 32 - bytes.count) + bytes

@@ -230,6 +230,7 @@ extension AssertionVerifier {
 
 /// Client data that is JSON.
 private struct JSONText {
+    private let given: [UInt8]
     private let text: String
     private let value: JSONValue
 
@@ -241,8 +242,6 @@ private struct JSONText {
         else { return nil }
         (self.value, given) = (value, Array(text.utf8))
     }
-
-    private let given: [UInt8]
 
     /// The same JSON as other encoders write it, the most usual first: with slashes escaped or not, without white space or with a blank
     /// after each comma and colon, with the members in alphabetical order, with letters instead of escapes, with a line break, in quotes;
