@@ -85,7 +85,9 @@ enum PlistCommands {
         if type == nil {
             let word = rest.prefix { $0 > 0x20 && !"\"'".utf8.contains($0) }
             kind = String(decoding: word, as: UTF8.self)
-            rest = rest[word.endIndex...].drop { "' ".utf8.contains($0) }
+            // A double quote ends a command of PlistBuddy; in one of plutil it begins a value.
+            let marks = kind.hasPrefix("-") ? "'\" " : "' "
+            rest = rest[word.endIndex...].drop { marks.utf8.contains($0) }
         }
         switch kind {
         case "dict", "-dictionary": return PlistNode(.dictionary([]), range: rest.startIndex..<rest.startIndex)

@@ -82,12 +82,16 @@ import Vocabulary
             Add :NSAppTransportSecurity:NSExceptionDomains:a.example:NSExceptionMinimumTLSVersion string TLSv1.0
             /usr/libexec/PlistBuddy -c "Set :NSAppTransportSecurity:NSAllowsArbitraryLoads NO" "${INFOPLIST}"
             plutil -replace NSAppTransportSecurity.NSExceptionDomains.b\\.example.NSIncludesSubdomains -bool true Info.plist
+            plutil -replace NSAppTransportSecurity.NSExceptionDomains.c\\.example.NSIncludesSubdomains -bool "YES" Info.plist
+            plutil -insert NSAppTransportSecurity.NSExceptionDomains.c\\.example.NSExceptionMinimumTLSVersion -string "TLSv1.1" Info.plist
             """
         let ats = try #require(
             try InfoPlistSearch.document(Array(text.utf8), name: "script.sh").root["NSAppTransportSecurity"])
         #expect(ats["NSAllowsArbitraryLoads"]?.propertyListValue == .boolean(false))
         #expect(ats["NSExceptionDomains"]?["a.example"]?["NSExceptionMinimumTLSVersion"]?.string == "TLSv1.0")
         #expect(ats["NSExceptionDomains"]?["b.example"]?["NSIncludesSubdomains"]?.propertyListValue == .boolean(true))
+        #expect(ats["NSExceptionDomains"]?["c.example"]?["NSIncludesSubdomains"]?.propertyListValue == .boolean(true))
+        #expect(ats["NSExceptionDomains"]?["c.example"]?["NSExceptionMinimumTLSVersion"]?.string == "TLSv1.1")
         for length in 0..<text.utf8.count {
             _ = try? InfoPlistSearch.document(Array(text.utf8.prefix(length)), name: "script.sh")
         }
