@@ -28,4 +28,26 @@ import Testing
         ] { #expect(html.contains(part), "\(part)") }
         #expect(!html.contains("<script") && !html.contains("src=") && !html.contains("href=") && !html.contains("<x>"))
     }
+
+    @Test func showsTheSmallestChangeAndWhatExpiresSoon() async throws {
+        let html = try await Self.page(Self.withoutForwardSecrecy(leafEnds: 86_400 * 20))
+        for part in [
+            "class=\"soon\"", "class=\"smallest\"", "smallest that works", "The smallest change",
+            "class=\"ins\">+ ", "NSExceptionRequiresForwardSecrecy",
+        ] { #expect(html.contains(part), "\(part)") }
+        #expect(!html.contains("outside"))
+    }
+
+    @Test func showsWhatIsOutsideOfItsTime() async throws {
+        let html = try await Self.page(Self.withoutForwardSecrecy(leafEnds: -3600))
+        #expect(html.contains("outside") && html.contains("class=\"out\"") && !html.contains("class=\"smallest\""))
+    }
+
+    /// - Parameter seconds: when the certificate ends, after the moment of judgement.
+    private static func withoutForwardSecrecy(leafEnds seconds: Double) -> ModelServer {
+        let leaf = ModelServer.certificate(
+            "CN=leaf", issuer: "CN=Root", notAfter: ModelServer.instant.addingTimeInterval(seconds))
+        return ModelServer(
+            versions: [.tls12], suites: [.rsaWithAES128GCMSHA256], chain: ModelServer.chain(leaf: leaf))
+    }
 }
