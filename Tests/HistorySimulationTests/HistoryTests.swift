@@ -4,19 +4,16 @@
 import Crypto
 import Foundation
 import Synchronization
-import TestSupport
 import Testing
 
 /// Histories of the service under a simulated scheduler, clock, network and disk.
 @Suite struct HistoryTests {
-    /// The seeds that are tried until a planted bug is found. Without one, `make test` tries the first two hundred, and `make check-histories` many.
+    /// How many seeds a run of all tests takes, and how long it may take for them, seconds.
     static let seeds: ClosedRange<UInt64> = 1...500
-    /// How long a run of all tests may take for them, seconds.
     static let seconds: Double = 60
 
     @Test(.timeLimit(.minutes(15))) func everyHistoryCanBeExplained() async throws {
-        let done = try await SeedRun.all(LongForm.isAsked ? HistoryTests.seeds : 1...200, within: HistoryTests.seconds)
-        { seed in
+        let done = try await SeedRun.all(HistoryTests.seeds, within: HistoryTests.seconds) { seed in
             guard let failure = try await Simulation.failure(of: Plan(seed: seed)) else { return nil }
             return try await Simulation.shortest(failure).report
         }

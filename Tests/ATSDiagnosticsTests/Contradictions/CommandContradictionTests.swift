@@ -11,7 +11,7 @@ import Testing
 @Suite(.enabled(if: LoopbackServers.isAvailable, "nginx, openssl and python3 are needed"), .serialized)
 struct CommandContradictionTests {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let rounds = environment["SEALWARD_CONTRADICTIONS"].flatMap { Int($0) } ?? 40
+    private static let rounds = environment["SEALWARD_CONTRADICTIONS"].flatMap { Int($0) } ?? 60
     private static let seed = environment["SEALWARD_SEED"].flatMap { UInt64($0) } ?? 20_261_127
 
     struct Found: CustomStringConvertible {
