@@ -25,8 +25,7 @@ enum PlistCommands {
         while let found = rest.firstRange(of: name), commands.count < limit {
             rest = rest[found.upperBound...]
             guard let verb = verb(before: found.lowerBound, in: bytes) else { continue }
-            let line = bytes[found.lowerBound...].prefix { $0 != 0x0A && $0 != 0x0D }
-            let word = line.prefix { $0 > 0x20 && $0 != UInt8(ascii: "\"") }
+            let word = bytes[found.lowerBound...].prefix { $0 > 0x20 && $0 != UInt8(ascii: "\"") }
             let path = path(word, isDotted: verb.hasPrefix("-"))
             guard path.count <= 16, !path.contains(where: { $0.contains("$") }) else { return nil }
             // Sentences have these words too: "Set NSAppTransportSecurity to ...".
@@ -38,7 +37,8 @@ enum PlistCommands {
                 continue
             }
             let type = verb == "Set" ? "" : nil
-            guard let node = node(type, word.endIndex..<line.endIndex, key: path.last ?? "", in: bytes) else {
+            let end = bytes[word.endIndex...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.endIndex
+            guard let node = node(type, word.endIndex..<end, key: path.last ?? "", in: bytes) else {
                 return nil
             }
             commands.append(Command(path: path, keyRange: word.startIndex..<word.endIndex, node: node))
