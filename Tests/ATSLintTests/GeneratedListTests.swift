@@ -15,7 +15,7 @@ import Vocabulary
 /// and each fix is tried, the last two of every third list. `SEALWARD_LONG=1` tries 5,000 lists; `SEALWARD_SEED` gives them another seed.
 @Suite struct GeneratedListTests {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let rounds = environment["SEALWARD_LONG"] == nil ? 300 : 5_000
+    private static let rounds = LongForm.isAsked ? 5_000 : 300
     private static let seed = environment["SEALWARD_SEED"].flatMap { UInt64($0) } ?? 20_261_126
 
     private static func contradictions(
