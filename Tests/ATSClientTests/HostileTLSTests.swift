@@ -14,11 +14,9 @@ import Vocabulary
 
 /// The scripted TLS servers against loads and against the proxy.
 @Suite("Misbehaving TLS servers against client and proxy", .serialized) struct HostileTLSTests {
-    static let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
-
     /// The rows that are played: all of them, or one of three in CI beside those that go on after the handshake.
     static let rows: [(index: Int, row: TLSMisbehaviour)] = TLSMisbehaviour.all.enumerated().map { ($0, $1) }
-        .filter { isLong || $0.0 % 3 == 0 || $0.1.name.hasPrefix("after") || $0.1.name.contains("marks") }
+        .filter { LongForm.isAsked || $0.0 % 3 == 0 || $0.1.name.hasPrefix("after") || $0.1.name.contains("marks") }
 
     static func trust() throws -> TrustAnchors {
         try TrustAnchors(pem: Array(HostileIdentity.shared.rootPEM.utf8), kind: .installed, store: "test")

@@ -147,7 +147,7 @@ struct MisbehaviourTests {
 
     @Test(
         "10,000 loads with 64 in flight leave descriptors and memory as they were",
-        .enabled(if: ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1" && LoopbackServers.isAvailable),
+        .enabled(if: LongForm.isAsked && LoopbackServers.isAvailable),
         arguments: [false, true].flatMap { isSecure in
             [true, false].map { Traffic(isSecure: isSecure, isKept: $0) }
         }

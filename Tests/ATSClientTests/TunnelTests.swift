@@ -28,7 +28,7 @@ struct TunnelTests {
 
     @Test(
         "2,000 tunnels leave descriptors and memory as they were",
-        .enabled(if: ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"))
+        .enabled(if: LongForm.isAsked))
     func manyTunnels() async throws {
         let servers = try #require(LoopbackServers.shared)
         let server = try servers.server("modern")

@@ -4,13 +4,12 @@
 import AppAttestClient
 import DeviceSimulator
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
-
-private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
 
 /// The app's side on a simulated phone, against the real service, on good days and bad ones: nobody is refused for a reason of ours, no key is
 /// thrown away that was good, and there is at most one attestation for each key.
@@ -33,7 +32,7 @@ private let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
     }
 
     @Test func manySignedRequestsAtOnceAreAllAccepted() async throws {
-        let count = isLong ? 1_000 : 100
+        let count = LongForm.isAsked ? 1_000 : 100
         try await ServiceProcess.with { service in
             let site = try await Site(service.base)
             let session = site.launch()

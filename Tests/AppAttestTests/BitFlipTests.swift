@@ -4,6 +4,7 @@
 import AppAttest
 import DeviceSimulator
 import Foundation
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -13,8 +14,6 @@ import Vocabulary
 /// the certificates, and of every 16th byte of the receipt. `SEALWARD_LONG=1` takes all their bits; `every-bit` of `Fuzz/` takes all bits
 /// of all objects that are there, optimised.
 @Suite struct BitFlipTests {
-    static let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
-
     @Test func applesSample() async throws {
         let vector = try #require(AppleVector.all.first { $0.name == "apple-guide-2026-ios27" })
         try await flip(vector)
@@ -65,8 +64,8 @@ import Vocabulary
         for index in object.indices {
             let isReceipt = receipt.contains(index)
             let isCertificate = certificates.contains { $0.contains(index) }
-            if isReceipt, !BitFlipTests.isLong, index % 16 != 0 { continue }
-            let bits = (isReceipt || isCertificate) && !BitFlipTests.isLong ? index % 8..<index % 8 + 1 : 0..<8
+            if isReceipt, !LongForm.isAsked, index % 16 != 0 { continue }
+            let bits = (isReceipt || isCertificate) && !LongForm.isAsked ? index % 8..<index % 8 + 1 : 0..<8
             for bit in bits {
                 var changed = object
                 changed[index] ^= 1 << UInt8(bit)

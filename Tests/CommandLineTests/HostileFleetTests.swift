@@ -23,7 +23,7 @@ import Testing
         let verdicts: [String: Verdict]
     }
 
-    static let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
+    static let isLong = LongForm.isAsked
 
     /// Runs `ats check --targets-from` for these `host:port` lines, all of which lead to 127.0.0.1.
     static func check(

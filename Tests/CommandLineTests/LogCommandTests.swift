@@ -360,7 +360,7 @@ import Testing
     /// that of the tables.
     @Test(.enabled(if: !BuiltProgram.isSanitized, "a sanitizer has memory of its own"))
     func memoryDoesNotGrowWithTheFile() throws {
-        let count = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 20_000 : 100_000
+        let count = LongForm.isAsked ? 100_000 : 20_000
         let script = """
             import resource, subprocess, sys
             with open("report", "wb") as report:

@@ -53,7 +53,7 @@ struct ReportEscapeTests {
             unreadable: [(text(&random), text(&random))])
     }
 
-    private static let rounds = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 300 : 20_000
+    private static let rounds = LongForm.isAsked ? 20_000 : 300
 
     @Test func linesStayLines() {
         var random = SplitMix(state: 11)

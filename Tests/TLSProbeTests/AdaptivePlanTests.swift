@@ -86,7 +86,7 @@ import Testing
         var hellos = 0
         var wrong = 0
         var most = 0
-        let count = ProbeFixtures.isLong ? 20_000 : 3000
+        let count = LongForm.isAsked ? 20_000 : 3000
         for _ in 0..<count {
             let model = Model(&random)
             let plan = Self.run(AdaptivePlan(questions: Self.questions)) { question, _ in model.outcome(question) }

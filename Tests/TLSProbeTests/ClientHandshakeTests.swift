@@ -97,11 +97,11 @@ import Testing
     func flips(_ recording: Recording) throws {
         let flight = try recording.flight()
         let original = flight.replay(flight.bytes).outcome
-        let changes: [UInt8] = ProbeFixtures.isLong ? (0..<8).map { 1 << $0 } : [0x01]
+        let changes: [UInt8] = LongForm.isAsked ? (0..<8).map { 1 << $0 } : [0x01]
         var handshake = ClientHandshake(offer: flight.offer, secrets: flight.secrets)
         _ = handshake.start()
         for index in flight.bytes.indices {
-            for change in changes where ProbeFixtures.isLong || index.isMultiple(of: 5) {
+            for change in changes where LongForm.isAsked || index.isMultiple(of: 5) {
                 var copy = handshake
                 _ = copy.receive([flight.bytes[index] ^ change] + flight.bytes[(index + 1)...])
                 guard let seen = copy.outcome?.observation, let was = original?.observation else { continue }

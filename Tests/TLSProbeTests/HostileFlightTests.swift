@@ -101,7 +101,7 @@ import Testing
         let template =
             Self.extensions + Server.message(13, [0, 0, 0]) + Self.certificate(leaf) + Server.message(15, [4, 3, 0, 0])
         var random = SplitMix(state: 7)
-        for _ in 0..<(ProbeFixtures.isLong ? 20_000 : 1500) {
+        for _ in 0..<(LongForm.isAsked ? 20_000 : 1500) {
             var messages = template
             for _ in 0...random.below(3) {
                 switch random.below(4) {

@@ -115,7 +115,7 @@ import Testing
                 }
             ),
         ]
-        let step = ProbeFixtures.isLong ? 1 : 3
+        let step = LongForm.isAsked ? 1 : 3
         for (name, row) in rows {
             var handshake = ClientHandshake(offer: offer, secrets: .fresh())
             var session = HostileSession(try #require(SeenHello(records: handshake.start())))
@@ -138,7 +138,7 @@ import Testing
             ? session.serverHello(extensions: HostileSession.versionItem + HostileSession.shareItem)
             : session.classicHello()
         let flight = Bytes.records(hello)
-        let values: [UInt8] = ProbeFixtures.isLong ? Array(0...255) : [0, 1, 0x7F, 0x80, 0xFF]
+        let values: [UInt8] = LongForm.isAsked ? Array(0...255) : [0, 1, 0x7F, 0x80, 0xFF]
         for index in flight.indices {
             for value in values {
                 var changed = flight

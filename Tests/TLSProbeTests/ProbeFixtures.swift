@@ -43,9 +43,6 @@ enum ProbeFixtures {
         ["-cert", identity.certificatePath, "-key", identity.keyPath]
     }
 
-    /// Whether the long forms of tests run.
-    static let isLong = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1"
-
     static let everything = "ALL:@SECLEVEL=0"
 
     static let forwardSecret: [CipherSuite] = [

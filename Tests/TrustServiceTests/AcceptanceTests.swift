@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// With `cryptography` among its packages.
@@ -9,7 +10,7 @@ private let python = ContractClient.folder.appendingPathComponent("python3")
 
 /// A client in Python that knows the contract alone, with a phone and an Apple of its own, walks it line by line.
 @Suite(
-    .enabled(if: ContractClient.isAsked, "set SEALWARD_LONG=1"),
+    .enabled(if: LongForm.isAsked, "set SEALWARD_LONG=1"),
     .enabled(if: FileManager.default.isExecutableFile(atPath: python.path), "needs Scripts/bootstrap's .build/python"),
     .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward"))
 struct AcceptanceTests {

@@ -3,10 +3,8 @@
 
 import Foundation
 
-/// Programs of others that drive the service by its contract alone. They run long, so only where `SEALWARD_LONG` asks for it.
+/// Programs of others that drive the service by its contract alone. They run long, so only in the long form of the tests.
 enum ContractClient {
-    static let isAsked = ProcessInfo.processInfo.environment["SEALWARD_LONG"] != nil
-
     /// Where `Scripts/bootstrap` installs Python packages.
     static let folder = ServeProcess.root.appendingPathComponent(".build/python/bin")
 

@@ -16,7 +16,7 @@ import Vocabulary
 /// Mutations of what callers send, against each reader by itself. A crash is the finding; the seed finds it again. The long form, and the
 /// fuzz targets of `Fuzz/`, run the same for longer.
 @Suite struct MutatedInputTests {
-    private static let count = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 3_000 : 200_000
+    private static let count = LongForm.isAsked ? 200_000 : 3_000
 
     /// Changes, cuts, repeats and inserts, the same for the same seed.
     private struct Mutations {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import _CryptoExtras
 
@@ -16,7 +17,7 @@ private let program =
 
 /// A property-based client that knows the contract alone drives the live service.
 @Suite(
-    .enabled(if: ContractClient.isAsked, "set SEALWARD_LONG=1"),
+    .enabled(if: LongForm.isAsked, "set SEALWARD_LONG=1"),
     .enabled(if: program != nil, "needs schemathesis from PyPI, in .build/python or on PATH"),
     .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward"))
 struct SchemathesisTests {

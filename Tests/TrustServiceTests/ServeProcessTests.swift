@@ -179,7 +179,7 @@ import Vocabulary
         let folder = try ServeProcess.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let configuration = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
-        let rounds = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 5 : 20
+        let rounds = LongForm.isAsked ? 20 : 5
         // Key id to the highest counter that was answered with 200.
         let answered = NIOLockedValueBox<[String: Int]>([:])
         let spent = NIOLockedValueBox<[JSONValue]>([])

@@ -12,7 +12,7 @@ import TrustStoreContract
 /// A process that is killed in the middle of its work, and what its successor finds.
 @Suite(.serialized) struct KillTests {
     static var rounds: [Int] {
-        Array(1...(ProcessInfo.processInfo.environment["SEALWARD_LONG"] == "1" ? 20 : 5))
+        Array(1...(LongForm.isAsked ? 20 : 5))
     }
 
     /// Advances twenty keys as fast as it can and writes down each answer, until it kills itself after so many bytes of answers.

@@ -178,7 +178,7 @@ private final class Counter: Sendable {
         }
         let fault = await #expect(throws: StoreFault.self) { _ = try await canceled.value }
         #expect(fault?.reason == "PostgreSQL committed with a warning")
-        let rounds = ProcessInfo.processInfo.environment["SEALWARD_LONG"] == nil ? 8 : 60
+        let rounds = LongForm.isAsked ? 60 : 8
         for _ in 0..<rounds {
             let slowest = await withTaskGroup(of: Duration.self) { group in
                 for _ in 0..<6 {
