@@ -13,7 +13,7 @@ package enum AppleExplanations {
             "ask again after that time; the service does so by itself and keeps the stored receipt"),
         .init(
             .receiptRefreshBadPayload, "Apple cannot read the receipt", .operator,
-            "send the receipt as it came: its base64 text is the whole body. The service does not refresh this one again"
+            "send the base64 text of the receipt as the whole body; this one is not refreshed again"
         ),
         .init(
             .receiptRefreshWrongEnvironment, "the receipt belongs to the other environment", .operator,
