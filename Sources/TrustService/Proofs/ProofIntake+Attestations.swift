@@ -67,7 +67,7 @@ extension ProofIntake {
                 // Where the challenge stands in the place of the hash, the object names the one that it was made with.
                 guard signed.hashed == nil, result.code == .attestNonceMismatch, result.mistake == nil,
                     let named = result.namedClientDataHash,
-                    challenges.current.read(named, for: reading.binding, at: call.now) != .refused(.unknown)
+                    challenges.current.read(named, for: reading.binding, at: call.now) != .failure(.unknown)
                 else { return result }
                 return result.ofOtherChallenge
             }
