@@ -61,7 +61,7 @@ extension ConsoleHandler {
 
     @Sendable func keyList(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let known: Set<UTF8Key> = ["key", "app", "user", "environment", "state", "metric", "after"]
-        let query = try StrictQuery(call.query, known: known, blank: .absent)
+        let query = try StrictQuery(call.query, known: known, isForm: true)
         let open = parts.apps.all.keys.filter { visitor.caller.permits(.read, app: $0) }.sorted()
         var note: HTML = ""
         if let text = query["key"] {
@@ -167,7 +167,7 @@ extension ConsoleHandler {
     // MARK: - One key
 
     @Sendable func keyPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        let query = try StrictQuery(call.query, known: ["done"], blank: .absent)
+        let query = try StrictQuery(call.query, known: ["done"], isForm: true)
         let key = try await key(call, visitor)
         let isTrusted = try await operators.isTrusted(key) ?? false
         let rows: [(String, HTML)] = [

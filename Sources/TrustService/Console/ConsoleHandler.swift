@@ -98,7 +98,7 @@ struct ConsoleHandler: Handler {
         guard let text = String(validating: call.body, as: UTF8.self) else {
             throw Problem(.requestMalformed, evidence: "the form is not UTF-8")
         }
-        let values = try StrictQuery(text, known: fields.union(["csrf"]), blank: .absent)
+        let values = try StrictQuery(text, known: fields.union(["csrf"]), isForm: true)
         guard secrets.contains(where: { $0.made(formToken: values["csrf"]) }) else {
             throw Problem(.requestOtherOrigin, evidence: "the form does not have the token of its session")
         }
@@ -220,7 +220,7 @@ struct ConsoleHandler: Handler {
     }
 
     private func view(_ call: Call, _ visitor: ConsoleVisitor) async throws -> ConsoleOverview {
-        let query = try StrictQuery(call.query, known: ["app"], blank: .absent)
+        let query = try StrictQuery(call.query, known: ["app"], isForm: true)
         let all = parts.apps.all
         let alerting = parts.risk.baselines.appsWithAlerts
         // An app with an alert comes first.
