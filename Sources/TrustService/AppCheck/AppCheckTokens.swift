@@ -99,7 +99,7 @@ struct AppCheckTokens: Sendable {
         guard let signer = subject.isTest ? testKey : signer else {
             throw Problem(.internalError, evidence: "no key for tokens of tests")
         }
-        let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl).inSeconds)
+        let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl) / .seconds(1))
         let claims = AppCheckClaims(
             appId: appId, subject: subject, trust: trust, limitedUse: limitedUse, jti: Base64.encodeURL(identifier),
             life: TokenLife(from: now, seconds: seconds))

@@ -26,7 +26,7 @@ extension Problem {
     }
 
     private init(_ fault: StoreFault) {
-        let seconds = fault.retryAfter.map { max(1, Int($0.inSeconds.rounded(.up))) }
+        let seconds = fault.retryAfter.map { max(1, Int(($0 / .seconds(1)).rounded(.up))) }
         self.init(.storeUnavailable, retryAfterSeconds: seconds ?? 5, evidence: fault.description)
     }
 

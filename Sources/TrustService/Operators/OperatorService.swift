@@ -234,7 +234,7 @@ struct OperatorService: Sendable {
     private func rotateChallengeKey(at now: Date) async throws -> JSONValue {
         let signsFrom = now.addingTimeInterval(ChallengeBook.rotationNotice)
         // A minute more than the longest challenge lives: nodes' clocks differ.
-        let margin = challengeLife.inSeconds + StoreClock.largestOffset.inSeconds
+        let margin = (challengeLife + StoreClock.largestOffset) / .seconds(1)
         let rotation = ChallengeKeyRotation(
             secret: sources.random(ChallengeCodec.secretLength), signsFrom: signsFrom,
             acceptsOldUntil: signsFrom.addingTimeInterval(margin))

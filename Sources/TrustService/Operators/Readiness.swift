@@ -51,11 +51,11 @@ final class Readiness: Sendable {
     /// A store without a clock cannot say that this one was set; the uptime can.
     private func watchClock(_ reading: StoreReading, at now: Date) throws(Problem) {
         let lead = reading.horizonLead(at: now)
-        observer.set(.horizonLead, lead.inSeconds)
-        let stored = reading.offset(of: now)?.inSeconds
+        observer.set(.horizonLead, lead / .seconds(1))
+        let stored = reading.offset(of: now).map { $0 / .seconds(1) }
         let offset = stored ?? sources.clockStep()
         observer.set(.clockOffset, offset)
-        guard abs(offset) <= Readiness.clockTolerance.inSeconds else {
+        guard abs(offset) <= Readiness.clockTolerance / .seconds(1) else {
             let seconds = Int(exactly: offset.rounded()) ?? 0
             throw Problem(
                 .storeClockOff, retryAfterSeconds: 5,
@@ -66,7 +66,7 @@ final class Readiness: Sendable {
         guard lead <= Readiness.clockTolerance else {
             throw Problem(
                 .storeClockOff, retryAfterSeconds: 5,
-                evidence: "the store's horizon is \(Int(lead.inSeconds)) s ahead of the clock")
+                evidence: "the store's horizon is \(Int(lead / .seconds(1))) s ahead of the clock")
         }
     }
 }

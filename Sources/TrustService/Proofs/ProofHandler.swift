@@ -40,7 +40,7 @@ struct ProofHandler: Handler {
             }
             binding.user = parts.users.stored(user)
         }
-        let ttl = parts.configuration.challenges.ttl.inSeconds
+        let ttl = parts.configuration.challenges.ttl / .seconds(1)
         let expiresAt = call.now.addingTimeInterval(ttl)
         let challenge = parts.challenges.current.issue(
             for: binding, expiresAt: expiresAt, random: parts.sources.random(ChallengeCodec.randomLength))

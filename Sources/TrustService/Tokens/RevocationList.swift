@@ -45,7 +45,7 @@ final class RevocationList: Sendable {
     func current() async throws -> Signed {
         let now = parts.sources.now()
         let revoked = try await parts.store.revokedKeys(
-            since: now - parts.configuration.longestTokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
+            since: now - parts.configuration.longestTokenLife / .seconds(1) - RevocationList.clockMargin, limit: limit)
         parts.observer.set(.revokedKeysListed, Double(revoked.names.count))
         if !revoked.isComplete, parts.observer.perMinute.note("revoked.keys", at: parts.sources.uptime()) != nil {
             parts.observer.log.warning(
