@@ -85,9 +85,7 @@ extension SQLTrustStore {
         try await transact { session in
             guard let row = try session.row(StoredKey.revocation, .bytes(id.bytes)) else { return .rollback(.unknown) }
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
-            let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
-            try session.run(Text.revoke, .bytes(id.bytes), .instant(instant))
-            try session.insert(event)
+            try session.revoke(id, app: try row.text(0), code: code, at: instant)
             return .commit(.revoked)
         }
     }
@@ -116,12 +114,12 @@ extension SQLTrustStore {
         }
     }
 
-    /// Statements of this file.
-    private enum Text {
+    fileprivate enum Text {
         static let state = SQLText("SELECT \(KeyState.columns) FROM attested_keys WHERE id = $1 {lock}")
         static let setState: SQLText =
             "UPDATE attested_keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1"
-        static let revoke: SQLText = "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1"
+        static let revoke: SQLText =
+            "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let restore: SQLText =
             "UPDATE attested_keys SET revoked_at = NULL, restored_at = $2, next_refresh = $3 WHERE id = $1"
         static let count: SQLText =
@@ -130,13 +128,20 @@ extension SQLTrustStore {
 }
 
 extension SQLSession {
+    /// Revokes a key that is not revoked; false if there is none.
+    @discardableResult
+    func revoke(_ id: KeyIdentifier, app: String, code: String?, at instant: Date) throws -> Bool {
+        guard try run(SQLTrustStore.Text.revoke, .bytes(id.bytes), .instant(instant)).changes == 1 else { return false }
+        try insert(StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code))
+        return true
+    }
+
     func key(_ id: KeyIdentifier) throws -> StoredKey? {
         try row(StoredKey.selecting, .bytes(id.bytes)).map(StoredKey.init(row:))
     }
 }
 
 extension KeyState {
-    /// The columns of a row from which a state is read.
     package static let columns = "counter, seen, largest_gap, revoked_at"
 
     /// Reads ``columns``, of which the first is at `offset`.
@@ -147,7 +152,6 @@ extension KeyState {
             largestGap: try row.counter(offset + 2), isRevoked: try row.optionalInteger(offset + 3) != nil)
     }
 
-    /// The columns that an assertion changes.
     package var changed: [SQLValue] {
         [
             .integer(Int64(window.highest)), .integer(Int64(bitPattern: window.seen)), .integer(Int64(largestGap)),

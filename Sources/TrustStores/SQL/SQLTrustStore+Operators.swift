@@ -114,16 +114,12 @@ extension SQLTrustStore {
     private func revoke(
         _ ids: [KeyIdentifier], app: String, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult {
-        let now = SQLValue.instant(instant)
         let ids = ids.ascending
         return try await transact { session in
-            let changed = try ids.filter { try session.run(Text.revoke, .bytes($0.bytes), now).changes == 1 }
-            guard bound.admits(changed.count) else { return .rollback(.unchanged(changed.count)) }
-            for id in changed {
-                let event = StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code)
-                try session.insert(event)
-            }
-            return changed.isEmpty ? .rollback(.revoked(0)) : .commit(.revoked(changed.count))
+            var count = 0
+            for id in ids where try session.revoke(id, app: app, code: code, at: instant) { count += 1 }
+            guard bound.admits(count) else { return .rollback(.unchanged(count)) }
+            return count == 0 ? .rollback(.revoked(0)) : .commit(.revoked(count))
         }
     }
 
@@ -179,7 +175,6 @@ extension SQLTrustStore {
         static let together = 1000
     }
 
-    /// Statements of this file.
     private enum Text {
         static let revokedSince: SQLText =
             "SELECT id, revoked_at FROM attested_keys WHERE revoked_at >= $1 ORDER BY revoked_at DESC LIMIT $2"
@@ -188,8 +183,6 @@ extension SQLTrustStore {
             SELECT name, revoked_on FROM key_tombstones WHERE revoked_on >= $1 AND length(name) <= 32
             ORDER BY revoked_on DESC LIMIT $2
             """
-        static let revoke: SQLText =
-            "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"
         static let deleteOfUser: SQLText = "DELETE FROM attested_keys WHERE id = $1 AND user_name = $2"
         static let deleteReceipts: SQLText = "DELETE FROM key_receipts WHERE key_id = $1"
@@ -228,7 +221,6 @@ extension KeyCursor {
         [.text(cursor?.environment ?? ""), .text(cursor?.app ?? ""), .bytes(cursor?.id.bytes ?? [])]
     }
 
-    /// - Parameter row: environment, app and id.
     fileprivate init(row: SQLRow) throws {
         self.init(environment: try row.text(0), app: try row.text(1), id: try KeyIdentifier(row: row, at: 2))
     }
@@ -275,7 +267,6 @@ extension RevocationRule {
         }
     }
 
-    /// The rest of the rule.
     func includes(_ key: StoredKey) -> Bool {
         switch self {
         case .user, .environment: true
