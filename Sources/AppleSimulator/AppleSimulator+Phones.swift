@@ -112,7 +112,6 @@ extension AppleSimulator {
         return SimulatorAnswer(200, json: ["assertion": Data(bytes).base64EncodedString()])
     }
 
-    /// A fault of the software phone by its name.
     private func named<Fault: RawRepresentable>(_ name: String) throws -> Fault where Fault.RawValue == String {
         guard let fault = Fault(rawValue: name) else { throw SimulatedServiceError.invalidInput }
         return fault
@@ -148,7 +147,6 @@ extension AppleSimulator {
             case app, environment, clip, keyId, clientDataHash, bundleVersion, validationCategory, fault
         }
 
-        /// What each verb reads.
         static let members: [String: [CodingKeys]] = [
             "keys": [.app, .environment, .clip], "attest": signing, "assert": signing, "token": [.app, .environment],
             "reinstall": [.app, .clip],

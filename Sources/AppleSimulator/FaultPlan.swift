@@ -72,7 +72,6 @@ struct FaultPlan: Sendable {
     private var windows: [Call: (second: Int, count: Int)] = [:]
     private var drawn = 0
 
-    /// The most faults that are set at a time.
     static let limit = 64
 
     mutating func set(_ faults: [Fault]) { self.faults = Array(faults.prefix(FaultPlan.limit)) }

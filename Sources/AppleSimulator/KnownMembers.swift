@@ -43,7 +43,6 @@ extension KnownMembers {
     }
 }
 
-/// Any value, not looked at.
 private struct Ignored: Decodable {
     init(from decoder: any Decoder) {}
 }

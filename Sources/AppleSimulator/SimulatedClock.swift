@@ -37,7 +37,6 @@ struct SimulatedClock: Sendable {
 
     mutating func run(from instant: Date, wall: Date) { mode = .offset(instant.timeIntervalSince(wall)) }
 
-    /// Follows the wall clock again.
     mutating func follow() { mode = .offset(0) }
 }
 
@@ -49,7 +48,6 @@ enum Timestamp {
             .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
     }
 
-    /// Reads RFC 3339 with or without a fraction.
     static func read(_ text: String) -> Date? {
         let plain = Date.ISO8601FormatStyle()
         let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)

@@ -64,7 +64,6 @@ package struct AttestationRecipe: Sendable {
     package var receipt: SimulatedReceipt
     package var receiptFault: ReceiptFault?
     package var adjustAuthenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
-    /// Changes the finished object.
     package var adjustObject: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     /// The entries of the COSE key of an uncompressed point.
@@ -78,7 +77,6 @@ package struct AttestationRecipe: Sendable {
 
     package static func cose(point: [UInt8]) -> [UInt8] { CBOR.map(coseEntries(point: point)) }
 
-    /// The 16 bytes that name an environment.
     static func aaguid(isProduction: Bool) -> [UInt8] {
         let name = isProduction ? "appattest" : "appattestdevelop"
         return Array(name.utf8) + [UInt8](repeating: 0, count: 16 - name.utf8.count)

@@ -75,7 +75,6 @@ package struct CertificateExtension: Sendable {
     }
 }
 
-/// Everything that goes into one certificate.
 package struct CertificateRecipe: Sendable {
     /// Big-endian.
     package var serialNumber: [UInt8]

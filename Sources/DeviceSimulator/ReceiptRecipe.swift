@@ -19,7 +19,6 @@ package struct ReceiptRecipe: Sendable {
     package var digestAlgorithm = ASN1.object(2, 16, 840, 1, 101, 3, 4, 2, 1)
     /// Changes the digest in the signed attributes.
     package var adjustDigest: @Sendable ([UInt8]) -> [UInt8] = { $0 }
-    /// Changes the finished message.
     package var adjustMessage: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     package init(content: SimulatedReceipt, authority: SimulatedAuthority) {

@@ -76,8 +76,6 @@ package struct HTTPTransport: Sendable {
     }
 
     /// Sends a request and reads the whole answer, whatever its status.
-    ///
-    /// - Throws: ``Fault``, or `CancellationError`.
     package func send(
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], body: [UInt8] = [],
         within limit: Duration? = nil

@@ -19,7 +19,6 @@ final class PostgresConnection: SQLSession {
     private var identity: PostgresIdentity?
     /// Behind a pooler the number of the server's process, which must stay the same; nil without a pooler.
     private(set) var pooledProcess: Int32?
-    /// Where it connected to.
     let host: PostgresAddress.Host
     let hostaddr: String?
     /// How much the server may send.
@@ -211,8 +210,6 @@ final class PostgresConnection: SQLSession {
     }
 
     /// Runs a script, and gives the first row of its last answer as text.
-    ///
-    /// - Throws: ``ServerError`` for the first statement that the server refused.
     func script(_ text: String) throws -> [String?] { try ask(libpq.send(script: text))?.firstRowAsText ?? [] }
 
     /// Sends a question, waits for all answers to it, and gives the last one.

@@ -23,7 +23,6 @@ final class PostgresFacts: Sendable {
         configuration.observe(StoreObservation(kind, detail: detail, value: value))
     }
 
-    /// Counts connections that are set aside.
     func countAside(_ change: Int) {
         let count = aside.withLock { count in
             count += change

@@ -8,7 +8,6 @@ import FoundationEssentials
 ///
 /// The token is read by hand, so that the simulator shares no code with the clients that it judges.
 struct AuthorizationVerifier: Sendable {
-    /// What the authorization is worth.
     enum Verdict: Sendable, Equatable {
         case team(String)
         /// No token, or not three parts of base64url with JSON in the first two.

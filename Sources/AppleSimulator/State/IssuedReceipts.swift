@@ -81,7 +81,6 @@ struct IssuedReceipts: Sendable {
         subjects.values.filter { $0.app != app }.min { $0.keyId < $1.keyId }
     }
 
-    /// The subject of a receipt that was issued here.
     func subject(of receipt: [UInt8]) -> Subject? { subjects[Array(SHA256.hash(data: receipt))] }
 }
 

@@ -7,7 +7,6 @@ import Synchronization
 ///
 /// The number of series is bounded, so that a wrong label cannot fill the memory.
 package final class PrometheusRegistry: Sendable {
-    /// The labels of a series with their values.
     package typealias Labels = [(String, String)]
 
     /// A metric with labels: what one value or histogram is kept for.
@@ -42,7 +41,6 @@ package final class PrometheusRegistry: Sendable {
         }
     }
 
-    /// All series.
     private struct State {
         var values: [Series: Double] = [:]
         var histograms: [Series: Histogram] = [:]
@@ -52,20 +50,16 @@ package final class PrometheusRegistry: Sendable {
     package static let seriesLimit = 4096
     private let state = Mutex(State())
 
-    /// An empty registry.
     package init() {}
 
-    /// Adds to a count.
     package func count(_ metric: Metric, _ labels: Labels = [], by amount: Int = 1) {
         change(\.values, metric, labels, from: 0) { $0 += Double(amount) }
     }
 
-    /// Sets a value that goes up and down.
     package func set(_ metric: Metric, _ value: Double, _ labels: Labels = []) {
         change(\.values, metric, labels, from: 0) { $0 = value }
     }
 
-    /// Adds a duration to a histogram.
     func add(_ seconds: Double, to metric: Metric, _ labels: Labels) {
         change(\.histograms, metric, labels, from: Histogram()) { $0.add(seconds) }
     }
@@ -83,14 +77,12 @@ package final class PrometheusRegistry: Sendable {
         }
     }
 
-    /// The counts of a metric, with the values of their labels by name.
     package func counts(of metric: Metric) -> [(labels: [String: String], count: Double)] {
         state.withLock { $0.values.filter { $0.key.metric == metric } }.map { series, value in
             (Dictionary(series.pairs, uniquingKeysWith: { first, _ in first }), value)
         }
     }
 
-    /// The text of all series, sorted, for a scrape.
     package func render() -> String {
         let state = state.withLock { $0 }
         var text = ""

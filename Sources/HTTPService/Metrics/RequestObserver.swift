@@ -25,10 +25,6 @@ package final class RequestObserver: Sendable {
     }
 
     /// Counts one answer, and logs it if it is a refusal.
-    ///
-    /// - Parameters:
-    ///   - seconds: how long the answer took.
-    ///   - uptime: seconds of a clock that never goes back.
     package func finished(
         operation: String, answer: Answer, seconds: Double, at uptime: Double, correlationId: String, evidence: String
     ) {
@@ -81,7 +77,6 @@ package final class RequestObserver: Sendable {
         registry.set(metric, value, labels)
     }
 
-    /// All metrics as text, as they are now.
     package func scrape() -> String {
         if let inFlight = inFlight.withLock({ $0 }) {
             for (operation, count) in inFlight.all {
@@ -114,9 +109,6 @@ package final class LineSampler: Sendable {
     private let window: Int
     private let windows = Mutex<[String: Window]>([:])
 
-    /// - Parameters:
-    ///   - lines: how many lines of one kind pass in one window.
-    ///   - seconds: how long a window is.
     package init(_ lines: Int, every seconds: Int = 1) {
         self.lines = max(1, lines)
         window = max(1, seconds)

@@ -158,8 +158,6 @@ package struct RequestSpans: Sendable {
     let trustsEveryone: Bool
     let proxies: [AddressRange]
 
-    /// - Parameters:
-    ///   - trustsEveryone: whether every caller's trace is continued, and not only those of the proxies.
     package init(tracer: SpanTracer, trustsEveryone: Bool, proxies: [AddressRange]) {
         (self.tracer, self.trustsEveryone, self.proxies) = (tracer, trustsEveryone, proxies)
     }

@@ -87,12 +87,10 @@ package struct TraceContext: Sendable, Equatable {
 }
 
 extension TraceContext.TraceID: CustomStringConvertible {
-    /// 32 digits.
     package var description: String { "\(TraceContext.hex(high))\(TraceContext.hex(low))" }
 }
 
 extension TraceContext {
-    /// The id of the span, 16 digits.
     var spanText: String { TraceContext.hex(spanID) }
 }
 

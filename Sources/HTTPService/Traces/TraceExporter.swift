@@ -32,19 +32,16 @@ package struct TraceExporter: Service {
         package init(receiver: TraceReceiver) { self.receiver = receiver }
     }
 
-    /// What became of spans.
     package struct Tally: Sendable, Equatable {
         /// The receiver took them.
         package var sent = 0
         /// The receiver did not answer in time, or not with 2xx.
         package var failed = 0
-        /// They found the queue full.
         package var dropped = 0
         /// Why some failed, in a sentence; empty if none did.
         package var reason = ""
     }
 
-    /// Makes the spans that are sent.
     package let tracer: SpanTracer
     private let configuration: Configuration
     private let fields: HTTPFields

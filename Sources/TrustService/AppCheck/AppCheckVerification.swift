@@ -45,7 +45,6 @@ extension ServiceParts {
     }
 }
 
-/// What backends ask about App Check tokens.
 extension AppCheckHandler {
     var verifications: [Route] {
         ["v1", "v1beta"].map { version in

@@ -22,7 +22,6 @@ struct DeviceBits: Sendable {
 
     /// How often a bit is written that somebody else writes over.
     static let attempts = 3
-    /// Somebody wrote over it each time.
     static let overwritten = Problem(
         .appleUnavailable, retryAfterSeconds: 5, evidence: "somebody else has written over the bits each time")
 
@@ -69,7 +68,6 @@ struct DeviceBits: Sendable {
 }
 
 extension AttestationEnvironment {
-    /// - Throws: ``Problem`` `request.malformed`.
     init(reading text: String) throws(Problem) {
         guard let environment = AttestationEnvironment(rawValue: text) else {
             throw Problem(.requestMalformed, evidence: "environment must be production or development")

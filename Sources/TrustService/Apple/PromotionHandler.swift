@@ -10,7 +10,6 @@ import HTTPService
 import TrustStores
 import Vocabulary
 
-/// Grants promotions, once for each device.
 struct PromotionHandler: Handler {
     let parts: ServiceParts
 

@@ -28,7 +28,6 @@ struct ReceiptWorker: Service {
     static let lease = Duration.seconds(180)
     static let longestWait: TimeInterval = 86_400
 
-    /// Asks for due receipts at the configured pace, until the service stops.
     func run() async throws {
         while await pause(parts.receiptPlan.settings.poll) {
             do {
@@ -41,8 +40,6 @@ struct ReceiptWorker: Service {
     }
 
     /// Works off what is due now.
-    ///
-    /// - Returns: how many receipts were asked for.
     func round() async throws -> Int {
         let now = parts.sources.now()
         let leases = try await parts.store.leaseDueReceipts(
@@ -148,7 +145,6 @@ struct ReceiptWorker: Service {
     }
 }
 
-/// When receipts are asked for.
 struct ReceiptPlan: Sendable {
     let settings: Configuration.Receipts
 

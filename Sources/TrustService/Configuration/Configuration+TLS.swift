@@ -12,7 +12,6 @@ extension TrustServer.Configuration {
         public var keyPEM: String
         /// The roots of the clients that may connect, as PEM; nil asks clients for no certificate.
         public var clientRootsPEM: String?
-        /// The file of the key, if it came from one.
         fileprivate(set) var keyFile: String?
 
         /// TLS without client certificates.
@@ -21,7 +20,6 @@ extension TrustServer.Configuration {
             self.keyPEM = keyPEM
         }
 
-        /// What a listener makes of it.
         func identity() throws(ListenerIdentity.Fault) -> ListenerIdentity {
             try ListenerIdentity(certificate: certificatePEM, key: keyPEM, clientRoots: clientRootsPEM)
         }

@@ -15,7 +15,6 @@ struct ConfigurationEntry: Sendable {
     /// The variable that may contain the secret itself instead of its file.
     var secret: String?
     var isRequired = false
-    /// The default in Markdown, or nil.
     let fallback: String?
     let sentence: String
 
@@ -141,8 +140,6 @@ final class ConfigurationKeys {
     }
 
     /// A key that may be left out.
-    ///
-    /// - Parameter otherwise: the default in Markdown.
     func callAsFunction<Value>(
         _ name: String, _ target: inout Value?, _ kind: ConfigurationKind<Value>, isRequired: Bool = false,
         otherwise: String? = nil, _ sentence: String
@@ -168,7 +165,6 @@ final class ConfigurationKeys {
         }
     }
 
-    /// An object that is always there.
     func object(_ name: String, _ sentence: String, _ visit: (ConfigurationKeys) -> Void) {
         _ = nested(name, isSet: true, nil, sentence, visit)
     }

@@ -42,10 +42,6 @@ extension ConfigurationKind {
     }
 
     /// A text that is more than text.
-    ///
-    /// - Parameters:
-    ///   - reason: what it must be.
-    ///   - parse: nil if the text is not such a value.
     static func text(
         _ meaning: String, _ reason: String, show: @escaping (Value) -> String? = { "\($0)" },
         _ parse: @escaping (String) -> Value?
@@ -86,8 +82,6 @@ extension ConfigurationKind {
     }
 
     /// The path of a file with a JSON array of objects.
-    ///
-    /// - Parameter reason: what the file must be.
     static func list<Element: ConfigurationObject>(
         _ blank: Element, in meaning: String, _ reason: String, unique: [ConfigurationKeys.Unique<Element>]
     ) -> Self where Value == [Element] {
@@ -136,7 +130,6 @@ extension ConfigurationKind where Value: RawRepresentable & CaseIterable, Value.
 }
 
 extension ConfigurationKind<String> {
-    /// Any text but the empty one.
     static var string: Self {
         plain(
             "string", "must be a string that is not empty", show: { $0.isEmpty ? nil : $0 }, isGood: { !$0.isEmpty },

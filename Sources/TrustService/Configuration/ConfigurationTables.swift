@@ -361,7 +361,6 @@ extension Configuration.Bit: ConfigurationObject {
     }
 }
 
-/// One entry of `tokensFile` as it is written.
 struct CredentialSettings: ConfigurationObject {
     var name = ""
     var digest: [UInt8] = []

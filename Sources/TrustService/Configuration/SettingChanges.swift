@@ -35,7 +35,6 @@ package enum SettingChanges {
         ],
     ]
 
-    /// What changed since a schema.
     package static func sentences(since schema: Int) -> [String] {
         all.filter { $0.key > schema }.sorted { $0.key < $1.key }.flatMap(\.value)
     }

@@ -8,7 +8,6 @@ import Reporting
 import TrustStores
 import Vocabulary
 
-/// Keys as people look them up, revoke and delete them.
 extension ConsoleHandler {
     enum Deed: String, CaseIterable {
         case revoke = "Revoke"
@@ -17,7 +16,6 @@ extension ConsoleHandler {
 
         var path: HTML { HTML(stringLiteral: rawValue.lowercased()) }
 
-        /// What a credential must permit for the key's app.
         var role: Authority.Role { self == .delete ? .admin : .revoke }
 
         func isPossible(_ key: StoredKey, at now: Date) -> Bool {
@@ -204,7 +202,6 @@ extension ConsoleHandler {
         return ConsolePage(title: "Key", place: .keys, visitor: visitor, body: body).answer()
     }
 
-    /// The page that asks once more.
     @Sendable func confirm(_ deed: Deed, _ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let key = try await key(call, visitor)
         guard visitor.caller.permits(deed.role, app: key.app) else { throw Problem(.callerUnauthorized) }
@@ -229,7 +226,6 @@ extension ConsoleHandler {
         return ConsolePage(title: "\(deed.rawValue) a key", place: .keys, visitor: visitor, body: body).answer()
     }
 
-    /// Does what the page asked.
     @Sendable func act(
         _ deed: Deed, _ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery
     ) async throws -> Answer {
@@ -256,7 +252,6 @@ extension ConsoleHandler {
         return ConsolePage(title: "Deleted", place: .keys, visitor: visitor, body: body).answer()
     }
 
-    /// The key that the path names, as the visitor may see it.
     private func key(_ call: Call, _ visitor: ConsoleVisitor) async throws -> StoredKey {
         let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
         return try await visitor.does("showKey", .read, call) {

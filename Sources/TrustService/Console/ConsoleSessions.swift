@@ -31,7 +31,6 @@ final class ConsoleSessions: Sendable {
     struct Session: Sendable {
         /// Says which one it is, and opens nothing.
         let name: String
-        /// By what the credential is known.
         let credential: [UInt8]
         let address: String
         let openedAt: Date
@@ -53,11 +52,6 @@ final class ConsoleSessions: Sendable {
     }
 
     /// Opens a session of a credential.
-    ///
-    /// - Parameters:
-    ///   - digest: by what the credential is known.
-    ///   - address: where it was signed in from.
-    ///   - secret: 32 random bytes that were never used before, for the cookie.
     func open(credential digest: [UInt8], from address: String, secret: ConsoleSecret, at now: Date) {
         let replaced = change(at: now) { sessions in
             let before = sessions.count
@@ -89,12 +83,10 @@ final class ConsoleSessions: Sendable {
         }
     }
 
-    /// The sessions, the last used first.
     func list(at now: Date) -> [Session] {
         change(at: now) { Array($0.values) }.sorted { ($1.usedAt, $0.name) < ($0.usedAt, $1.name) }
     }
 
-    /// Ends a session, if there is one of the name.
     func end(_ name: String, because reason: End, at now: Date) {
         let ended = change(at: now) { sessions in
             let before = sessions.count

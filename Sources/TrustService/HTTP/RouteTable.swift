@@ -106,16 +106,13 @@ package final class Route: Sendable {
     static let parameterLimit = 256
 }
 
-/// All routes of one listener.
 package struct RouteTable: Sendable {
     package let routes: [Route]
 
-    /// The most segments of a path that is looked up.
     private static let segmentLimit = 8
 
     package init(_ routes: [Route]) { self.routes = routes }
 
-    /// The table of the public listener, which has no console.
     var withoutConsole: RouteTable { RouteTable(routes.filter { $0.access != .console }) }
 
     package enum Match {

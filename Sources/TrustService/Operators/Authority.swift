@@ -19,7 +19,6 @@ package struct Authority: Sendable, Equatable {
         case revoke
         /// Routes of operators, and all others.
         case admin
-        /// Reads the audit.
         case audit
 
         /// All of them, as a sentence about scopes names them.
@@ -27,14 +26,12 @@ package struct Authority: Sendable, Equatable {
             allCases.dropLast().map(\.rawValue).joined(separator: ", ") + " or " + (allCases.last?.rawValue ?? "")
     }
 
-    /// A role, for one app or for every one.
     struct Scope: Hashable, Sendable {
         let role: Role
         /// nil for every app.
         var app: UTF8Key?
     }
 
-    /// The name in the audit.
     package let name: String
     private let scopes: Set<Scope>
 
@@ -118,8 +115,6 @@ package struct NewToken: Sendable {
     package let entry: JSONValue
 
     /// Nil for a name or a scope that no entry may have.
-    ///
-    /// - Parameter random: 32 bytes that were never used before.
     package init?(name: String, scopes: [String], expires: Date?, random: [UInt8]) {
         let token = Base64.encodeURL(random)
         let digest = Array(SHA256.hash(data: Data(token.utf8)))

@@ -21,7 +21,6 @@ struct HealthHandler: Handler {
         ]
     }
 
-    /// `GET /livez`: the process answers.
     @Sendable private func live(_ call: Call) -> Answer { .json(["status": "live"]) }
 
     /// `GET /readyz`: the store commits a write, its schema is this program's, and the clock is right.
@@ -31,7 +30,6 @@ struct HealthHandler: Handler {
         return .json(["status": "ready", "clockFault": ["code": .string(code), "seconds": .integer(seconds)]])
     }
 
-    /// `GET /metrics`.
     private func metrics() -> Answer {
         .text(parts.observer.scrape(), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }

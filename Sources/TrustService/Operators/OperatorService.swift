@@ -19,7 +19,6 @@ struct OperatorService: Sendable {
     let users: UserNames
     let sources: SystemSources
     let observer: RequestObserver
-    /// How long a challenge is valid.
     let challengeLife: Duration
     /// Makes this node take the secrets that the store has now.
     let reread: @Sendable () async throws -> Void
@@ -44,7 +43,6 @@ struct OperatorService: Sendable {
         return try await trusted.trust(in: key) == .trusted
     }
 
-    /// One page of the keys that match.
     func keys(
         matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int, for caller: Authority
     ) async throws -> KeyPage {
@@ -57,8 +55,6 @@ struct OperatorService: Sendable {
     }
 
     /// The same as a document.
-    ///
-    /// - Parameter place: what the page before gave as `next`.
     func list(
         _ filter: KeyFilter, after place: String?, limit: Int, for caller: Authority
     ) async throws -> JSONValue {
@@ -75,7 +71,6 @@ struct OperatorService: Sendable {
         return cursor
     }
 
-    /// What operators see of a key.
     func document(_ key: StoredKey) async throws -> JSONValue {
         let trust: [JSONValue.Member] = try await isTrusted(key).map { [.init("trusted", .bool($0))] } ?? []
         return .object(
@@ -125,13 +120,11 @@ struct OperatorService: Sendable {
         }
     }
 
-    /// Deletes a key with its receipts, and all that leads to it in its history.
     func delete(_ key: StoredKey) async throws {
         guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
         observer.count(.keysDeleted)
     }
 
-    /// Deletes all keys of a user, and says how many.
     func deleteKeys(ofUser user: String, app: String?, for caller: Authority) async throws -> JSONValue {
         try OperatorService.check(user: user, app: app)
         try caller.require(.admin, app: app)
@@ -140,7 +133,6 @@ struct OperatorService: Sendable {
         return ["deleted": .integer(count)]
     }
 
-    /// Revokes all keys of an app that match one rule, and says how many.
     func revokeKeys(
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at now: Date
     ) async throws -> JSONValue {
@@ -162,8 +154,6 @@ struct OperatorService: Sendable {
     }
 
     /// The id of an app whose keys can be revoked: a configured one, or one that was and has keys still.
-    ///
-    /// - Throws: ``Problem`` `app.unknown`.
     func revocable(_ app: String?) async throws -> String {
         guard let app, StoreText.isStorable(app, limit: StoreText.nameLimit) else { throw Problem(.appUnknown) }
         if trusted?.apps[app] != nil { return app }

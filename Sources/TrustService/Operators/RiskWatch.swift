@@ -24,7 +24,6 @@ final class MetricBaselines: Sendable {
     }
 }
 
-/// What is known of the risk of an app.
 struct RiskStanding: Sendable {
     struct Metric: Sendable {
         let environment: String
@@ -32,7 +31,6 @@ struct RiskStanding: Sendable {
         let keys: Int
     }
 
-    /// What is out of the ordinary.
     struct Alert: Sendable {
         let code: Code
         let message: String
@@ -52,7 +50,6 @@ struct JudgedTrust: Sendable, Equatable {
     let tier: String
     var reasons: [String] = []
 
-    /// The members of an answer that say so.
     var members: [JSONValue.Member] {
         [.init("tier", .string(tier)), .init("reasons", .array(reasons.map(JSONValue.string)))]
     }
@@ -66,7 +63,6 @@ struct RiskWatch: Sendable {
     let observer: RequestObserver
     let baselines = MetricBaselines()
 
-    /// For how long a key is new, in seconds.
     private static let youth: TimeInterval = 3600
 
     /// The trust in a key, from what is known about it without asking anybody. One signal alone never makes its tier low.

@@ -9,7 +9,6 @@ import Vocabulary
 
 /// The verifiers of one configured app: Apple's roots, and if the configuration names them a simulator's.
 struct AppVerifiers: Sendable {
-    /// The verifiers below the roots of one world.
     private struct World: Sendable {
         /// The fingerprint of the roots of attestations, if they are a simulator's.
         let simulatedRoots: [UInt8]?
@@ -26,7 +25,6 @@ struct AppVerifiers: Sendable {
     /// A key that an attestation proved, and in which world.
     struct Proven {
         let key: AttestedKey
-        /// The fingerprint of the simulated roots that it is of; nil for Apple's.
         let simulatedRoots: [UInt8]?
         var simulated: Bool { simulatedRoots != nil }
     }
@@ -94,8 +92,6 @@ struct AppVerifiers: Sendable {
     }
 
     /// Judges an attestation and its receipt as they arrive.
-    ///
-    /// - Throws: ``Problem`` if the service cannot judge.
     func attest(
         _ object: AttestationObject, keyId: KeyIdentifier, hash: ClientDataHash, at now: Date
     ) async throws(Problem) -> Judged<Proven> {
@@ -130,8 +126,6 @@ struct AppVerifiers: Sendable {
     }
 
     /// Judges an assertion of a stored key.
-    ///
-    /// - Throws: ``Problem`` if the stored point is not on the curve.
     func assert(
         _ object: AssertionObject, by key: StoredKey, hash: ClientDataHash, above counter: UInt32
     ) throws(Problem) -> Judged<VerifiedAssertion> {
@@ -156,7 +150,6 @@ struct AppVerifiers: Sendable {
             refusal, of: attestation, clientDataHash: signed.hash, clientData: signed.hashed) ?? refusal
     }
 
-    /// A refusal of an assertion by a stored key with what explains it.
     func explained(
         _ refusal: Refusal, of assertion: [UInt8], by key: StoredKey, _ signed: SignedInput
     ) -> Refusal {

@@ -24,7 +24,6 @@ final class ChallengeBook: Sendable {
 
     var current: ChallengeCodec { codec.withLock { $0 } }
 
-    /// Takes the keys that the store has now.
     func refresh() async throws {
         let fresh = try await ChallengeBook.read(store, sources)
         codec.withLock { $0 = fresh }
@@ -37,6 +36,5 @@ final class ChallengeBook: Sendable {
 }
 
 extension ChallengeReading {
-    /// The challenge that may be spent, or why there is none.
     var spendable: Judged<SpendableChallenge> { mapError { ProofRefusal($0.code) } }
 }

@@ -10,9 +10,6 @@ import Vocabulary
 /// The bytes that an app signed, and how its challenge is found in them.
 enum ClientData {
     /// The challenge that client data holds: one JSON object with exactly one top-level string member `challenge`.
-    ///
-    /// - Returns: or `challenge.missing`.
-    /// - Throws: ``Problem`` `request.malformed` for another member that is given twice.
     static func challenge(in bytes: [UInt8]) throws(Problem) -> Judged<[UInt8]> {
         guard let document = try? JSONReader.read(bytes, limits: .clientData), let members = document.members else {
             return .failure(ProofRefusal(.challengeMissing, evidence: "the client data is not a JSON object"))
@@ -30,15 +27,12 @@ enum ClientData {
         return .success(challenge)
     }
 
-    /// The host that client data is for; nil if it names none.
     static func host(in bytes: [UInt8]) -> String? {
         (try? JSONReader.read(bytes, limits: .clientData))?.member("host")?.text
     }
 
     /// Refuses client data in which a member is given twice: the app's backend could read another value than was meant. Data that is not JSON
     /// is the app's own.
-    ///
-    /// - Throws: ``Problem`` `request.malformed`.
     static func refuseDoubledMember(in bytes: [UInt8]) throws(Problem) {
         try (try? JSONReader.read(bytes, limits: .clientData))?.refuseDoubledMember()
     }

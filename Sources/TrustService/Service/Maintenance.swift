@@ -15,12 +15,10 @@ struct Maintenance: Service {
 
     init(_ parts: ServiceParts) { self.parts = parts }
 
-    /// Between two writes of counts.
     var flushInterval = Duration.seconds(2)
     static let sweepInterval: TimeInterval = 60
     /// Between two looks at which keys sign challenges: shorter than the time before a new one signs (``ChallengeBook/rotationNotice``).
     var keysInterval = Duration.seconds(10)
-    /// Between two counts of the keys that the configuration does not trust.
     static let countInterval: TimeInterval = 3600
 
     /// Three loops side by side: a sweep of many rows, or a count of many keys, must not keep the node from learning new challenge keys.
@@ -95,7 +93,6 @@ struct Maintenance: Service {
             metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
     }
 
-    /// Counts the keys that the configuration does not trust any more, and warns of them by kind.
     private func countUntrusted() async {
         let counts: [KeyCount]
         do {

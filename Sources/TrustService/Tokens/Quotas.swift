@@ -51,9 +51,6 @@ struct Quotas: Sendable {
     }
 
     /// Counts a request that passed in every other way, once over all nodes.
-    ///
-    /// - Returns: how much is left in the window.
-    /// - Throws: ``Problem`` `policy.quota`, `StoreFault`.
     func draw(_ draft: Draft, for bearer: TokenBearer, at now: Date) async throws -> Int {
         let quota = draft.quota
         guard

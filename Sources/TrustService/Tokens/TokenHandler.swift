@@ -69,7 +69,6 @@ struct TokenHandler: Handler {
         return try await parts.appCheckToken(token, at: call.now)
     }
 
-    /// A token of this service that is good now.
     private func native(_ text: String, _ call: Call) async throws -> GoodToken {
         let claims = try tokens.read(text, at: call.now)
         return GoodToken(

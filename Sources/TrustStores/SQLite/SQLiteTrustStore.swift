@@ -54,7 +54,6 @@ extension SQLTrustStore {
 }
 
 extension StoreFault {
-    /// What an error of the database means to a caller.
     init(sqlite error: any Error, path: String? = nil) {
         if let fault = error as? StoreFault {
             self = fault

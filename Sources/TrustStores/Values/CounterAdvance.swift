@@ -52,7 +52,6 @@ public enum AdvanceRefusal: Error, Sendable, CaseIterable {
     /// The challenge has expired.
     case challengeExpired
 
-    /// The code of the HTTP contract.
     package var code: Code {
         switch self {
         case .keyUnknown: .keyUnknown
@@ -93,10 +92,6 @@ package struct KeyState: Equatable, Sendable {
 
 extension CounterAdvance {
     /// The rule of every store: the key after this assertion, or why it is not accepted.
-    ///
-    /// - Parameters:
-    ///   - key: as it is stored, locked against others.
-    ///   - challenge: what became of the attempt to spend the challenge in the same transaction.
     package func decision(on key: KeyState, spending challenge: SpendOutcome) -> Result<KeyState, AdvanceRefusal> {
         if key.isRevoked { return .failure(.revoked) }
         switch challenge {

@@ -57,7 +57,6 @@ public struct SweepReport: Sendable, Equatable {
     /// A sweep that has removed nothing yet.
     public init() {}
 
-    /// All rows together.
     package var total: Int {
         spent + events + tallies + receipts + promotionAnswers + openClaims + promotionGrants + quotas + audit
             + tombstones
