@@ -33,11 +33,11 @@ struct ConsoleHandler: Handler {
 
     /// The routes of the console. Each one that shows or changes something is given its visitor, or answered with the page to sign in.
     var routes: [Route] {
-        let deeds = Deed.allCases.flatMap { deed -> [Route] in
-            let path = "/console/keys/{keyId}/\(deed.rawValue.lowercased())"
+        let deeds = KeyDeed.allCases.flatMap { deed -> [Route] in
+            let path = "/console/keys/{keyId}/\(deed.rawValue)"
             return [
-                page("console\(deed.rawValue)Page", path) { try await confirm(deed, $0, $1) },
-                form("console\(deed.rawValue)", path, fields: deed == .revoke ? ["code", "reason"] : ["reason"]) {
+                page("console\(deed.word)Page", path) { try await confirm(deed, $0, $1) },
+                form("console\(deed.word)", path, fields: deed == .revoke ? ["code", "reason"] : ["reason"]) {
                     try await act(deed, $0, $1, $2)
                 },
             ]
