@@ -72,7 +72,9 @@ struct ReceiptWorker: Service {
 
     private func refresh(_ lease: ReceiptLease) async -> RefreshResult {
         let now = parts.sources.now()
-        guard let trust = try? await parts.trusted.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
+        guard let trust = try? await parts.trusted.trust(in: lease.key, receipt: lease.receipt) else {
+            return .later(retry(lease, now), code: nil)
+        }
         guard trust == .trusted else {
             // Apple is never asked about a key that the configuration does not trust; it is looked at again, in case it comes back.
             parts.trusted.countDistrust(trust)

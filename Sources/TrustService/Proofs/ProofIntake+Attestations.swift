@@ -54,7 +54,7 @@ extension ProofIntake {
             reading.object, keyId: presented.keyId, hash: signed.hash, at: call.now)
         {
         case .success(let proven):
-            guard presented.terms.acceptsSimulated || !proven.simulated else {
+            guard presented.terms.acceptsSimulated || proven.simulatedRoots == nil else {
                 return .failure(
                     ProofRefusal(.attestChainUntrusted, evidence: "a simulated device, which this interface refuses"))
             }
@@ -84,7 +84,8 @@ extension ProofIntake {
                 refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now))
         else { throw Problem(.internalError, evidence: "the key cannot be registered") }
         registration.draws = newKeys.draws(
-            app: id, user: presented.user, environment: proven.key.environment, isSimulated: proven.simulated,
+            app: id, user: presented.user, environment: proven.key.environment,
+            isSimulated: proven.simulatedRoots != nil,
             address: call.address)
         switch try await store.insert(registration, spending: reading.challenge, at: call.now) {
         case .inserted(let key):
