@@ -106,10 +106,7 @@ extension AppleSimulator {
         typealias CodingKeys = Call
 
         init(from decoder: any Decoder) throws {
-            let members = try decoder.container(keyedBy: Call.self)
-            var numbers: [Call: Double] = [:]
-            for call in members.allKeys { numbers[call] = try members.decode(Double.self, forKey: call) }
-            self.numbers = numbers
+            numbers = try [Call: Double](from: decoder)
         }
     }
 

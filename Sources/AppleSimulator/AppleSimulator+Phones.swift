@@ -155,7 +155,6 @@ extension AppleSimulator {
             .keyId, .clientDataHash, .bundleVersion, .validationCategory, .fault,
         ]
 
-        /// The key and the hash that a signature needs.
         func signed() throws(SimulatedServiceError) -> (keyId: String, hash: [UInt8]) {
             guard let keyId, let clientDataHash else { throw .invalidInput }
             return (keyId, Array(clientDataHash))

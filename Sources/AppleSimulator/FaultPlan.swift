@@ -4,7 +4,7 @@
 import FoundationEssentials
 
 /// One of the calls of Apple's side that can be slowed, throttled and broken.
-enum Call: String, Sendable, CaseIterable, Codable, CodingKey {
+enum Call: String, Sendable, CaseIterable, Codable, CodingKey, CodingKeyRepresentable {
     case attestationData
     case query = "query_two_bits"
     case update = "update_two_bits"
@@ -64,7 +64,6 @@ struct Fault: Sendable, Encodable, KnownMembers, Equatable {
     }
 }
 
-/// The faults and limits that are set at the moment.
 struct FaultPlan: Sendable {
     private(set) var faults: [Fault] = []
     /// Requests a second for each call; a call without a number is not limited.

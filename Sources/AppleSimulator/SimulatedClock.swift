@@ -40,7 +40,6 @@ struct SimulatedClock: Sendable {
     mutating func follow() { mode = .offset(0) }
 }
 
-/// The text forms of an instant.
 enum Timestamp {
     /// RFC 3339 in UTC with milliseconds, of an instant that ``SimulatedClock`` gave.
     static func text(_ instant: Date) -> String {

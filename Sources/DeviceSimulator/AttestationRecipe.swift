@@ -51,12 +51,10 @@ package struct AttestationRecipe: Sendable {
     package var trailer: [UInt8]
     /// The nonce is made of the authenticator data and this.
     package var clientDataHash: [UInt8]
-    /// Changes the nonce before it goes into the leaf.
     package var adjustNonce: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     /// The extension's value from the nonce.
     package var encodeNonce: @Sendable ([UInt8]) -> [UInt8] = { ASN1.sequence(ASN1.tagged(1, ASN1.octets($0))) }
     package var leaf: CertificateRecipe
-    /// Changes the leaf's recipe after the nonce went in.
     package var adjustLeaf: @Sendable (inout CertificateRecipe) -> Void = { _ in }
     package var leafSigner: SimulatorKey
     /// The certificates after the leaf was signed: leaf and intermediate.

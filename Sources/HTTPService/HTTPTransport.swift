@@ -28,7 +28,6 @@ package struct HTTPTransport: Sendable {
         package init(status: Int, body: [UInt8]) { (self.status, self.body) = (status, body) }
     }
 
-    /// No whole answer came.
     package struct Fault: Error, Sendable, CustomStringConvertible {
         /// One sentence without a full stop.
         package let reason: String
@@ -95,7 +94,6 @@ package struct HTTPTransport: Sendable {
         }
     }
 
-    /// Runs the body, then closes the connections.
     package func closing<Result>(_ body: (HTTPTransport) async throws -> Result) async throws -> Result {
         let result: Swift.Result<Result, any Error>
         do { result = .success(try await body(self)) } catch { result = .failure(error) }

@@ -180,7 +180,6 @@ final class PostgresConnection: SQLSession {
         try run(text.postgres, PostgresArguments(arguments))
     }
 
-    /// Runs one statement, prepared before it is first run.
     func run(_ text: String, _ arguments: PostgresArguments) throws -> SQLResult {
         do {
             let name = try prepared[text] ?? prepare(text, arguments.types)
@@ -204,7 +203,6 @@ final class PostgresConnection: SQLSession {
         return name
     }
 
-    /// Runs several statements as one script.
     func execute(_ text: String) throws {
         do { _ = try script(text) } catch let error as ServerError { throw error.meaning }
     }

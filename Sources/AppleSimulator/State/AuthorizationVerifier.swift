@@ -17,7 +17,6 @@ struct AuthorizationVerifier: Sendable {
         case expired
     }
 
-    /// Public keys by key id, for each team.
     private var teams: [String: [String: P256.Signing.PublicKey]] = [:]
 
     /// An hour, and five minutes for clocks that run ahead.
@@ -68,7 +67,6 @@ struct AuthorizationVerifier: Sendable {
     }
 }
 
-/// Base64url without padding.
 enum Base64URL {
     static func decode(_ text: Substring) -> Data? {
         guard !text.contains("+"), !text.contains("/"), !text.contains("=") else { return nil }

@@ -139,7 +139,6 @@ extension RequestObserver {
     }
 }
 
-/// An address on which a listener cannot listen.
 package struct ListenFault: Error, Sendable, CustomStringConvertible {
     /// One sentence without a full stop, with the setting in front.
     package let reason: String

@@ -15,7 +15,6 @@ package final class PrometheusRegistry: Sendable {
         /// Names and values in turns.
         let labels: [String]
 
-        /// The labels with their values.
         var pairs: Labels { stride(from: 0, to: labels.count - 1, by: 2).map { (labels[$0], labels[$0 + 1]) } }
 
         /// The labels and more of them in braces; empty without labels.
@@ -121,7 +120,6 @@ package final class PrometheusRegistry: Sendable {
         value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }
 
-    /// The value of a label between quotation marks.
     private static func escape(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }

@@ -16,7 +16,6 @@ package final class RequestObserver: Sendable {
     package let perMinute = LineSampler(1, every: 60)
     private let inFlight = Mutex<RequestsInFlight?>(nil)
 
-    /// How many refusals of one code are logged in a second.
     package static let linesPerSecond = 10
 
     package init(registry: PrometheusRegistry, log: Logger) {
@@ -24,7 +23,6 @@ package final class RequestObserver: Sendable {
         self.log = log
     }
 
-    /// Counts one answer, and logs it if it is a refusal.
     package func finished(
         operation: String, answer: Answer, seconds: Double, at uptime: Double, correlationId: String, evidence: String
     ) {
@@ -102,7 +100,6 @@ package final class LineSampler: Sendable {
     /// How many lines of one kind were not written.
     package typealias Sum = (kind: String, count: Int)
 
-    /// The most kinds that are counted apart.
     package static let kindLimit = 256
 
     private let lines: Int

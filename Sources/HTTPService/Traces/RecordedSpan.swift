@@ -94,7 +94,6 @@ final class SpanQueue: Sendable {
         }
     }
 
-    /// Takes the oldest spans, and how many were forgotten since the last time.
     func take(atMost count: Int) -> (spans: [FinishedSpan], dropped: Int) {
         state.withLock { state in
             defer {

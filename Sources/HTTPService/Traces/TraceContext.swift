@@ -43,7 +43,6 @@ package struct TraceContext: Sendable, Equatable {
             state: tracestate.flatMap(TraceContext.state(of:)))
     }
 
-    /// As in a `traceparent` of version 0.
     package var traceparent: String { "00-\(traceID)-\(TraceContext.hex(spanID))-\(isSampled ? "01" : "00")" }
 
     /// No version that is known has more than 55 bytes.

@@ -33,7 +33,6 @@ package struct TraceExporter: Service {
     }
 
     package struct Tally: Sendable, Equatable {
-        /// The receiver took them.
         package var sent = 0
         /// The receiver did not answer in time, or not with 2xx.
         package var failed = 0
@@ -67,7 +66,6 @@ package struct TraceExporter: Service {
         await client.shutDown()
     }
 
-    /// Runs `body` with a tracer, and the exporter beside it.
     package func run<Result>(with body: (SpanTracer) async throws -> Result) async throws -> Result {
         let exporting = Task { await run() }
         let result: Swift.Result<Result, any Error>
@@ -199,7 +197,6 @@ package struct TraceReceiver: Sendable {
     package let base: String
     let url: String
 
-    /// What a base URL must be.
     package static let rule =
         "must be an https URL, or an http URL on this machine or the local network, without a query"
 

@@ -115,7 +115,6 @@ struct AppCheckTokens: Sendable {
         return (try signer.token(.object(members)), seconds)
     }
 
-    /// The claims of a token that this service signed and that is valid now.
     func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
         let claims = try signed(token)
         guard claims.life.contains(now) else { throw Problem(.tokenInvalid, evidence: "expired") }

@@ -60,7 +60,6 @@ enum AppCheckError {
 struct AppCheckBody {
     private let body: RequestBody
 
-    /// No body is an empty one.
     init(_ bytes: [UInt8]) throws(Problem) { body = try RequestBody(bytes.isEmpty ? Array("{}".utf8) : bytes) }
 
     func text(_ name: String, limit: Int = RequestBody.mostBytes) throws(Problem) -> String {

@@ -76,7 +76,6 @@ extension AttestationEnvironment {
     }
 }
 
-/// Apple's two services, each with its production and its development host.
 struct AppleSide: Sendable {
     private typealias Clients = (receipts: ReceiptRefreshClient, deviceCheck: DeviceCheckClient)
 

@@ -69,7 +69,6 @@ struct PromotionHandler: Handler {
         return answer
     }
 
-    /// For whom a backend claims: `user` or `keyId`, at most one of them.
     private func subject(_ body: RequestBody) throws(Problem) -> PromotionSubject {
         let user = try body.user()
         guard body.value("keyId") != nil else {
@@ -94,7 +93,6 @@ struct PromotionHandler: Handler {
         return claim
     }
 
-    /// What the client data of a claim says beside the challenge.
     private static func signedClaim(
         _ clientData: [UInt8]
     ) throws(Problem) -> (promotion: String, transactionId: String, tokens: DeviceTokens) {

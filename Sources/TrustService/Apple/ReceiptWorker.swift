@@ -39,7 +39,6 @@ struct ReceiptWorker: Service {
         }
     }
 
-    /// Works off what is due now.
     func round() async throws -> Int {
         let now = parts.sources.now()
         let leases = try await parts.store.leaseDueReceipts(
@@ -128,7 +127,6 @@ struct ReceiptWorker: Service {
         parts.receiptPlan.next(after: notBefore, key: lease.key.id.bytes, at: now) ?? now.addingTimeInterval(86_400)
     }
 
-    /// Doubles from the poll interval up to a day.
     private func retry(_ lease: ReceiptLease, _ now: Date) -> Date {
         let first = parts.receiptPlan.settings.poll / .seconds(1)
         let wait = first * Double(1 << min(max(lease.failures, 0), 20))

@@ -25,7 +25,6 @@ extension TrustServer.Configuration {
         }
     }
 
-    /// The files with keys of listeners, each with its setting.
     package var listenerKeyFiles: [(setting: String, file: String)] {
         [("tls.keyFile", tls?.keyFile), ("internalTLS.keyFile", internalTLS?.keyFile)]
             .compactMap { setting, file in file.map { (setting, $0) } }
@@ -58,7 +57,6 @@ extension Configuration.TLS: ConfigurationObject {
 }
 
 extension ListenerIdentity.Fault.File {
-    /// The member of ``TrustServer/Configuration/TLS`` that names it.
     fileprivate var setting: String {
         switch self {
         case .certificate: "certificateFile"

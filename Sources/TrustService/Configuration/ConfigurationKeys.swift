@@ -41,7 +41,6 @@ final class ConfigurationKeys {
 
     private let task: Task
     let place: ConfigurationPlace
-    /// What was visited, if the keys are listed.
     private var entries: [ConfigurationEntry] = []
     /// Whether the properties have their values, so that rules across keys can be checked: not while keys are listed, or if one that is required
     /// is missing or wrong.
@@ -60,7 +59,6 @@ final class ConfigurationKeys {
         return keys.entries
     }
 
-    /// Notes what is wrong with an object that a program made.
     static func judge(at place: ConfigurationPlace, _ visit: (ConfigurationKeys) -> Void) {
         visit(ConfigurationKeys(.judge, place))
     }
@@ -105,7 +103,6 @@ final class ConfigurationKeys {
         }
     }
 
-    /// Notes what is wrong with the objects of an array that a program made.
     static func judge<Element: ConfigurationObject>(
         _ elements: [Element], at place: ConfigurationPlace, _ unique: [Unique<Element>]
     ) {
@@ -139,7 +136,6 @@ final class ConfigurationKeys {
         if let value { target = value }
     }
 
-    /// A key that may be left out.
     func callAsFunction<Value>(
         _ name: String, _ target: inout Value?, _ kind: ConfigurationKind<Value>, isRequired: Bool = false,
         otherwise: String? = nil, _ sentence: String
@@ -169,7 +165,6 @@ final class ConfigurationKeys {
         _ = nested(name, isSet: true, nil, sentence, visit)
     }
 
-    /// An object that may be left out.
     func object<Object: ConfigurationObject>(
         _ name: String, _ target: inout Object?, _ blank: Object, otherwise: String? = nil, _ sentence: String
     ) {
@@ -177,7 +172,6 @@ final class ConfigurationKeys {
         if nested(name, isSet: target != nil, otherwise, sentence, { object.visit($0) }) { target = object }
     }
 
-    /// Whether an object was read, and is complete.
     private func nested(
         _ name: String, isSet: Bool, _ fallback: String?, _ sentence: String, _ visit: (ConfigurationKeys) -> Void
     ) -> Bool {

@@ -41,7 +41,6 @@ extension ConfigurationKind {
         }
     }
 
-    /// A text that is more than text.
     static func text(
         _ meaning: String, _ reason: String, show: @escaping (Value) -> String? = { "\($0)" },
         _ parse: @escaping (String) -> Value?
@@ -81,7 +80,6 @@ extension ConfigurationKind {
         }
     }
 
-    /// The path of a file with a JSON array of objects.
     static func list<Element: ConfigurationObject>(
         _ blank: Element, in meaning: String, _ reason: String, unique: [ConfigurationKeys.Unique<Element>]
     ) -> Self where Value == [Element] {
@@ -147,7 +145,6 @@ extension ConfigurationKind<Int> {
 }
 
 extension ConfigurationKind<Double> {
-    /// Without a fraction that is zero.
     private static func text(_ number: Double) -> String { Int(exactly: number).map { "\($0)" } ?? "\(number)" }
 
     static func number(_ range: ClosedRange<Double>) -> Self {

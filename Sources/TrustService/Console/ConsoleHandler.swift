@@ -55,7 +55,7 @@ struct ConsoleHandler: Handler {
             form("consoleEndSession", "/console/sessions/{session}/end") { call, visitor, _ in
                 try await endSession(call, visitor)
             },
-            route("consoleStyle", "GET", "/console/console.css") { _ in ConsoleFiles.style },
+            route("consoleStyle", "GET", "/console/console.css") { _ in ConsoleHandler.style },
         ]
     }
 
@@ -241,7 +241,6 @@ struct ConsoleHandler: Handler {
         return view
     }
 
-    /// What the store says of one app, from all nodes.
     private func facts(of app: ServedApp, at now: Date) async throws -> ConsoleOverview.Facts {
         let id = app.settings.id
         await parts.signals.flush()
@@ -275,10 +274,8 @@ struct ConsoleHandler: Handler {
             return .init(fault: Problem(error))
         }
     }
-}
 
-enum ConsoleFiles {
-    static let style = Answer.text(
+    private static let style = Answer.text(
         ReportStyle.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self),
         contentType: "text/css; charset=utf-8"
     ).guarded()

@@ -8,7 +8,6 @@ import TrustStores
 import TrustTokens
 import Vocabulary
 
-/// The overview as a page: plain facts in, markup out.
 struct ConsoleOverview {
     struct Facts: Sendable {
         let settings: Configuration.App
@@ -151,7 +150,6 @@ struct ConsoleOverview {
 
     // MARK: - Hours, metrics and the ramp
 
-    /// The hours with what each had, the newest first.
     private func activity(_ facts: Facts) -> HTML {
         let limit = UnsupportedMonitor.risen(from: facts.risk.support.usualRatio)
         let support = zip(facts.counts(EventKind.unsupported), facts.counts(EventKind.attestedAddress)).map {

@@ -19,7 +19,6 @@ final class ConsoleSessions: Sendable {
     /// So long after the sign-in a session ends, seconds.
     static let longest: TimeInterval = 8 * 3600
 
-    /// Why a session ended, for the metrics.
     enum End: String, CaseIterable {
         case signedOut = "signed-out"
         case ended
@@ -51,7 +50,6 @@ final class ConsoleSessions: Sendable {
         for end in End.allCases { count(end, 0) }
     }
 
-    /// Opens a session of a credential.
     func open(credential digest: [UInt8], from address: String, secret: ConsoleSecret, at now: Date) {
         let replaced = change(at: now) { sessions in
             let before = sessions.count

@@ -13,9 +13,7 @@ package struct Call: Sendable {
         case open
         /// Apps: everybody, within the limits.
         case app
-        /// Servers and operators whose credential permits the role.
         case role(Authority.Role)
-        /// Whoever may read the metrics.
         case metrics
         /// People with a browser, at the internal listener alone. The console itself asks who they are.
         case console

@@ -56,7 +56,6 @@ package struct Credentials: Sendable {
         }
     }
 
-    /// By what a token is known here: its SHA-256.
     static func digest(of token: String) -> [UInt8] { Array(SHA256.hash(data: Data(token.utf8))) }
 
     func caller(digest: [UInt8], at now: Date) -> Authority {

@@ -42,7 +42,6 @@ extension Problem {
 }
 
 extension CompactToken {
-    /// The token, or the refusal of a caller that sent something else.
     static func read(_ token: String, algorithm: String) throws(Problem) -> CompactToken {
         do throws(UnreadableToken) {
             return try CompactToken(token, algorithm: algorithm)

@@ -18,7 +18,6 @@ package struct ErrorForm: Sendable {
     /// A problem document: the service's own form, and that of every path which no interface has for itself.
     package static let problem = ErrorForm(under: []) { .problem($0, correlationId: $1) }
 
-    /// Whether a path is one of the places or below it, by bytes.
     func owns(_ path: String) -> Bool {
         places.contains { place in
             let rest = path.utf8.dropFirst(place.utf8.count)
@@ -35,7 +34,6 @@ package final class Route: Sendable {
         case parameter(String, suffix: String)
     }
 
-    /// The name of the operation, as in `docs/openapi.yaml` and in metrics.
     package let operation: String
     package let method: String
     package let template: String
@@ -121,7 +119,6 @@ package struct RouteTable: Sendable {
         case method(allow: [String])
     }
 
-    /// The form of errors of a path that no route answers.
     func errors(of path: String) -> ErrorForm { routes.first { $0.errors.owns(path) }?.errors ?? .problem }
 
     /// Finds the route of a request line. `HEAD` is answered by the route of `GET`.

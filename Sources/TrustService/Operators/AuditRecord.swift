@@ -8,7 +8,6 @@ import Logging
 import TrustStores
 import Vocabulary
 
-/// Why an operator makes a call, for the audit.
 package enum AuditReason {
     package static let limit = 256
 
@@ -74,7 +73,6 @@ struct AuditRecord: Sendable {
         await append(refused.add(entry, from: CallerAddress.bucket(of: call.address)), about: call.correlationId)
     }
 
-    /// Records how often calls of a minute that is over were refused.
     func recordRepeated(at now: Date) async { await append(refused.repeated(before: now), about: "") }
 
     /// Records that somebody did what a call asks for. It has happened: a store that fails now makes it no failure, but the log says what is

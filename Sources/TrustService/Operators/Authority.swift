@@ -11,11 +11,9 @@ import Vocabulary
 package struct Authority: Sendable, Equatable {
     /// What a credential may do. An operator's (`admin`) may do all.
     package enum Role: String, Sendable, CaseIterable {
-        /// Routes of backends.
         case server
         /// Sees keys, risk and the console's overview, and changes nothing.
         case read
-        /// Revokes keys and restores them.
         case revoke
         /// Routes of operators, and all others.
         case admin

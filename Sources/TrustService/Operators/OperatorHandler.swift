@@ -7,7 +7,6 @@ import HTTPService
 package import TrustStores
 import Vocabulary
 
-/// One page of what servers and operators did.
 package enum AuditPage {
     package static let largest = 1000
     static let operation = "readAudit"

@@ -8,7 +8,6 @@ import HTTPService
 import TrustStores
 import Vocabulary
 
-/// What operators do to one key.
 package enum KeyDeed: String, Sendable, CaseIterable {
     case revoke, restore, delete
 
@@ -63,7 +62,6 @@ struct OperatorService: Sendable {
         return try await store.keys(matching: filter, after: cursor, limit: limit)
     }
 
-    /// The same as a document.
     func list(
         _ filter: KeyFilter, after place: String?, limit: Int, for caller: Authority
     ) async throws -> JSONValue {

@@ -87,7 +87,6 @@ struct RiskWatch: Sendable {
         return JudgedTrust(tier: score.tier.rawValue, reasons: score.reasons)
     }
 
-    /// Takes note of the metric in a refreshed receipt.
     func noteMetric(_ metric: Int, of lease: ReceiptLease) async {
         let baseline = baselines[lease.key.app] ?? .unknown
         guard baseline.excess(of: metric) > 0 else { return }

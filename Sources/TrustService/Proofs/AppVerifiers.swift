@@ -87,7 +87,6 @@ struct AppVerifiers: Sendable {
         return false
     }
 
-    /// Judges an attestation and its receipt as they arrive.
     func attest(
         _ object: AttestationObject, keyId: KeyIdentifier, hash: ClientDataHash, at now: Date
     ) async throws(Problem) -> Judged<Proven> {
@@ -121,7 +120,6 @@ struct AppVerifiers: Sendable {
         }
     }
 
-    /// Judges an assertion of a stored key.
     func assert(
         _ object: AssertionObject, by key: StoredKey, hash: ClientDataHash, above counter: UInt32
     ) throws(Problem) -> Judged<VerifiedAssertion> {

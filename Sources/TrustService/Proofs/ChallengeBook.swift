@@ -7,7 +7,6 @@ import Synchronization
 import TrustStores
 import Vocabulary
 
-/// The keys of challenges as this node knows them now.
 final class ChallengeBook: Sendable {
     private let store: any TrustStore
     private let sources: SystemSources

@@ -38,7 +38,6 @@ enum ClientData {
     }
 }
 
-/// A challenge and the clientDataHash that must cover it.
 struct SignedInput {
     let challenge: [UInt8]
     let hash: ClientDataHash
@@ -57,7 +56,6 @@ struct SignedInput {
         hashed = nil
     }
 
-    /// For an attestation, by the app's binding.
     static func attestation(
         binding: Configuration.Binding, challenge: [UInt8], clientData: [UInt8]?
     ) throws(Problem) -> Judged<SignedInput> {

@@ -37,7 +37,6 @@ struct AppDirectory: Sendable {
 
     subscript(id: String) -> ServedApp? { all[id] }
 
-    /// The app of a call, within its limit.
     func app(_ id: String?, _ call: Call) throws(Problem) -> ServedApp {
         // By bytes and bounded: hashing text that a caller chose costs the square of its length.
         guard let id, id.utf8.count <= Route.parameterLimit, let app = all[id], app.settings.id.hasSameBytes(as: id)

@@ -9,7 +9,6 @@ import ServiceLifecycle
 import TrustStores
 import Vocabulary
 
-/// Writes counts and sweeps the store, until the service stops.
 struct Maintenance: Service {
     private let parts: ServiceParts
 

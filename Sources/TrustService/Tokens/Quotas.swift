@@ -7,7 +7,6 @@ import HTTPTypes
 import TrustStores
 import Vocabulary
 
-/// Counts what gateways let through under the quotas of the configuration.
 struct Quotas: Sendable {
     let settings: [Configuration.Quota]
     let store: any TrustStore

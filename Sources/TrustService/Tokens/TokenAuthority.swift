@@ -72,7 +72,6 @@ package struct TokenAuthority: Sendable {
             claims + trust.members + (singleUse ? [.init("singleUse", true)] : []))
     }
 
-    /// A token for a caller that cannot attest.
     func issueUntrusted(for app: ServedApp, reason: String, identifier: [UInt8], at now: Date) throws -> Issued {
         let trust = JudgedTrust(tier: TokenTerms.noTier, reasons: [reason])
         let claims: [JSONValue.Member] = [
@@ -95,7 +94,6 @@ package struct TokenAuthority: Sendable {
         return (token, seconds)
     }
 
-    /// The claims of a token that this service signed and that is valid now.
     func read(_ token: String, at now: Date) throws(Problem) -> TokenClaims {
         let claims = try signed(token)
         guard claims.life.contains(now) else { throw Problem(.tokenInvalid, evidence: "expired") }

@@ -118,7 +118,6 @@ struct TokenHandler: Handler {
         ]).about(KeyIdentifier(strictBase64: bearer.key).map { .key($0, app: bearer.app) } ?? .app(bearer.app))
     }
 
-    /// Spends a token, once over all nodes.
     private func spend(_ token: GoodToken, at now: Date) async throws {
         switch try await parts.store.consume(token.spending, at: now) {
         case .spent: break

@@ -58,7 +58,6 @@ struct TokenTerms: Equatable {
         throw Problem(.requestMalformed, evidence: "a term of the check has an unknown value")
     }
 
-    /// Whether a good token passes.
     func judge(_ token: GoodToken) throws(Problem) {
         let bearer = token.bearer
         guard token.isSingleUse == spends else { throw Problem(spends ? .tokenNotSingleUse : .tokenSingleUse) }

@@ -145,7 +145,6 @@ package protocol SQLEngine: Sendable {
 
 /// Stands around what a store asks its database, as a span does.
 package protocol StoreVerbWrapper: Sendable {
-    /// Runs a verb, or throws in its stead.
     func run<Result: Sendable>(
         _ verb: String, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result

@@ -19,7 +19,6 @@ extension SQLTrustStore {
         return try sqlite(at: path)
     }
 
-    /// The schema of a file that is a store.
     static func schema(ofExistingSQLiteAt path: String) throws -> Int {
         do {
             let connection = try SQLiteConnection(path: path, writes: false)
