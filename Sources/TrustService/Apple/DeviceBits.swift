@@ -23,7 +23,7 @@ struct DeviceBits: Sendable {
     /// How often a bit is written that somebody else writes over.
     static let attempts = 3
     static let overwritten = Problem(
-        .appleUnavailable, retryAfterSeconds: 5, evidence: "somebody else has written over the bits each time")
+        .appleUnavailable, evidence: "somebody else has written over the bits each time")
 
     func client(environment: String) throws(Problem) -> DeviceCheckClient {
         guard let apple = live.current.apple else {

@@ -19,8 +19,6 @@ struct ReceiptWorker: Service {
     /// The account at the start; a newer one counts once its file was read again.
     let apple: AppleSide
 
-    init(_ parts: ServiceParts, apple: AppleSide) { (self.parts, self.apple) = (parts, apple) }
-
     /// How many receipts one node takes at once, and how many exchanges with Apple it has open at most.
     static let batch = 16
     /// How long a node may take for one batch. All of it is asked for at once, and the worst case of one is 60 seconds: two requests, the

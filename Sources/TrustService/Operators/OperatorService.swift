@@ -203,8 +203,7 @@ struct OperatorService: Sendable {
             last = newest.number
             guard sources.uptime() - start > OperatorService.patience else { continue }
             if !found.isEmpty { return found }
-            throw Problem(
-                .storeUnavailable, retryAfterSeconds: 5, evidence: "looking for the app's entries took too long")
+            throw Problem(.storeUnavailable, evidence: "looking for the app's entries took too long")
         }
     }
 

@@ -54,14 +54,14 @@ final class Readiness: Sendable {
         guard abs(offset) <= Readiness.clockTolerance / .seconds(1) else {
             let seconds = Int(exactly: offset.rounded()) ?? 0
             throw Problem(
-                .storeClockOff, retryAfterSeconds: 5,
+                .storeClockOff,
                 evidence: stored != nil
                     ? "the clock is \(seconds) s ahead of the store's"
                     : "the clock was set by \(seconds) s since the start; set it right, or restart if it is right now")
         }
         guard lead <= Readiness.clockTolerance else {
             throw Problem(
-                .storeClockOff, retryAfterSeconds: 5,
+                .storeClockOff,
                 evidence: "the store's horizon is \(Int(lead / .seconds(1))) s ahead of the clock")
         }
     }

@@ -73,7 +73,12 @@ struct Maintenance: Service {
                 let now = parts.sources.now()
                 let report = try await parts.store.sweep(at: now, keeping: parts.device.retention(at: now))
                 parts.readiness.note(report.clockFault)
-                if let fault = report.clockFault { tell(fault) }
+                if let (reason, seconds) = report.clockFault?.summary {
+                    parts.observer.count(.sweepClockFaults, [("reason", reason)])
+                    parts.observer.log.error(
+                        "The clock cannot be trusted: check it, then run `sealward store check`.",
+                        metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
+                }
                 parts.observer.count(.sweepRows, by: report.total)
                 more = report.more
             }
@@ -82,14 +87,6 @@ struct Maintenance: Service {
             parts.observer.count(.sweepFailures)
             parts.observer.log.warning("The store could not be swept; the next attempt is in a minute.")
         }
-    }
-
-    private func tell(_ fault: ClockFault) {
-        let (reason, seconds) = fault.summary
-        parts.observer.count(.sweepClockFaults, [("reason", reason)])
-        parts.observer.log.error(
-            "The clock cannot be trusted: check it, then run `sealward store check`.",
-            metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
     }
 
     private func countUntrusted() async {

@@ -49,11 +49,13 @@ extension SQLTrustStore {
         report.openClaims += try await delete(
             "promotion_holders", subject, "granted_at IS NULL AND leased_until < $1 ORDER BY leased_until",
             upTo: edge(retention.openClaims))
-        for (promotion, instant) in retention.edges(believing: now, insteadOf: instant) {
+        // The caller's clock may be ahead of the one that the store believes.
+        let ahead = max(0, StoreTime.milliseconds(instant) - now)
+        for (promotion, start) in retention.promotionGrants.sorted(by: { $0.key < $1.key }) {
             report.promotionGrants += try await delete(
                 "promotion_holders", subject,
                 "granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at",
-                of: .text(promotion), upTo: instant)
+                of: .text(promotion), upTo: StoreTime.milliseconds(start) - ahead)
         }
         report.quotas = try await delete(
             "quota_windows", "name", "ends_at < $1 ORDER BY ends_at", upTo: edge(.milliseconds(QuotaDraw.slack)))
