@@ -7,17 +7,7 @@ import Reporting
 import Vocabulary
 
 enum ConsoleText {
-    /// `1,234,567`
-    static func count(_ number: Int) -> String {
-        var groups: [String] = []
-        var digits = Substring(String(number.magnitude))
-        while digits.utf8.count > 3 {
-            groups.append(String(digits.suffix(3)))
-            digits = digits.dropLast(3)
-        }
-        groups.append(String(digits))
-        return (number < 0 ? "-" : "") + groups.reversed().joined(separator: ",")
-    }
+    static func count(_ number: Int) -> String { number.grouped(by: ",") }
 
     static func count(_ number: Double) -> String { count(Int(exactly: number.rounded()) ?? .max) }
 
