@@ -65,7 +65,7 @@ struct Fault: Sendable, Encodable, KnownMembers, Equatable {
 }
 
 struct FaultPlan: Sendable {
-    private(set) var faults: [Fault] = []
+    var faults: [Fault] = []
     /// Requests a second for each call; a call without a number is not limited.
     private(set) var limits: [Call: Double] = [:]
     private var windows: [Call: (second: Int, count: Int)] = [:]
@@ -73,7 +73,6 @@ struct FaultPlan: Sendable {
 
     static let limit = 64
 
-    mutating func set(_ faults: [Fault]) { self.faults = Array(faults.prefix(FaultPlan.limit)) }
     mutating func limit(_ limits: [Call: Double]) {
         self.limits = limits
         windows = [:]
