@@ -5,6 +5,7 @@ package import Vocabulary
 
 /// What the outcomes of calls to Apple's servers mean, and who does what about them.
 package enum AppleExplanations {
+    /// Outcomes of a refresh.
     package static let refreshes: [CodeExplanation] = [
         .init(.receiptRefreshRenewed, "a newer receipt came", .nobody, "nothing: it was stored"),
         .init(
@@ -38,6 +39,7 @@ package enum AppleExplanations {
         ),
     ]
 
+    /// Faults on the way to Apple.
     package static let transport: [CodeExplanation] = [
         .init(
             .appleUnreachable, "no connection to Apple's service", .operator,

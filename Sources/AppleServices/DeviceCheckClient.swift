@@ -61,6 +61,7 @@ public struct DeviceCheckClient: Sendable {
         return (before, bits)
     }
 
+    /// The body of Apple's answer to a request that it accepts.
     private func call(
         _ operation: DeviceCheckRequest.Operation, _ deviceToken: String, _ transactionId: String, _ instant: Date
     ) async throws(DeviceCheckFault) -> [UInt8] {

@@ -112,6 +112,7 @@ extension AppleSimulator {
         return SimulatorAnswer(200, json: ["assertion": Data(bytes).base64EncodedString()])
     }
 
+    /// A fault of the software phone by its name.
     private func named<Fault: RawRepresentable>(_ name: String) throws -> Fault where Fault.RawValue == String {
         guard let fault = Fault(rawValue: name) else { throw SimulatedServiceError.invalidInput }
         return fault
@@ -147,6 +148,7 @@ extension AppleSimulator {
             case app, environment, clip, keyId, clientDataHash, bundleVersion, validationCategory, fault
         }
 
+        /// What each verb reads.
         static let members: [String: [CodingKeys]] = [
             "keys": [.app, .environment, .clip], "attest": signing, "assert": signing, "token": [.app, .environment],
             "reinstall": [.app, .clip],
@@ -155,6 +157,7 @@ extension AppleSimulator {
             .keyId, .clientDataHash, .bundleVersion, .validationCategory, .fault,
         ]
 
+        /// The key and the hash that a signature needs.
         func signed() throws(SimulatedServiceError) -> (keyId: String, hash: [UInt8]) {
             guard let keyId, let clientDataHash else { throw .invalidInput }
             return (keyId, Array(clientDataHash))

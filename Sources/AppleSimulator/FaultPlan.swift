@@ -64,6 +64,7 @@ struct Fault: Sendable, Encodable, KnownMembers, Equatable {
     }
 }
 
+/// The faults and limits that are set at the moment.
 struct FaultPlan: Sendable {
     var faults: [Fault] = []
     /// Requests a second for each call; a call without a number is not limited.
@@ -71,6 +72,7 @@ struct FaultPlan: Sendable {
     private var windows: [Call: (second: Int, count: Int)] = [:]
     private var drawn = 0
 
+    /// The most faults that are set at a time.
     static let limit = 64
 
     mutating func limit(_ limits: [Call: Double]) {

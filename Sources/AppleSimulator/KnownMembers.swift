@@ -43,6 +43,7 @@ extension KnownMembers {
     }
 }
 
+/// Any value, not looked at.
 private struct Ignored: Decodable {
     init(from decoder: any Decoder) {}
 }

@@ -10,10 +10,12 @@ import FoundationEssentials
 struct Seed: Sendable {
     let value: UInt64
 
+    /// 32 bytes for a label.
     func bytes(_ label: String) -> [UInt8] {
         Array(SHA256.hash(data: Array("sealward simulator \(value) \(label)".utf8)))
     }
 
+    /// A P-256 private key for a label.
     func signingKey(_ label: String) -> P256.Signing.PrivateKey {
         // One value in 2^32 is no scalar of the curve; the next label then is.
         for attempt in 0..<64 {

@@ -37,9 +37,11 @@ struct SimulatedClock: Sendable {
 
     mutating func run(from instant: Date, wall: Date) { mode = .offset(instant.timeIntervalSince(wall)) }
 
+    /// Follows the wall clock again.
     mutating func follow() { mode = .offset(0) }
 }
 
+/// The text forms of an instant.
 enum Timestamp {
     /// RFC 3339 in UTC with milliseconds, of an instant that ``SimulatedClock`` gave.
     static func text(_ instant: Date) -> String {
@@ -47,6 +49,7 @@ enum Timestamp {
             .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
     }
 
+    /// Reads RFC 3339 with or without a fraction.
     static func read(_ text: String) -> Date? {
         let plain = Date.ISO8601FormatStyle()
         let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)

@@ -40,6 +40,7 @@ public enum AssertionFault: String, Sendable, CaseIterable {
 }
 
 extension AssertionFault: CataloguedFault {
+    /// The row of the catalogue: group, code and change.
     package var row: NegativeCase<SimulatedAssertion> {
         switch self {
         case .counterGoesBack:

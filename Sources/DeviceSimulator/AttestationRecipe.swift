@@ -51,10 +51,12 @@ package struct AttestationRecipe: Sendable {
     package var trailer: [UInt8]
     /// The nonce is made of the authenticator data and this.
     package var clientDataHash: [UInt8]
+    /// Changes the nonce before it goes into the leaf.
     package var adjustNonce: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     /// The extension's value from the nonce.
     package var encodeNonce: @Sendable ([UInt8]) -> [UInt8] = { ASN1.sequence(ASN1.tagged(1, ASN1.octets($0))) }
     package var leaf: CertificateRecipe
+    /// Changes the leaf's recipe after the nonce went in.
     package var adjustLeaf: @Sendable (inout CertificateRecipe) -> Void = { _ in }
     package var leafSigner: SimulatorKey
     /// The certificates after the leaf was signed: leaf and intermediate.
@@ -62,6 +64,7 @@ package struct AttestationRecipe: Sendable {
     package var receipt: SimulatedReceipt
     package var receiptFault: ReceiptFault?
     package var adjustAuthenticatorData: @Sendable ([UInt8]) -> [UInt8] = { $0 }
+    /// Changes the finished object.
     package var adjustObject: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     /// The entries of the COSE key of an uncompressed point.
@@ -75,6 +78,7 @@ package struct AttestationRecipe: Sendable {
 
     package static func cose(point: [UInt8]) -> [UInt8] { CBOR.map(coseEntries(point: point)) }
 
+    /// The 16 bytes that name an environment.
     static func aaguid(isProduction: Bool) -> [UInt8] {
         let name = isProduction ? "appattest" : "appattestdevelop"
         return Array(name.utf8) + [UInt8](repeating: 0, count: 16 - name.utf8.count)

@@ -14,6 +14,7 @@ package enum CBOR {
 
     package static func array(_ elements: [[UInt8]]) -> [UInt8] { head(4, elements.count) + elements.flatMap { $0 } }
 
+    /// A map of encoded keys and values.
     package static func map(_ entries: [([UInt8], [UInt8])]) -> [UInt8] {
         head(5, entries.count) + entries.flatMap { $0.0 + $0.1 }
     }

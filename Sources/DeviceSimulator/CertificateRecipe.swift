@@ -28,6 +28,7 @@ package enum SimulatorKey: Sendable {
         }
     }
 
+    /// The SubjectPublicKeyInfo as DER.
     package var keyInfo: [UInt8] {
         switch self {
         case .p256: SimulatorKey.keyInfo(point)
@@ -74,6 +75,7 @@ package struct CertificateExtension: Sendable {
     }
 }
 
+/// Everything that goes into one certificate.
 package struct CertificateRecipe: Sendable {
     /// Big-endian.
     package var serialNumber: [UInt8]
@@ -86,6 +88,7 @@ package struct CertificateRecipe: Sendable {
     package var usesSHA384 = false
     /// Says another algorithm outside than the one that was signed.
     package var namesOtherAlgorithmOutside = false
+    /// Changes the signature after it was made.
     package var adjustSignature: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     package func signed(by key: SimulatorKey) throws -> [UInt8] {

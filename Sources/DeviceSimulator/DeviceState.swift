@@ -51,6 +51,7 @@ package struct DeviceState: Sendable {
         installed[app.applicationId]?.contains(app.isAppClip) ?? false
     }
 
+    /// Every app and every key is gone.
     package mutating func erase() {
         installed = [:]
         keys = [:]
@@ -108,6 +109,7 @@ package struct DeviceState: Sendable {
     package var keyCount: Int { keys.count }
     package var keyIds: [String] { keys.keys.sorted() }
 
+    /// The app that made a key.
     package func app(of keyId: String) throws(SimulatedServiceError) -> SimulatedApp {
         try checkSupport()
         guard let key = keys[keyId] else { throw .invalidKey }

@@ -57,6 +57,7 @@ public enum ReceiptFault: String, Sendable, CaseIterable {
 }
 
 extension ReceiptFault: CataloguedFault {
+    /// The row of the catalogue: group, code and change.
     package var row: NegativeCase<ReceiptRecipe> {
         switch self {
         case .corruptedSignature: row(68, "receipt.signature.invalid") { $0.adjustSignature = lastBitFlipped }

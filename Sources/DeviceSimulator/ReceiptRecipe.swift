@@ -8,14 +8,18 @@ package struct ReceiptRecipe: Sendable {
     package var content: SimulatedReceipt
     package let authority: SimulatedAuthority
     package var signer: SimulatedAuthority.Certified
+    /// Changes the list of fields before it is encoded.
     package var adjustFields: @Sendable ([(number: Int, value: [UInt8])]) -> [(number: Int, value: [UInt8])] = { $0 }
+    /// Changes the content after it was signed.
     package var adjustPayload: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     package var adjustSignature: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     package var adjustCertificates: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
     /// Changes the signer infos: one by default.
     package var adjustSigners: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
     package var digestAlgorithm = ASN1.object(2, 16, 840, 1, 101, 3, 4, 2, 1)
+    /// Changes the digest in the signed attributes.
     package var adjustDigest: @Sendable ([UInt8]) -> [UInt8] = { $0 }
+    /// Changes the finished message.
     package var adjustMessage: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
     package init(content: SimulatedReceipt, authority: SimulatedAuthority) {

@@ -4,6 +4,7 @@
 package import Crypto
 import FoundationEssentials
 
+/// Every part of an assertion on its way to becoming one.
 package struct SimulatedAssertion: Sendable {
     package var relyingPartyIdHash: [UInt8]
     package var flags: UInt8

@@ -43,12 +43,14 @@ package struct SimulatedReceipt: Sendable {
     package var expiration: Date
     /// More fields, and other values for those above.
     package var otherFields: [Int: [UInt8]] = [:]
+    /// Fields that are left out.
     package var omittedFields: Set<Int> = []
     /// How the CMS is written.
     package var encoding = Encoding.ber
     /// Signs attributes that hold the content's digest, as some receipts of 2020 have, instead of the content itself.
     package var signsAttributes = false
 
+    /// The fields in the order of real receipts of the type.
     package var fields: [(number: Int, value: [UInt8])] {
         var fields: [(number: Int, value: [UInt8])] = []
         func add(_ number: Int, _ value: [UInt8]) {

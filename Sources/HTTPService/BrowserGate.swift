@@ -9,6 +9,7 @@ import TLSModel
 /// A browser near the server sends it any page's requests. It says whose they are in `Sec-Fetch-Site` and `Origin`, and in `Host` the name that
 /// the page used, which may be a stranger's name that leads here (DNS rebinding). A program that sends none of them passes.
 package struct BrowserGate: Sendable {
+    /// The answer about one request.
     package enum Verdict: Sendable, Equatable {
         case admitted
         /// `Host` is neither an address, nor a loopback name, nor a name of this server: 421.

@@ -11,6 +11,7 @@ extension Code {
 }
 
 extension Problem {
+    /// Status, title and advice of the codes of this module.
     package static let entries: [Code: Entry] = [
         .requestMalformed: malformedEntry, .bodyTooLarge: bodyTooLargeEntry, .limitLoad: overloadEntry,
     ]

@@ -28,6 +28,7 @@ package struct HTTPTransport: Sendable {
         package init(status: Int, body: [UInt8]) { (self.status, self.body) = (status, body) }
     }
 
+    /// No whole answer came.
     package struct Fault: Error, Sendable, CustomStringConvertible {
         /// One sentence without a full stop.
         package let reason: String
@@ -75,6 +76,8 @@ package struct HTTPTransport: Sendable {
     }
 
     /// Sends a request and reads the whole answer, whatever its status.
+    ///
+    /// - Throws: ``Fault``, or `CancellationError`.
     package func send(
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], body: [UInt8] = [],
         within limit: Duration? = nil
@@ -94,6 +97,7 @@ package struct HTTPTransport: Sendable {
         }
     }
 
+    /// Runs the body, then closes the connections.
     package func closing<Result>(_ body: (HTTPTransport) async throws -> Result) async throws -> Result {
         let result: Swift.Result<Result, any Error>
         do { result = .success(try await body(self)) } catch { result = .failure(error) }

@@ -9,6 +9,7 @@ package import Vocabulary
 ///
 /// The evidence stays in the log; nothing here depends on bytes that were sent.
 package struct Problem: Error, Sendable, Equatable {
+    /// What a caller may try next.
     package enum Retry: String, Sendable {
         case never
         case newChallenge = "new-challenge"
@@ -16,6 +17,7 @@ package struct Problem: Error, Sendable, Equatable {
         case after
     }
 
+    /// Status, title and advice of a code.
     package struct Entry: Sendable {
         package let status: Int
         package let title: String
@@ -91,6 +93,7 @@ package struct Problem: Error, Sendable, Equatable {
 
     package static func == (left: Problem, right: Problem) -> Bool { left.code == right.code }
 
+    /// The document that is sent.
     package func document(correlationId: String) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("type", .string("urn:sealward:problem:\(code.description)")),

@@ -123,9 +123,12 @@ package final class RequestsInFlight: Sendable {
         counts = Mutex(Dictionary(operations.map { ($0, 0) }, uniquingKeysWith: { first, _ in first }))
     }
 
+    /// How many there are of each operation.
     package var all: [String: Int] { counts.withLock { $0 } }
 
     /// Runs the body if there is room for another request of the operation.
+    ///
+    /// - Throws: ``Problem`` `limit.load` if there is none; what the body throws.
     package func count<Result>(_ operation: String, _ body: () async throws -> Result) async throws -> Result {
         let hasRoom = counts.withLock { counts in
             let count = counts[operation, default: 0]

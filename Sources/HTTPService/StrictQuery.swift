@@ -55,6 +55,8 @@ package struct StrictQuery: Equatable {
 /// Percent-encoding of paths and queries (RFC 3986, section 2.1), decoded by bytes.
 package enum PercentEncoding {
     /// The decoded text; nil for a `%` without two hexadecimal digits, and for bytes that are not UTF-8.
+    ///
+    /// - Parameter plusIsSpace: whether `+` is a space, as in the query of a form.
     package static func decode(_ text: Substring.UTF8View, plusIsSpace: Bool = false) -> String? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)

@@ -47,6 +47,8 @@ import TrustStores
     deinit { unsafe PQfinish(handle) }
 
     /// Loads libpq, which the program is not linked with. Before any other call; costs nothing once it is there.
+    ///
+    /// - Throws: `store.configuration` with the package that brings it.
     static func load() throws {
         // Safe: a text that stays for the life of the process.
         guard let why = unsafe sealward_load_libpq() else { return }
@@ -96,6 +98,7 @@ import TrustStores
         unsafe PQsendPrepare(handle, name, text, Int32(types.count), types) == 1
     }
 
+    /// Sends the execution of a prepared statement.
     func execute(_ name: String, _ arguments: PostgresArguments) -> Bool {
         // One buffer for all, so that the pointers stay good for the call.
         let values = arguments.values

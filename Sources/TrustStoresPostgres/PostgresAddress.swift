@@ -153,5 +153,6 @@ extension PostgresAddress.Host {
         return addresses.isEmpty ? [nil] : addresses
     }
 
+    /// How a message names the server.
     var title: String { "\(name ?? address ?? "the default host"):\(port ?? "5432")".terminalSafe(limit: 120) }
 }

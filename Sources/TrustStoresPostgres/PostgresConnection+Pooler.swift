@@ -12,6 +12,8 @@ extension PostgresConnection {
         "the pooler gives each transaction another session of PostgreSQL; let it pool sessions (PgBouncer: pool_mode = session), or connect without it"
 
     /// Refuses a pooler that lets connections share sessions, as far as a second connection shows it.
+    ///
+    /// - Throws: `store.configuration` for such a pooler.
     func refuseSharedSessions() throws {
         guard let pooledProcess else { return }
         for _ in 0..<PostgresConnection.looks {

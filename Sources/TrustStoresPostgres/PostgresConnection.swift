@@ -19,6 +19,7 @@ final class PostgresConnection: SQLSession {
     private var identity: PostgresIdentity?
     /// Behind a pooler the number of the server's process, which must stay the same; nil without a pooler.
     private(set) var pooledProcess: Int32?
+    /// Where it connected to.
     let host: PostgresAddress.Host
     let hostaddr: String?
     /// How much the server may send.
@@ -180,6 +181,7 @@ final class PostgresConnection: SQLSession {
         try run(text.postgres, PostgresArguments(arguments))
     }
 
+    /// Runs one statement, prepared before it is first run.
     func run(_ text: String, _ arguments: PostgresArguments) throws -> SQLResult {
         do {
             let name = try prepared[text] ?? prepare(text, arguments.types)
@@ -203,11 +205,14 @@ final class PostgresConnection: SQLSession {
         return name
     }
 
+    /// Runs several statements as one script.
     func execute(_ text: String) throws {
         do { _ = try script(text) } catch let error as ServerError { throw error.meaning }
     }
 
     /// Runs a script, and gives the first row of its last answer as text.
+    ///
+    /// - Throws: ``ServerError`` for the first statement that the server refused.
     func script(_ text: String) throws -> [String?] { try ask(libpq.send(script: text))?.firstRowAsText ?? [] }
 
     /// Sends a question, waits for all answers to it, and gives the last one.

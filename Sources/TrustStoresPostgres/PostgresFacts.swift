@@ -23,6 +23,7 @@ final class PostgresFacts: Sendable {
         configuration.observe(StoreObservation(kind, detail: detail, value: value))
     }
 
+    /// Counts connections that are set aside.
     func countAside(_ change: Int) {
         let count = aside.withLock { count in
             count += change
@@ -82,6 +83,7 @@ final class PostgresHealth: Sendable {
 /// Takes the notices of one connection, which libpq would print to standard error. Called on the connection's own thread.
 final class PostgresNotices {
     private let facts: PostgresFacts
+    /// How many warnings came so far.
     private(set) var warnings = 0
 
     init(_ facts: PostgresFacts) { self.facts = facts }

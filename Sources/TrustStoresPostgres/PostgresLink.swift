@@ -142,6 +142,7 @@ final class PostgresLink: @unchecked Sendable {
     }
 }
 
+/// The connection is of no use any more.
 struct BrokenConnection: Error {
     let reason: String
     /// Whether a COMMIT was on its way: then nobody knows.

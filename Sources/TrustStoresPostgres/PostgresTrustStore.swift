@@ -79,6 +79,9 @@ public struct PostgresConfiguration: Sendable {
 
 extension SQLTrustStore {
     /// The number of the schema that a PostgreSQL database has, before a program brings it to its own; nil if there is none.
+    ///
+    /// - Parameter limit: how long the server may take.
+    /// - Throws: ``StoreFault``: `store.unavailable` if no primary answers.
     package static func schema(ofPostgresAt url: String, within limit: Duration) async throws -> Int? {
         var configuration = PostgresConfiguration()
         (configuration.writers, configuration.readers) = (1, 1)

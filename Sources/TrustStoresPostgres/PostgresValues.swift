@@ -6,6 +6,7 @@ import FoundationEssentials
 import TrustStores
 import Vocabulary
 
+/// The arguments of one statement in the server's binary form.
 struct PostgresArguments {
     let values: [[UInt8]?]
     let types: [Oid]

@@ -68,6 +68,7 @@ public struct LiveAppleTransport: AppleTransport {
     /// Closes the connections.
     public func shutDown() async { await client.shutDown(grace: .zero) }
 
+    /// The first cause without its full stop.
     private static func sentence(_ error: ATSLoadError) -> String {
         let message = error.causes.first?.message ?? "no answer came"
         return message.hasSuffix(".") ? String(message.dropLast()) : message

@@ -8,6 +8,7 @@ import FoundationEssentials
 ///
 /// The token is read by hand, so that the simulator shares no code with the clients that it judges.
 struct AuthorizationVerifier: Sendable {
+    /// What the authorization is worth.
     enum Verdict: Sendable, Equatable {
         case team(String)
         /// No token, or not three parts of base64url with JSON in the first two.
@@ -17,6 +18,7 @@ struct AuthorizationVerifier: Sendable {
         case expired
     }
 
+    /// Public keys by key id, for each team.
     private var teams: [String: [String: P256.Signing.PublicKey]] = [:]
 
     /// An hour, and five minutes for clocks that run ahead.
@@ -67,6 +69,7 @@ struct AuthorizationVerifier: Sendable {
     }
 }
 
+/// Base64url without padding.
 enum Base64URL {
     static func decode(_ text: Substring) -> Data? {
         guard !text.contains("+"), !text.contains("/"), !text.contains("=") else { return nil }

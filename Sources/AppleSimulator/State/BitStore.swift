@@ -24,6 +24,7 @@ struct BitStore: Sendable {
         states[Owner(team: team, device: device, environment: environment)] ?? .neverSet
     }
 
+    /// Writes the bits that are given and keeps the others.
     mutating func write(
         bit0: Bool?, bit1: Bool?, team: String, device: String, _ environment: SimulatedEnvironment, at instant: Date
     ) {

@@ -6,6 +6,7 @@ import FoundationEssentials
 
 /// Makes and reads the device tokens of DeviceCheck: opaque to everybody but Apple, bound to a device, a team and an environment.
 struct DeviceTokenIssuer: Sendable {
+    /// What a token says.
     struct Content: Sendable, Codable, Equatable {
         let device: String
         let team: String

@@ -22,6 +22,7 @@ struct IssuedReceipts: Sendable {
         var team: String { AppId.team(of: app) }
     }
 
+    /// What Apple says to a receipt.
     enum Decision: Sendable {
         /// 200: a newer receipt with this metric.
         case renew(Subject, metric: Int)
@@ -52,6 +53,7 @@ struct IssuedReceipts: Sendable {
         register(receipt, of: subject)
     }
 
+    /// Remembers a receipt that was issued, and when the next may be asked for.
     mutating func register(_ receipt: [UInt8], of subject: Subject, notBefore instant: Date? = nil) {
         subjects[Array(SHA256.hash(data: receipt))] = subject
         if let instant { notBefore[subject.keyId] = instant }
@@ -79,6 +81,7 @@ struct IssuedReceipts: Sendable {
         subjects.values.filter { $0.app != app }.min { $0.keyId < $1.keyId }
     }
 
+    /// The subject of a receipt that was issued here.
     func subject(of receipt: [UInt8]) -> Subject? { subjects[Array(SHA256.hash(data: receipt))] }
 }
 

@@ -67,6 +67,7 @@ struct SimulatedPhones: Sendable {
         return phone
     }
 
+    /// Does something to a phone where it lies.
     mutating func change<Result>(_ id: String, _ act: (inout Phone) throws -> Result) throws -> Result {
         guard let index = phones.index(forKey: id) else { throw PhoneError.unknownDevice }
         return try act(&phones.values[index])

@@ -40,6 +40,7 @@ extension NegativeCases {
         }
     }
 
+    /// What is wrong with the certificates.
     package static let chains: [NegativeCase<AttestationRecipe>] = [
         chain(20, "no certificate", "attest.chain.count") { _, _ in [] },
         chain(20, "the leaf twice and the intermediate", "attest.chain.count") { chain, _ in chain.prefix(1) + chain },
@@ -128,5 +129,6 @@ extension NegativeCases {
         }
     }
 
+    /// What is wrong with the authenticator data.
     package static let data = lengths + identifiers + flags + forms + apps
 }

@@ -20,6 +20,7 @@ extension NegativeCases {
 
     private static let rightFormat = CBOR.text("fmt") + CBOR.text("apple-appattest")
 
+    /// Another value of `fmt`.
     private static func format(_ group: Int, _ what: String, _ code: String, _ value: [UInt8]) -> NegativeCase<[UInt8]>
     {
         object(group, what, code) { replace(rightFormat, CBOR.text("fmt") + value, in: $0) }

@@ -20,10 +20,12 @@ extension NegativeCases {
         }
     }
 
+    /// Another value of a field.
     private static func field(_ number: Int, _ what: String, _ value: [UInt8]) -> NegativeCase<ReceiptRecipe> {
         NegativeCase(79, what, "receipt.field.invalid") { $0.content.otherFields[number] = value }
     }
 
+    /// The finished message, changed.
     private static func message(
         _ what: String, _ change: @escaping @Sendable (inout [UInt8]) -> Void
     ) -> NegativeCase<ReceiptRecipe> {

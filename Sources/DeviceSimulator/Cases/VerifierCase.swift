@@ -64,12 +64,14 @@ extension VerifierCase {
         }
     }
 
+    /// The name of a case: kind, group and words.
     fileprivate static func id(_ kind: Kind, _ group: Int?, _ what: String) -> String {
         let words = what.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber) }.joined(separator: "-")
         return "\(kind.rawValue)-\(group.map { String($0) } ?? "form")-\(words)"
     }
 }
 
+/// The authority, key and app of all cases.
 private struct Stage {
     let authority: SimulatedAuthority
     let key: P256.Signing.PrivateKey

@@ -18,6 +18,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package typealias OutboundIn = HTTPServerResponsePart
     package typealias OutboundOut = HTTPServerResponsePart
 
+    /// What the connection waits for.
     package enum Phase: String, Sendable, CaseIterable {
         /// The first head.
         case first
@@ -188,6 +189,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
     }
 
+    /// Answers what is no request, and ends the connection.
     private func unreadable(_ context: ChannelHandlerContext) {
         isLast = true
         let (problem, correlationId) = (Problem.malformed("not a request"), sources.correlationId())

@@ -38,6 +38,8 @@ package struct IncomingRequest: Sendable {
         )
     }
 
+    /// Reads the body.
+    ///
     /// - Throws: ``Problem`` `body.too-large`, or `request.malformed` if it ends early.
     package func body(upTo limit: Int) async throws(Problem) -> [UInt8] {
         guard let connected else {
@@ -58,6 +60,7 @@ package struct IncomingRequest: Sendable {
 }
 
 extension Answer {
+    /// As it is sent.
     func response(toHead isHead: Bool) -> Response {
         var fields = HTTPFields()
         if let contentType { fields[.contentType] = contentType }

@@ -28,6 +28,7 @@ package struct Listener: Service {
             if let identity { self.identity = { identity } }
         }
 
+        /// Whether it speaks TLS.
         package var isSecure: Bool { identity != nil }
 
         /// The base URL at the port that was bound.
@@ -39,6 +40,11 @@ package struct Listener: Service {
     private let place: Place
     private let application: any Service
 
+    /// - Parameters:
+    ///   - admission: which connections there may be.
+    ///   - observer: counts what ends connections, and logs what is no request.
+    ///   - announce: receives the port once connections are accepted.
+    ///   - answer: answers each request.
     package init(
         _ place: Place, limits: ConnectionLimits = ConnectionLimits(), admission: Admission, observer: RequestObserver,
         sources: SystemSources = .live, log: Logger, announce: @escaping @Sendable (_ port: Int) -> Void,
@@ -93,6 +99,7 @@ package struct Listener: Service {
             reason: "\(place.setting): cannot listen on \(address) (\(reason)); choose another address")
     }
 
+    /// Between the library and what answers.
     private struct Responder: HTTPResponder {
         let observer: RequestObserver
         let answer: @Sendable (IncomingRequest) async -> Answer
@@ -139,6 +146,7 @@ extension RequestObserver {
     }
 }
 
+/// An address on which a listener cannot listen.
 package struct ListenFault: Error, Sendable, CustomStringConvertible {
     /// One sentence without a full stop, with the setting in front.
     package let reason: String

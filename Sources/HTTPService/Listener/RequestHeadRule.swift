@@ -9,6 +9,7 @@ import NIOHTTP1
 enum RequestHeadRule {
     /// The most bytes of a request target: RFC 9110, section 4.1, advises at least 8,000.
     static let targetLimit = 8192
+    /// The most bytes of a field that steers the connection.
     static let fieldLimit = 1024
 
     /// The fields that steer the connection, which libraries below compare and split as text.
@@ -85,6 +86,7 @@ enum RequestHeadRule {
         return Int(length).map { (1...bodyLimit).contains($0) } ?? false
     }
 
+    /// Whether the version is 1.1.
     private static func isCurrent(_ head: HTTPRequestHead) -> Bool {
         head.version.major == 1 && head.version.minor >= 1
     }

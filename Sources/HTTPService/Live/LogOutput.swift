@@ -50,6 +50,7 @@ package final class LogOutput: TextOutputStream, Sendable {
         SystemThread.start { self.work() }
     }
 
+    /// A logger whose lines go here.
     package var logger: Logger { Logger(label: label) { StreamLogHandler(label: $0, stream: self) } }
 
     /// Takes one line with its end, and never waits.

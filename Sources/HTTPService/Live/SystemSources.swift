@@ -18,6 +18,7 @@ package struct SystemSources: Sendable {
     /// one in a billion.
     package func correlationId() -> String { Base64.encodeURL(random(9)) }
 
+    /// The machine's own.
     package static let live: SystemSources = {
         let (start, begin) = (ContinuousClock.now, Date())
         return SystemSources(

@@ -93,5 +93,6 @@ package enum Metric: String, Sendable, CaseIterable {
     case probeStatus = "probe_http_status_code"
     case probeSuccess = "probe_success"
 
+    /// Whether it only grows.
     var isCount: Bool { rawValue.hasSuffix("_total") }
 }

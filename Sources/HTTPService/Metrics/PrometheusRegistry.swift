@@ -7,6 +7,7 @@ import Synchronization
 ///
 /// The number of series is bounded, so that a wrong label cannot fill the memory.
 package final class PrometheusRegistry: Sendable {
+    /// The labels of a series with their values.
     package typealias Labels = [(String, String)]
 
     /// A metric with labels: what one value or histogram is kept for.
@@ -15,6 +16,7 @@ package final class PrometheusRegistry: Sendable {
         /// Names and values in turns.
         let labels: [String]
 
+        /// The labels with their values.
         var pairs: Labels { stride(from: 0, to: labels.count - 1, by: 2).map { (labels[$0], labels[$0 + 1]) } }
 
         /// The labels and more of them in braces; empty without labels.
@@ -40,6 +42,7 @@ package final class PrometheusRegistry: Sendable {
         }
     }
 
+    /// All series.
     private struct State {
         var values: [Series: Double] = [:]
         var histograms: [Series: Histogram] = [:]
@@ -49,16 +52,20 @@ package final class PrometheusRegistry: Sendable {
     package static let seriesLimit = 4096
     private let state = Mutex(State())
 
+    /// An empty registry.
     package init() {}
 
+    /// Adds to a count.
     package func count(_ metric: Metric, _ labels: Labels = [], by amount: Int = 1) {
         change(\.values, metric, labels, from: 0) { $0 += Double(amount) }
     }
 
+    /// Sets a value that goes up and down.
     package func set(_ metric: Metric, _ value: Double, _ labels: Labels = []) {
         change(\.values, metric, labels, from: 0) { $0 = value }
     }
 
+    /// Adds a duration to a histogram.
     func add(_ seconds: Double, to metric: Metric, _ labels: Labels) {
         change(\.histograms, metric, labels, from: Histogram()) { $0.add(seconds) }
     }
@@ -76,12 +83,14 @@ package final class PrometheusRegistry: Sendable {
         }
     }
 
+    /// The counts of a metric, with the values of their labels by name.
     package func counts(of metric: Metric) -> [(labels: [String: String], count: Double)] {
         state.withLock { $0.values.filter { $0.key.metric == metric } }.map { series, value in
             (Dictionary(series.pairs, uniquingKeysWith: { first, _ in first }), value)
         }
     }
 
+    /// The text of all series, sorted, for a scrape.
     package func render() -> String {
         let state = state.withLock { $0 }
         var text = ""
@@ -120,6 +129,7 @@ package final class PrometheusRegistry: Sendable {
         value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
     }
 
+    /// The value of a label between quotation marks.
     private static func escape(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }

@@ -16,6 +16,7 @@ package final class RequestObserver: Sendable {
     package let perMinute = LineSampler(1, every: 60)
     private let inFlight = Mutex<RequestsInFlight?>(nil)
 
+    /// How many refusals of one code are logged in a second.
     package static let linesPerSecond = 10
 
     package init(registry: PrometheusRegistry, log: Logger) {
@@ -23,6 +24,11 @@ package final class RequestObserver: Sendable {
         self.log = log
     }
 
+    /// Counts one answer, and logs it if it is a refusal.
+    ///
+    /// - Parameters:
+    ///   - seconds: how long the answer took.
+    ///   - uptime: seconds of a clock that never goes back.
     package func finished(
         operation: String, answer: Answer, seconds: Double, at uptime: Double, correlationId: String, evidence: String
     ) {
@@ -75,6 +81,7 @@ package final class RequestObserver: Sendable {
         registry.set(metric, value, labels)
     }
 
+    /// All metrics as text, as they are now.
     package func scrape() -> String {
         if let inFlight = inFlight.withLock({ $0 }) {
             for (operation, count) in inFlight.all {
@@ -100,12 +107,16 @@ package final class LineSampler: Sendable {
     /// How many lines of one kind were not written.
     package typealias Sum = (kind: String, count: Int)
 
+    /// The most kinds that are counted apart.
     package static let kindLimit = 256
 
     private let lines: Int
     private let window: Int
     private let windows = Mutex<[String: Window]>([:])
 
+    /// - Parameters:
+    ///   - lines: how many lines of one kind pass in one window.
+    ///   - seconds: how long a window is.
     package init(_ lines: Int, every seconds: Int = 1) {
         self.lines = max(1, lines)
         window = max(1, seconds)

@@ -94,6 +94,7 @@ final class SpanQueue: Sendable {
         }
     }
 
+    /// Takes the oldest spans, and how many were forgotten since the last time.
     func take(atMost count: Int) -> (spans: [FinishedSpan], dropped: Int) {
         state.withLock { state in
             defer {
@@ -157,6 +158,8 @@ package struct RequestSpans: Sendable {
     let trustsEveryone: Bool
     let proxies: [AddressRange]
 
+    /// - Parameters:
+    ///   - trustsEveryone: whether every caller's trace is continued, and not only those of the proxies.
     package init(tracer: SpanTracer, trustsEveryone: Bool, proxies: [AddressRange]) {
         (self.tracer, self.trustsEveryone, self.proxies) = (tracer, trustsEveryone, proxies)
     }

@@ -43,6 +43,7 @@ package struct TraceContext: Sendable, Equatable {
             state: tracestate.flatMap(TraceContext.state(of:)))
     }
 
+    /// As in a `traceparent` of version 0.
     package var traceparent: String { "00-\(traceID)-\(TraceContext.hex(spanID))-\(isSampled ? "01" : "00")" }
 
     /// No version that is known has more than 55 bytes.
@@ -86,10 +87,12 @@ package struct TraceContext: Sendable, Equatable {
 }
 
 extension TraceContext.TraceID: CustomStringConvertible {
+    /// 32 digits.
     package var description: String { "\(TraceContext.hex(high))\(TraceContext.hex(low))" }
 }
 
 extension TraceContext {
+    /// The id of the span, 16 digits.
     var spanText: String { TraceContext.hex(spanID) }
 }
 

@@ -32,15 +32,19 @@ package struct TraceExporter: Service {
         package init(receiver: TraceReceiver) { self.receiver = receiver }
     }
 
+    /// What became of spans.
     package struct Tally: Sendable, Equatable {
+        /// The receiver took them.
         package var sent = 0
         /// The receiver did not answer in time, or not with 2xx.
         package var failed = 0
+        /// They found the queue full.
         package var dropped = 0
         /// Why some failed, in a sentence; empty if none did.
         package var reason = ""
     }
 
+    /// Makes the spans that are sent.
     package let tracer: SpanTracer
     private let configuration: Configuration
     private let fields: HTTPFields
@@ -66,6 +70,7 @@ package struct TraceExporter: Service {
         await client.shutDown()
     }
 
+    /// Runs `body` with a tracer, and the exporter beside it.
     package func run<Result>(with body: (SpanTracer) async throws -> Result) async throws -> Result {
         let exporting = Task { await run() }
         let result: Swift.Result<Result, any Error>
@@ -197,6 +202,7 @@ package struct TraceReceiver: Sendable {
     package let base: String
     let url: String
 
+    /// What a base URL must be.
     package static let rule =
         "must be an https URL, or an http URL on this machine or the local network, without a query"
 

@@ -33,10 +33,12 @@ struct AppCheckSide: Sendable {
     /// The key that this process proposes to its store: making one takes a while, and only the first of all is kept.
     private static let candidate = Result { try RS256Key.newPEM() }
 
+    /// Whether a path means this project: by its number or its id.
     func isProject(_ name: String) -> Bool {
         name.hasSameBytes(as: settings.projectNumber) || name.hasSameBytes(as: settings.projectId)
     }
 
+    /// The configured id of the app with an App Check id; nil for an unknown one.
     func app(_ id: String) -> String? {
         // By bytes: what a caller chose is never compared as text.
         settings.apps.first { $0.key.hasSameBytes(as: id) }?.value
@@ -80,6 +82,7 @@ struct AppCheckArtifacts: Sendable {
     private static let version: UInt8 = 1
     private static let length = 62
 
+    /// Bits of the last sealed byte.
     private enum Flag {
         static let development: UInt8 = 1
         static let simulated: UInt8 = 2

@@ -89,6 +89,7 @@ struct AppCheckTokens: Sendable {
         published = settings.simulated == .allow ? publishedForDebug : ["keys": .array(keys.map(\.document))]
     }
 
+    /// A token for a proof that was accepted, and its life in seconds.
     func issue(
         _ subject: AppCheckClaims.Subject, appId: String, trust: JudgedTrust, limitedUse: Bool, identifier: [UInt8],
         at now: Date
@@ -115,14 +116,19 @@ struct AppCheckTokens: Sendable {
         return (try signer.token(.object(members)), seconds)
     }
 
+    /// The claims of a token that this service signed and that is valid now.
+    ///
+    /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) throws(Problem) -> AppCheckClaims {
         let claims = try signed(token)
         guard claims.life.contains(now) else { throw Problem(.tokenInvalid, evidence: "expired") }
         return claims
     }
 
+    /// Whether a token that this service signed was good once and has ended.
     func hasEnded(_ token: String, at now: Date) -> Bool { (try? signed(token).life.isOver(at: now)) ?? false }
 
+    /// The claims of a token that this service signed, whatever the time.
     private func signed(_ token: String) throws(Problem) -> AppCheckClaims {
         let compact = try CompactToken.read(token, algorithm: AppCheckTokens.algorithm)
         func isNamed(_ key: RS256Key) -> Bool { key.identifier.hasSameBytes(as: compact.keyId) }
@@ -143,6 +149,7 @@ struct AppCheckTokens: Sendable {
 }
 
 extension AppCheckClaims {
+    /// Reads what ``AppCheckTokens`` wrote; nil for anything else.
     fileprivate init?(_ document: JSONValue) {
         guard let appId = document.member("sub")?.text, let jti = document.member("jti")?.text,
             let tier = document.member("tier")?.text, document.member("singleUse").map({ $0.flag != nil }) ?? true,

@@ -45,6 +45,7 @@ extension ServiceParts {
     }
 }
 
+/// What backends ask about App Check tokens.
 extension AppCheckHandler {
     var verifications: [Route] {
         ["v1", "v1beta"].map { version in

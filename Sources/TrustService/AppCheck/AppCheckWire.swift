@@ -35,6 +35,7 @@ enum AppCheckError {
         return answer.refusing(problem)
     }
 
+    /// Status and its name in Google's interfaces.
     private static func standing(of problem: Problem) -> (status: Int, name: String) {
         switch problem.code {
         case .requestMalformed, .malformedBase64, .bodyTooLarge, .bodyContentType: (400, "INVALID_ARGUMENT")
@@ -60,6 +61,7 @@ enum AppCheckError {
 struct AppCheckBody {
     private let body: RequestBody
 
+    /// No body is an empty one.
     init(_ bytes: [UInt8]) throws(Problem) { body = try RequestBody(bytes.isEmpty ? Array("{}".utf8) : bytes) }
 
     func text(_ name: String, limit: Int = RequestBody.mostBytes) throws(Problem) -> String {
@@ -75,10 +77,12 @@ struct AppCheckBody {
         return bytes
     }
 
+    /// `limitedUse`; false if it is absent.
     func limitedUse() throws(Problem) -> Bool {
         try body.optionalFlag(try spelling(of: "limitedUse")) ?? false
     }
 
+    /// The spelling of a name in camel case that the body has.
     private func spelling(of camel: String) throws(Problem) -> String {
         let snake = camel.map { $0.isUppercase ? "_\($0.lowercased())" : "\($0)" }.joined()
         guard body.value(snake) != nil else { return camel }

@@ -14,12 +14,15 @@ struct RS256Key: Sendable {
     private let publicKey: _RSA.Signing.PublicKey
     /// The `kid`: the thumbprint after RFC 7638.
     let identifier: String
+    /// The public key as a JSON Web Key.
     let document: JSONValue
 
     /// How long a key may be. The signature of a longer one leaves no room for claims in `CompactToken.limit`.
     private static let bits = 2048...8192
+    /// The same in words.
     static let sizes = "\(bits.lowerBound) to \(bits.upperBound) bits"
 
+    /// Reads a private key of 2048 to 8192 bits; nil for anything else.
     init?(pem: String) {
         guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: pem), RS256Key.bits.contains(key.keySizeInBits),
             let numbers = try? key.publicKey.getKeyPrimitives()

@@ -22,6 +22,7 @@ struct DeviceBits: Sendable {
 
     /// How often a bit is written that somebody else writes over.
     static let attempts = 3
+    /// Somebody wrote over it each time.
     static let overwritten = Problem(
         .appleUnavailable, evidence: "somebody else has written over the bits each time")
 
@@ -68,6 +69,7 @@ struct DeviceBits: Sendable {
 }
 
 extension AttestationEnvironment {
+    /// - Throws: ``Problem`` `request.malformed`.
     init(reading text: String) throws(Problem) {
         guard let environment = AttestationEnvironment(rawValue: text) else {
             throw Problem(.requestMalformed, evidence: "environment must be production or development")
@@ -76,6 +78,7 @@ extension AttestationEnvironment {
     }
 }
 
+/// Apple's two services, each with its production and its development host.
 struct AppleSide: Sendable {
     private typealias Clients = (receipts: ReceiptRefreshClient, deviceCheck: DeviceCheckClient)
 

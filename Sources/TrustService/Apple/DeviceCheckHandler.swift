@@ -8,6 +8,7 @@ import Formats
 import FoundationEssentials
 import HTTPService
 
+/// DeviceCheck for backends.
 struct DeviceCheckHandler: Handler {
     let parts: ServiceParts
 
@@ -32,6 +33,7 @@ struct DeviceCheckHandler: Handler {
         token: String, transaction: String, environments: [AttestationEnvironment], target: AuditTarget
     )
 
+    /// `POST /v1/devicecheck/query`.
     @Sendable private func queryBits(_ call: Call) async throws -> Answer {
         let (token, transaction, environments, target) = try question(try RequestBody(call.body), call)
         let (state, _, environment) = try await parts.device.first(environments) {
@@ -82,6 +84,7 @@ struct DeviceCheckHandler: Handler {
         throw DeviceBits.overwritten
     }
 
+    /// `POST /v1/devicecheck/validate`.
     @Sendable private func validateDevice(_ call: Call) async throws -> Answer {
         let (token, transaction, environments, target) = try question(try RequestBody(call.body), call)
         _ = try await parts.device.first(environments) {

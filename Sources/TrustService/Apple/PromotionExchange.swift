@@ -27,6 +27,7 @@ struct PromotionExchange {
 
     /// How the talk ended. What is thrown instead is a fault after which nobody knows whether the bit was set.
     enum Outcome {
+        /// The promotion is this claim's.
         case granted(first: Bool, lastUpdate: String?)
         /// It is not: a device has had it, or the tokens are of two devices.
         case refused(reason: Refusal, lastUpdate: String?)
@@ -93,10 +94,14 @@ struct PromotionExchange {
     }
 }
 
+/// The two device tokens of a claim: one to read with, one to write with.
 struct DeviceTokens: Equatable {
     let read: String
     let write: String
 
+    /// The two tokens of a claim.
+    ///
+    /// - Throws: ``Problem`` `request.malformed` or `deviceToken.invalid`.
     init(_ value: JSONValue?) throws(Problem) {
         guard case .array(let elements)? = value, elements.count == 2, let read = elements[0].text,
             let write = elements[1].text

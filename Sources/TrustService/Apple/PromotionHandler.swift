@@ -10,6 +10,7 @@ import HTTPService
 import TrustStores
 import Vocabulary
 
+/// Grants promotions, once for each device.
 struct PromotionHandler: Handler {
     let parts: ServiceParts
 
@@ -69,6 +70,7 @@ struct PromotionHandler: Handler {
         return answer
     }
 
+    /// For whom a backend claims: `user` or `keyId`, at most one of them.
     private func subject(_ body: RequestBody) throws(Problem) -> PromotionSubject {
         let user = try body.user()
         guard body.value("keyId") != nil else {
@@ -93,6 +95,7 @@ struct PromotionHandler: Handler {
         return claim
     }
 
+    /// What the client data of a claim says beside the challenge.
     private static func signedClaim(
         _ clientData: [UInt8]
     ) throws(Problem) -> (promotion: String, transactionId: String, tokens: DeviceTokens) {

@@ -26,6 +26,7 @@ struct ReceiptWorker: Service {
     static let lease = Duration.seconds(180)
     static let longestWait: TimeInterval = 86_400
 
+    /// Asks for due receipts at the configured pace, until the service stops.
     func run() async throws {
         while await pause(parts.receiptPlan.settings.poll) {
             do {
@@ -37,6 +38,9 @@ struct ReceiptWorker: Service {
         }
     }
 
+    /// Works off what is due now.
+    ///
+    /// - Returns: how many receipts were asked for.
     func round() async throws -> Int {
         let now = parts.sources.now()
         let leases = try await parts.store.leaseDueReceipts(
@@ -125,6 +129,7 @@ struct ReceiptWorker: Service {
         parts.receiptPlan.next(after: notBefore, key: lease.key.id.bytes, at: now) ?? now.addingTimeInterval(86_400)
     }
 
+    /// Doubles from the poll interval up to a day.
     private func retry(_ lease: ReceiptLease, _ now: Date) -> Date {
         let first = parts.receiptPlan.settings.poll / .seconds(1)
         let wait = first * Double(1 << min(max(lease.failures, 0), 20))
@@ -143,6 +148,7 @@ struct ReceiptWorker: Service {
     }
 }
 
+/// When receipts are asked for.
 struct ReceiptPlan: Sendable {
     let settings: Configuration.Receipts
 

@@ -135,6 +135,7 @@ extension ConfigurationKind<String> {
 }
 
 extension ConfigurationKind<[String: String]> {
+    /// An object whose members are App Check ids, with the id of an app each.
     static var appCheckApps: Self {
         let reason = "must be an object of App Check ids, for example {\"1:1234567890:ios:321abc\": \"shop\"}"
         return Self(
@@ -167,6 +168,7 @@ extension ConfigurationKind<[String: String]> {
     }
 }
 
+/// The ids of apps as Firebase gives them.
 private enum AppCheckIds {
     static let reason = "is not an App Check id, which has the form 1:NUMBER:ios:HEX"
 

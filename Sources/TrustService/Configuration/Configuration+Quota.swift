@@ -22,6 +22,7 @@ extension TrustServer.Configuration {
         package var limit: Int
         package var window: Duration
         package var costHeader: String?
+        /// Whether a key without a user is refused.
         package var requireUser: Bool
 
         /// Makes one from its parts.

@@ -12,6 +12,7 @@ extension TrustServer.Configuration {
         public var keyPEM: String
         /// The roots of the clients that may connect, as PEM; nil asks clients for no certificate.
         public var clientRootsPEM: String?
+        /// The file of the key, if it came from one.
         fileprivate(set) var keyFile: String?
 
         /// TLS without client certificates.
@@ -20,11 +21,13 @@ extension TrustServer.Configuration {
             self.keyPEM = keyPEM
         }
 
+        /// What a listener makes of it.
         func identity() throws(ListenerIdentity.Fault) -> ListenerIdentity {
             try ListenerIdentity(certificate: certificatePEM, key: keyPEM, clientRoots: clientRootsPEM)
         }
     }
 
+    /// The files with keys of listeners, each with its setting.
     package var listenerKeyFiles: [(setting: String, file: String)] {
         [("tls.keyFile", tls?.keyFile), ("internalTLS.keyFile", internalTLS?.keyFile)]
             .compactMap { setting, file in file.map { (setting, $0) } }
@@ -57,6 +60,7 @@ extension Configuration.TLS: ConfigurationObject {
 }
 
 extension ListenerIdentity.Fault.File {
+    /// The member of ``TrustServer/Configuration/TLS`` that names it.
     fileprivate var setting: String {
         switch self {
         case .certificate: "certificateFile"

@@ -32,6 +32,7 @@ extension TrustServer {
         /// Names of this service and of the backends behind it, without ports: browsers reach the console under them, besides loopback names,
         /// addresses and the name in ``internalListen``, and signed requests are for them (``App/requireHost``).
         public var hosts: [String] = []
+        /// Where the state lives, for the program that opens the store.
         package var store = StoreLocation.sqlite(path: "sealward.sqlite")
         /// How the store names users, chosen when it is made; nil for whatever it was made with.
         public var users: Users? = .plain
@@ -104,9 +105,11 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
             && (host.utf8.elementsEqual(other.host.utf8) || wildcards.contains(host) || wildcards.contains(other.host))
     }
 
+    /// Whether nobody but this machine can connect.
     package var isLoopback: Bool { AddressKind.isLoopback(host: host) }
 }
 
+/// Where the state lives.
 package enum StoreLocation: Sendable, Equatable {
     case sqlite(path: String)
     /// The URL may contain a password: never print it.
@@ -140,6 +143,7 @@ public struct CredentialSource: Sendable {
 
     /// A shorter token could be guessed: the contract's least length, in characters.
     package static let minimumLength = 32
+    /// What is wrong with a shorter one.
     package static let shortness =
         "is shorter than \(minimumLength) characters; `sealward tokens new` makes one that is long enough"
 }
@@ -248,6 +252,7 @@ extension TrustServer.Configuration {
             self.bundleIds = bundleIds
         }
 
+        /// The accepted identities: prefix, dot, bundle identifier.
         package var appIds: [String] { bundleIds.map { "\(appIdPrefix).\($0)" } }
     }
 

@@ -5,6 +5,7 @@ import FoundationEssentials
 import HTTPService
 import Vocabulary
 
+/// One thing that is wrong with a configuration: where, and why.
 package struct ConfigurationIssue: Sendable, Equatable, CustomStringConvertible {
     /// The setting (`apps[0].mode`); empty if the document is no configuration at all.
     package let path: String

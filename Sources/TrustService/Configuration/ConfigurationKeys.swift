@@ -15,6 +15,7 @@ struct ConfigurationEntry: Sendable {
     /// The variable that may contain the secret itself instead of its file.
     var secret: String?
     var isRequired = false
+    /// The default in Markdown, or nil.
     let fallback: String?
     let sentence: String
 
@@ -41,6 +42,7 @@ final class ConfigurationKeys {
 
     private let task: Task
     let place: ConfigurationPlace
+    /// What was visited, if the keys are listed.
     private var entries: [ConfigurationEntry] = []
     /// Whether the properties have their values, so that rules across keys can be checked: not while keys are listed, or if one that is required
     /// is missing or wrong.
@@ -59,6 +61,7 @@ final class ConfigurationKeys {
         return keys.entries
     }
 
+    /// Notes what is wrong with an object that a program made.
     static func judge(at place: ConfigurationPlace, _ visit: (ConfigurationKeys) -> Void) {
         visit(ConfigurationKeys(.judge, place))
     }
@@ -103,6 +106,7 @@ final class ConfigurationKeys {
         }
     }
 
+    /// Notes what is wrong with the objects of an array that a program made.
     static func judge<Element: ConfigurationObject>(
         _ elements: [Element], at place: ConfigurationPlace, _ unique: [Unique<Element>]
     ) {
@@ -136,6 +140,9 @@ final class ConfigurationKeys {
         if let value { target = value }
     }
 
+    /// A key that may be left out.
+    ///
+    /// - Parameter otherwise: the default in Markdown.
     func callAsFunction<Value>(
         _ name: String, _ target: inout Value?, _ kind: ConfigurationKind<Value>, isRequired: Bool = false,
         otherwise: String? = nil, _ sentence: String
@@ -161,10 +168,12 @@ final class ConfigurationKeys {
         }
     }
 
+    /// An object that is always there.
     func object(_ name: String, _ sentence: String, _ visit: (ConfigurationKeys) -> Void) {
         _ = nested(name, isSet: true, nil, sentence, visit)
     }
 
+    /// An object that may be left out.
     func object<Object: ConfigurationObject>(
         _ name: String, _ target: inout Object?, _ blank: Object, otherwise: String? = nil, _ sentence: String
     ) {
@@ -172,6 +181,7 @@ final class ConfigurationKeys {
         if nested(name, isSet: target != nil, otherwise, sentence, { object.visit($0) }) { target = object }
     }
 
+    /// Whether an object was read, and is complete.
     private func nested(
         _ name: String, isSet: Bool, _ fallback: String?, _ sentence: String, _ visit: (ConfigurationKeys) -> Void
     ) -> Bool {

@@ -41,6 +41,11 @@ extension ConfigurationKind {
         }
     }
 
+    /// A text that is more than text.
+    ///
+    /// - Parameters:
+    ///   - reason: what it must be.
+    ///   - parse: nil if the text is not such a value.
     static func text(
         _ meaning: String, _ reason: String? = nil, show: @escaping (Value) -> String? = { "\($0)" },
         _ parse: @escaping (String) -> Value?
@@ -81,6 +86,9 @@ extension ConfigurationKind {
         }
     }
 
+    /// The path of a file with a JSON array of objects.
+    ///
+    /// - Parameter reason: what the file must be.
     static func list<Element: ConfigurationObject>(
         _ blank: Element, in meaning: String, _ reason: String, unique: [ConfigurationKeys.Unique<Element>]
     ) -> Self where Value == [Element] {
@@ -129,6 +137,7 @@ extension ConfigurationKind where Value: RawRepresentable & CaseIterable, Value.
 }
 
 extension ConfigurationKind<String> {
+    /// Any text but the empty one.
     static var string: Self {
         plain(
             "string", "must be a string that is not empty", show: { $0.isEmpty ? nil : $0 }, isGood: { !$0.isEmpty },
@@ -146,6 +155,7 @@ extension ConfigurationKind<Int> {
 }
 
 extension ConfigurationKind<Double> {
+    /// Without a fraction that is zero.
     private static func text(_ number: Double) -> String { Int(exactly: number).map { "\($0)" } ?? "\(number)" }
 
     static func number(_ range: ClosedRange<Double>) -> Self {

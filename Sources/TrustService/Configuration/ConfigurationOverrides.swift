@@ -8,6 +8,7 @@ import Formats
 /// A variable is `SEALWARD_` and the path in upper case with an underscore between the words: `challenges.ttlSeconds` is
 /// `SEALWARD_CHALLENGES_TTL_SECONDS`. Lists are separated by commas. Apps and bits are set in the file alone.
 enum ConfigurationOverrides {
+    /// Every setting that a variable may set, by the variable.
     private static let settings: [String: ConfigurationEntry] = Configuration.entries
         .reduce(into: [:]) { settings, entry in
             if let variable = entry.variable { settings[variable] = entry }
@@ -55,6 +56,7 @@ enum ConfigurationOverrides {
         return name.flatMap { environment[$0, default: ""].isEmpty ? nil : $0 }
     }
 
+    /// The document with every variable's value in its place.
     static func apply(_ environment: [String: String], to document: JSONValue) -> JSONValue {
         var document = document
         for (name, setting) in settings.sorted(by: { $0.key < $1.key }) {

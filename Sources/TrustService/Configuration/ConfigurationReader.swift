@@ -5,16 +5,25 @@ import Formats
 import Logging
 import Vocabulary
 
+/// Turns a JSON document and the environment into a ``Configuration``, or into everything that is wrong with them.
 package enum ConfigurationReader {
     package enum Outcome {
         case configuration(Configuration)
         case issues([ConfigurationIssue])
     }
 
+    /// What every document must be.
     static let shape = "must be one JSON object, for example {\"listen\": \"127.0.0.1:8080\"}"
 
+    /// The variable of what is logged.
     package static let logLevel = "SEALWARD_LOG_LEVEL"
 
+    /// Reads a configuration.
+    ///
+    /// - Parameters:
+    ///   - file: the bytes of the configuration file, or nil if none was named.
+    ///   - environment: the variables of the process.
+    ///   - readFile: reads a file that the configuration names.
     package static func read(
         file: [UInt8]?, environment: [String: String], readFile: @escaping (String) throws(UnreadableFile) -> [UInt8]
     ) -> Outcome {
@@ -54,6 +63,7 @@ package enum ConfigurationReader {
 }
 
 extension TrustServer.Configuration {
+    /// Everything that is wrong with it.
     var issues: [ConfigurationIssue] {
         let reading = ConfigurationReading(environment: [:]) { path throws(UnreadableFile) in
             throw UnreadableFile(reason: "\(path): is not read")

@@ -361,6 +361,7 @@ extension Configuration.Bit: ConfigurationObject {
     }
 }
 
+/// One entry of `tokensFile` as it is written.
 struct CredentialSettings: ConfigurationObject {
     var name = ""
     var digest: [UInt8] = []

@@ -48,6 +48,7 @@ extension ConfigurationKind<String> {
 
     static var receiver: Self { .text("base URL", TraceReceiver.rule) { TraceReceiver($0)?.base } }
 
+    /// The PEM text of a root certificate of a simulator.
     static func root(_ isRoot: @escaping (String) -> Bool) -> Self {
         .file(
             "a root certificate in PEM",
@@ -170,6 +171,7 @@ extension ConfigurationKind<CredentialSource> {
         return kind
     }
 
+    /// What is wrong with tokens; nil if nothing is.
     private static func fault(of tokens: [String]) -> String? {
         if tokens.isEmpty { return "contains no token; write one on each line" }
         for (index, token) in tokens.enumerated() {
@@ -180,6 +182,7 @@ extension ConfigurationKind<CredentialSource> {
 }
 
 extension CredentialSource {
+    /// What is wrong with one token; nil if nothing is.
     fileprivate static func fault(of token: String) -> String? {
         // A header carries nothing else; and lines of a key or a certificate, which others know, must never become tokens.
         guard token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), !token.hasPrefix("-----") else {

@@ -35,6 +35,7 @@ package enum SettingChanges {
         ],
     ]
 
+    /// What changed since a schema.
     package static func sentences(since schema: Int) -> [String] {
         all.filter { $0.key > schema }.sorted { $0.key < $1.key }.flatMap(\.value)
     }

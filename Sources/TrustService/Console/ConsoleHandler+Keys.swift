@@ -220,6 +220,7 @@ extension ConsoleHandler {
         return ConsolePage(title: "\(deed.word) a key", place: .keys, visitor: visitor, body: body).answer()
     }
 
+    /// Does what the page asked.
     @Sendable func act(
         _ deed: KeyDeed, _ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery
     ) async throws -> Answer {
@@ -239,6 +240,7 @@ extension ConsoleHandler {
         return ConsolePage(title: "Deleted", place: .keys, visitor: visitor, body: body).answer()
     }
 
+    /// The key that the path names, as the visitor may see it.
     private func key(_ call: Call, _ visitor: ConsoleVisitor) async throws -> StoredKey {
         try await visitor.does("showKey", .read, call) {
             let key = try await operators.key(call.keyId, for: visitor.caller, as: .read)

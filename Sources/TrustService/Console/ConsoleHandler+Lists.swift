@@ -7,6 +7,7 @@ import Reporting
 import TrustStores
 import Vocabulary
 
+/// The audit, the newest first, and who is signed in at this node.
 extension ConsoleHandler {
     private static let auditSize = 100
 

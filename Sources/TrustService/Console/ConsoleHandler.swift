@@ -66,6 +66,7 @@ struct ConsoleHandler: Handler {
         Route(operation, method, template, .console, errors: .console, handler)
     }
 
+    /// A page for whoever is signed in.
     private func page(
         _ operation: String, _ template: String,
         _ handler: @escaping @Sendable (Call, ConsoleVisitor) async throws -> Answer
@@ -241,6 +242,9 @@ struct ConsoleHandler: Handler {
         return view
     }
 
+    /// What the store says of one app, from all nodes.
+    ///
+    /// - Throws: `StoreFault`.
     private func facts(of app: ServedApp, at now: Date) async throws -> ConsoleOverview.Facts {
         let id = app.settings.id
         await parts.signals.flush()
@@ -253,6 +257,7 @@ struct ConsoleHandler: Handler {
             tallies: try await operators.store.tallies(app: id, from: hours.first ?? now, to: now))
     }
 
+    /// What `mode=observe` found on this node, by route.
     private func observed(of apps: [String]) -> [(route: String, app: String, counts: [String: Double])] {
         let all = parts.observer.registry.counts(of: .observed)
         return apps.flatMap { app in

@@ -8,7 +8,9 @@ import TrustStores
 import TrustTokens
 import Vocabulary
 
+/// The overview as a page: plain facts in, markup out.
 struct ConsoleOverview {
+    /// What the store says of one app.
     struct Facts: Sendable {
         let settings: Configuration.App
         let risk: RiskStanding
@@ -19,19 +21,23 @@ struct ConsoleOverview {
         let hours: [Date]
         let tallies: [SignalTally]
 
+        /// How many events of a kind each hour had.
         func counts(_ kind: String) -> [Int] {
             hours.map { hour in ConsoleText.sum(tallies.filter { $0.kind == kind && $0.hour == hour }.map(\.count)) }
         }
 
+        /// Refusals by code, the most frequent first.
         var refusals: [(code: String, count: Int)] {
             Dictionary(grouping: tallies.filter { $0.kind == EventKind.refused }, by: \.code)
                 .map { ($0.key, ConsoleText.sum($0.value.map(\.count))) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
         }
     }
 
+    /// What this node knows of itself.
     struct Node: Sendable {
         /// What keeps it from being ready; nil if it is ready.
         var fault: Problem?
+        /// nil for a store that has no clock of its own.
         var clockOffset: Duration?
         var horizonLead: Duration?
         /// What `mode=observe` found of the shown app, and of callers whose token names none, by route and class.
@@ -39,7 +45,9 @@ struct ConsoleOverview {
     }
 
     let now: Date
+    /// The apps that the visitor may see.
     let apps: [String]
+    /// The one that is shown.
     let app: String?
     var node: Node
     /// nil if there is no app, or the store does not answer.
@@ -124,6 +132,7 @@ struct ConsoleOverview {
         return list.isEmpty ? "<p class=\"calm\">No alerts.</p>" : "<ul class=\"alerts\">\(list)</ul>"
     }
 
+    /// A link to the keys with a metric above a number.
     private func keys(_ text: String, above metric: Int, _ environment: String? = nil) -> HTML {
         let environment: HTML = environment.map { "&amp;environment=\($0)" } ?? ""
         let (least, _) = metric.addingReportingOverflow(1)
@@ -150,6 +159,7 @@ struct ConsoleOverview {
 
     // MARK: - Hours, metrics and the ramp
 
+    /// The hours with what each had, the newest first.
     private func activity(_ facts: Facts) -> HTML {
         let limit = UnsupportedMonitor.risen(from: facts.risk.support.usualRatio)
         let support = zip(facts.counts(EventKind.unsupported), facts.counts(EventKind.attestedAddress)).map {
@@ -192,6 +202,7 @@ struct ConsoleOverview {
             """
     }
 
+    /// The plan of a ramp that has one.
     private func plan(_ facts: Facts) -> (RampPlan, start: Date)? {
         guard case .plan(let plan, let start)? = facts.settings.ramp?.policy.rule, plan.dailyUsers > 1
         else { return nil }

@@ -6,14 +6,18 @@ import HTTPTypes
 import Reporting
 import Vocabulary
 
+/// Who looks at the console.
 struct ConsoleVisitor: Sendable {
+    /// What the credential behind the session permits now.
     let caller: Authority
     let secret: ConsoleSecret
     let record: AuditRecord
 
+    /// Whether the overview and the keys of some app may be seen.
     var seesApps: Bool { caller.has(.read) }
     var seesAudit: Bool { caller.has(.audit) }
 
+    /// A call with the name of the session, for the audit.
     private func named(_ call: Call) -> Call {
         var call = call
         call.session = secret.name
@@ -44,6 +48,7 @@ struct ConsoleVisitor: Sendable {
 
 /// The frame of each page: markup of ours around what is shown, with the headers that keep a browser from doing anything else with it.
 struct ConsolePage {
+    /// A page of the navigation.
     enum Place: String, CaseIterable {
         case overview = "Overview"
         case keys = "Keys"
@@ -63,6 +68,7 @@ struct ConsolePage {
 
     let title: String
     var place: Place?
+    /// nil for whoever is not signed in.
     var visitor: ConsoleVisitor?
     var body: HTML
 
@@ -72,6 +78,7 @@ struct ConsolePage {
         return answer.guarded()
     }
 
+    /// Sends the browser on to a page of the console with a GET.
     static func redirect(to path: String) -> Answer {
         var answer = Answer.empty(303)
         answer.headers.append((.location, path))
@@ -135,6 +142,7 @@ extension Answer {
 }
 
 extension ErrorForm {
+    /// Refusals and faults of the console as a page.
     static let console = ErrorForm(under: ["/console"]) { problem, correlationId in
         let page = ConsolePage(
             title: problem.title,

@@ -15,6 +15,7 @@ struct ConsoleSecret: Sendable {
 
     init(random bytes: [UInt8]) { self.bytes = bytes }
 
+    /// Reads the value of a cookie. Nil for anything that is no such secret.
     init?(cookie text: String) {
         guard text.utf8.count == 43, let bytes = Base64.decodeURL(text), bytes.count == ConsoleSecret.length else {
             return nil
@@ -50,6 +51,7 @@ enum ConsoleCookie: String {
     /// Of the page on which one signs in, before there is a session.
     case signIn = "sealward_console_signin"
 
+    /// The most cookies of one name that are looked at.
     private static let limit = 64
 
     /// The name in the browser. Behind TLS it has the prefix with which nothing but this host can set it, over TLS.

@@ -19,6 +19,7 @@ final class ConsoleSessions: Sendable {
     /// So long after the sign-in a session ends, seconds.
     static let longest: TimeInterval = 8 * 3600
 
+    /// Why a session ended, for the metrics.
     enum End: String, CaseIterable {
         case signedOut = "signed-out"
         case ended
@@ -30,6 +31,7 @@ final class ConsoleSessions: Sendable {
     struct Session: Sendable {
         /// Says which one it is, and opens nothing.
         let name: String
+        /// By what the credential is known.
         let credential: [UInt8]
         let address: String
         let openedAt: Date
@@ -50,6 +52,12 @@ final class ConsoleSessions: Sendable {
         for end in End.allCases { count(end, 0) }
     }
 
+    /// Opens a session of a credential.
+    ///
+    /// - Parameters:
+    ///   - digest: by what the credential is known.
+    ///   - address: where it was signed in from.
+    ///   - secret: 32 random bytes that were never used before, for the cookie.
     func open(credential digest: [UInt8], from address: String, secret: ConsoleSecret, at now: Date) {
         let replaced = change(at: now) { sessions in
             let before = sessions.count
@@ -81,10 +89,12 @@ final class ConsoleSessions: Sendable {
         }
     }
 
+    /// The sessions, the last used first.
     func list(at now: Date) -> [Session] {
         change(at: now) { Array($0.values) }.sorted { ($1.usedAt, $0.name) < ($0.usedAt, $1.name) }
     }
 
+    /// Ends a session, if there is one of the name.
     func end(_ name: String, because reason: End, at now: Date) {
         let ended = change(at: now) { sessions in
             let before = sessions.count

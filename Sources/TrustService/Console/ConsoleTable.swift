@@ -6,11 +6,14 @@ import FoundationEssentials
 import Reporting
 import Vocabulary
 
+/// Numbers and instants as the console writes them.
 enum ConsoleText {
     static func count(_ number: Int) -> String { number.grouped(by: ",") }
 
+    /// A count of the metrics, which are floating.
     static func count(_ number: Double) -> String { count(Int(exactly: number.rounded()) ?? .max) }
 
+    /// A code with its meaning from the catalogue.
     static func code(_ name: String) -> HTML {
         let known = (ProblemTable.explanations + RefusalExplanations.attestations + RefusalExplanations.assertions)
             .first { $0.code.description.hasSameBytes(as: name) }
@@ -62,9 +65,11 @@ enum ConsoleText {
 
 /// A table. The first cell of a row is its head.
 struct ConsoleTable {
+    /// What the table is of, for whoever does not see its heading.
     let label: String
     let head: [HTML]
     let rows: [[HTML]]
+    /// Said if there is no row.
     var empty = "Nothing yet."
     /// Whether a narrow screen shows each row as a list of its cells, one below the other with their heads: for what is too long for columns.
     var stacks = false

@@ -13,7 +13,9 @@ package struct Call: Sendable {
         case open
         /// Apps: everybody, within the limits.
         case app
+        /// Servers and operators whose credential permits the role.
         case role(Authority.Role)
+        /// Whoever may read the metrics.
         case metrics
         /// People with a browser, at the internal listener alone. The console itself asks who they are.
         case console
@@ -33,6 +35,7 @@ package struct Call: Sendable {
 
     /// The name of the operation, as in `docs/openapi.yaml`.
     package var operation: String
+    /// The parts of the path that stand for something.
     package let parameters: [String: String]
     package let query: String
     package var headers: HTTPFields
@@ -40,6 +43,7 @@ package struct Call: Sendable {
     /// The caller's address: the peer's, or the one that a trusted proxy names.
     package let address: String
     package let correlationId: String
+    /// What the bearer token proved.
     package var caller: Authority
     package let now: Date
     /// Whether the caller came by TLS, to this listener or to the proxy in front.

@@ -39,8 +39,10 @@ package struct Credentials: Sendable {
         }
     }
 
+    /// Whether any token opens the routes of a role.
     package func opens(_ role: Authority.Role) -> Bool { entries.contains { $0.authority.has(role) } }
 
+    /// Who holds a token; ``Authority/anyone`` for none, an unknown one, or one that has expired.
     package func caller(bearer: String?, at now: Date) -> Authority {
         guard let bearer else { return .anyone }
         return caller(digest: Credentials.digest(of: bearer), at: now)
@@ -54,8 +56,10 @@ package struct Credentials: Sendable {
         }
     }
 
+    /// By what a token is known here: its SHA-256.
     static func digest(of token: String) -> [UInt8] { Array(SHA256.hash(data: Data(token.utf8))) }
 
+    /// Who holds the token of a digest.
     func caller(digest: [UInt8], at now: Date) -> Authority {
         guard let found = Credentials.first(of: entries, with: digest, \.digest),
             found.expires.map({ now < $0 }) ?? true

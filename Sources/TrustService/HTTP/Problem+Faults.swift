@@ -8,6 +8,7 @@ import TrustTokens
 package import Vocabulary
 
 extension Problem {
+    /// A refusal or fault with the status, title and advice of its code.
     package init(_ code: Code, retryAfterSeconds: Int? = nil, evidence: String = "") {
         self.init(
             code, as: ProblemTable.entry(for: code), retryAfterSeconds: retryAfterSeconds, evidence: evidence)
@@ -42,6 +43,9 @@ extension Problem {
 }
 
 extension CompactToken {
+    /// The token, or the refusal of a caller that sent something else.
+    ///
+    /// - Throws: ``Problem`` `token.invalid`.
     static func read(_ token: String, algorithm: String) throws(Problem) -> CompactToken {
         do throws(UnreadableToken) {
             return try CompactToken(token, algorithm: algorithm)

@@ -20,6 +20,7 @@ package enum ProblemTable {
         own[code] ?? (proofs.contains(code) ? verifiers[code] : nil)
     }
 
+    /// The codes with an entry of their own, sorted by name.
     package static var codes: [Code] { own.keys.sorted { $0.description < $1.description } }
 
     /// What each code of the service means; those of the verifiers are explained where they are made.
@@ -27,6 +28,7 @@ package enum ProblemTable {
         codes.filter { !proofs.contains($0) }.map { entry(for: $0).explanation(of: $0) }
     }
 
+    /// What the verifiers say of a proof.
     private static let proofs = Set((RefusalExplanations.attestations + RefusalExplanations.assertions).map(\.code))
 
     /// The answers to what the verifiers say, for codes without an entry of their own.

@@ -29,6 +29,7 @@ package struct RequestBody: Sendable {
         members = Dictionary(list.map { (UTF8Key($0.name), $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// The most bytes of a body that a configuration may allow.
     package static let mostBytes = 65_536
 
     /// A text that may be absent; at most `limit` Unicode scalars.
@@ -60,6 +61,7 @@ package struct RequestBody: Sendable {
         return malformed(name, near.map { "missing; the body has `\($0.terminalSafe)`" } ?? "missing", wanted: wanted)
     }
 
+    /// A text that must be there and not empty.
     package func string(_ name: String, limit: Int = mostBytes) throws(Problem) -> String {
         guard let text = try optionalString(name, limit: limit), !text.isEmpty else {
             throw members[UTF8Key(name)]?.text == ""
@@ -125,6 +127,7 @@ package struct RequestBody: Sendable {
         return bytes
     }
 
+    /// Bytes that must be there, read as ``optionalBytes(_:size:)`` reads them.
     package func bytes(_ name: String, size: Int? = nil) throws(Problem) -> [UInt8] {
         guard let bytes = try optionalBytes(name, size: size) else {
             throw missing(name, wanted: size.map { "base64 of \($0) bytes" } ?? "base64")
@@ -140,11 +143,13 @@ package struct RequestBody: Sendable {
         }
     }
 
+    /// An object or array as it was sent.
     package func value(_ name: String) -> JSONValue? {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         return value
     }
 
+    /// `user`: a name that every store can take.
     func user() throws(Problem) -> String? {
         guard let user = try optionalString("user", limit: RequestBody.userLimit) else { return nil }
         guard RequestBody.isUser(user) else {
@@ -160,6 +165,7 @@ package struct RequestBody: Sendable {
 
     private static let userLimit = 256
 
+    /// `keyId`: 32 bytes.
     func keyId() throws(Problem) -> KeyIdentifier {
         guard let keyId = KeyIdentifier(bytes: try bytes("keyId", size: 32)) else {
             throw Problem(.requestMalformed, evidence: "keyId must be 32 bytes")
@@ -170,6 +176,8 @@ package struct RequestBody: Sendable {
 
 extension JSONValue {
     /// Refuses a document in which a name is given twice, at any depth.
+    ///
+    /// - Throws: ``Problem`` `request.malformed`.
     func refuseDoubledMember() throws(Problem) {
         if hasDoubledMember { throw Problem(.requestMalformed, evidence: "a member is given twice") }
     }

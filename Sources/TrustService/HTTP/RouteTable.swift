@@ -18,6 +18,7 @@ package struct ErrorForm: Sendable {
     /// A problem document: the service's own form, and that of every path which no interface has for itself.
     package static let problem = ErrorForm(under: []) { .problem($0, correlationId: $1) }
 
+    /// Whether a path is one of the places or below it, by bytes.
     func owns(_ path: String) -> Bool {
         places.contains { place in
             let rest = path.utf8.dropFirst(place.utf8.count)
@@ -34,6 +35,7 @@ package final class Route: Sendable {
         case parameter(String, suffix: String)
     }
 
+    /// The name of the operation, as in `docs/openapi.yaml` and in metrics.
     package let operation: String
     package let method: String
     package let template: String
@@ -104,13 +106,16 @@ package final class Route: Sendable {
     static let parameterLimit = 256
 }
 
+/// All routes of one listener.
 package struct RouteTable: Sendable {
     package let routes: [Route]
 
+    /// The most segments of a path that is looked up.
     private static let segmentLimit = 8
 
     package init(_ routes: [Route]) { self.routes = routes }
 
+    /// The table of the public listener, which has no console.
     var withoutConsole: RouteTable { RouteTable(routes.filter { $0.access != .console }) }
 
     package enum Match {
@@ -119,6 +124,7 @@ package struct RouteTable: Sendable {
         case method(allow: [String])
     }
 
+    /// The form of errors of a path that no route answers.
     func errors(of path: String) -> ErrorForm { routes.first { $0.errors.owns(path) }?.errors ?? .problem }
 
     /// Finds the route of a request line. `HEAD` is answered by the route of `GET`.

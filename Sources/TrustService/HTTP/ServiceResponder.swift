@@ -14,12 +14,14 @@ struct ServiceResponder: Sendable {
     let table: RouteTable
     let isInternal: Bool
     let isLoopback: Bool
+    /// Who may ask for the console.
     let browsers: BrowserGate
     let addressLimits: RequestLimits
     /// Wrong tokens on the routes of servers and operators, by address.
     let wrongTokens: RequestLimits
     let inFlight: RequestsInFlight
 
+    /// Whether the listener speaks TLS.
     private var isSecure: Bool { (isInternal ? parts.configuration.internalTLS : parts.configuration.tls) != nil }
 
     func answer(_ request: IncomingRequest) async -> Answer {
@@ -175,6 +177,7 @@ struct ServiceResponder: Sendable {
         }
     }
 
+    /// Whether a media type is that of a browser's form.
     static func isForm(_ contentType: String?) -> Bool {
         contentType?.utf8.elementsEqual("application/x-www-form-urlencoded".utf8) ?? false
     }

@@ -16,6 +16,7 @@ package final class StoreObserver: Sendable {
     private let uptime: @Sendable () -> Double
     private let sampler = LineSampler(1)
 
+    /// The most bytes of a server's words in one line.
     private static let detailLimit = 300
 
     package init(registry: PrometheusRegistry, log: Logger, uptime: @escaping @Sendable () -> Double) {
@@ -26,6 +27,7 @@ package final class StoreObserver: Sendable {
         for kind in StoreObservation.Kind.warnings { registry.count(.storeEvents, [("event", kind.name)], by: 0) }
     }
 
+    /// Takes one observation, on any thread.
     package func observe(_ observation: StoreObservation) {
         let kind = observation.kind
         if let value = observation.value {

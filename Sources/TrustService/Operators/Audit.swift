@@ -8,6 +8,7 @@ import TrustStores
 import Vocabulary
 
 extension Answer {
+    /// This answer, with what the call was about for the audit.
     func about(_ target: AuditTarget) -> Answer {
         var answer = self
         answer.target = target
@@ -35,6 +36,7 @@ extension AuditTarget {
 
     static func secret(_ name: String) -> AuditTarget { AuditTarget(app: nil, subject: "secret:\(name)") }
 
+    /// What a list of keys was narrowed down to.
     static func keys(_ filter: KeyFilter) -> AuditTarget {
         filter.user.map { .user($0, app: filter.app) } ?? .app(filter.app)
     }
@@ -83,6 +85,7 @@ extension AuditTarget {
         "app=" + (app.map { $0.utf8.percentEncoded { !"% *".utf8.contains($0) } } ?? "*")
     }
 
+    /// Whether a recorded target is of an app.
     static func text(_ text: String, isOf app: String) -> Bool {
         let start = start(app)
         return text.hasSameBytes(as: start) || text.utf8.starts(with: "\(start) ".utf8)

@@ -8,7 +8,9 @@ import Logging
 import TrustStores
 import Vocabulary
 
+/// Why an operator makes a call, for the audit.
 package enum AuditReason {
+    /// The most bytes of a reason.
     package static let limit = 256
 
     /// Whether a text may be a reason: not empty, one line, nothing that steers a terminal.
@@ -16,6 +18,7 @@ package enum AuditReason {
         (1...limit).contains(text.utf8.count) && text.terminalSafe.hasSameBytes(as: text)
     }
 
+    /// The reason of a request; nil if it gives none.
     static func of(_ headers: HTTPFields) throws(Problem) -> String? {
         guard let text = headers[.auditReason] else { return nil }
         guard isReason(text) else {
@@ -68,11 +71,14 @@ struct AuditRecord: Sendable {
     }
 
     /// Records a call that was refused: at once, or with others like it when their minute is over.
+    ///
+    /// - Parameter caller: nil for the call's own.
     func record(_ call: Call, by caller: Authority? = nil, refusedWith code: Code) async {
         let entry = entry(call, by: caller ?? call.caller, about: AuditTarget(asked: call), "refused:\(code)")
         await append(refused.add(entry, from: CallerAddress.bucket(of: call.address)), about: call.correlationId)
     }
 
+    /// Records how often calls of a minute that is over were refused.
     func recordRepeated(at now: Date) async { await append(refused.repeated(before: now), about: "") }
 
     /// Records that somebody did what a call asks for. It has happened: a store that fails now makes it no failure, but the log says what is

@@ -11,12 +11,15 @@ import Vocabulary
 package struct Authority: Sendable, Equatable {
     /// What a credential may do. An operator's (`admin`) may do all.
     package enum Role: String, Sendable, CaseIterable {
+        /// Routes of backends.
         case server
         /// Sees keys, risk and the console's overview, and changes nothing.
         case read
+        /// Revokes keys and restores them.
         case revoke
         /// Routes of operators, and all others.
         case admin
+        /// Reads the audit.
         case audit
 
         /// All of them, as a sentence about scopes names them.
@@ -24,12 +27,14 @@ package struct Authority: Sendable, Equatable {
             allCases.dropLast().map(\.rawValue).joined(separator: ", ") + " or " + (allCases.last?.rawValue ?? "")
     }
 
+    /// A role, for one app or for every one.
     struct Scope: Hashable, Sendable {
         let role: Role
         /// nil for every app.
         var app: UTF8Key?
     }
 
+    /// The name in the audit.
     package let name: String
     private let scopes: Set<Scope>
 
@@ -113,6 +118,8 @@ package struct NewToken: Sendable {
     package let entry: JSONValue
 
     /// Nil for a name or a scope that no entry may have.
+    ///
+    /// - Parameter random: 32 bytes that were never used before.
     package init?(name: String, scopes: [String], expires: Date?, random: [UInt8]) {
         let token = Base64.encodeURL(random)
         let digest = Array(SHA256.hash(data: Data(token.utf8)))

@@ -6,6 +6,7 @@ import Formats
 import HTTPService
 import TrustStores
 
+/// Whether the service lives and is ready, what it counts, and its description.
 struct HealthHandler: Handler {
     let parts: ServiceParts
 

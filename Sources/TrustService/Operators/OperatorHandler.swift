@@ -7,8 +7,11 @@ import HTTPService
 package import TrustStores
 import Vocabulary
 
+/// One page of what servers and operators did.
 package enum AuditPage {
+    /// The most entries of an answer.
     package static let largest = 1000
+    /// The operation that reads one.
     static let operation = "readAudit"
 
     /// Whether entries are readings of the audit alone. Readers that follow it would otherwise read their own reading for ever.
@@ -17,6 +20,7 @@ package enum AuditPage {
     }
 }
 
+/// Keys, the audit and secrets as operators see and change them.
 struct OperatorHandler: Handler {
     let operators: OperatorService
 
@@ -41,6 +45,7 @@ struct OperatorHandler: Handler {
         ]
     }
 
+    /// `GET /v1/keys/{keyId}`.
     @Sendable private func showKey(_ call: Call) async throws -> Answer {
         let key = try await operators.key(call.keyId, for: call.caller, as: .read)
         let events = try await operators.store.history(of: key.id, limit: 200).map { event -> JSONValue in
@@ -50,6 +55,7 @@ struct OperatorHandler: Handler {
             .about(.key(key.id, app: key.app))
     }
 
+    /// `GET /v1/keys?app=&user=&environment=&after=&limit=`.
     @Sendable private func listKeys(_ call: Call) async throws -> Answer {
         let query = try StrictQuery(call.query, known: ["app", "user", "environment", "after", "limit"])
         let filter = KeyFilter(app: query["app"], user: query["user"], environment: query["environment"])

@@ -27,6 +27,7 @@ struct OperatorService: Sendable {
     let users: UserNames
     let sources: SystemSources
     let observer: RequestObserver
+    /// How long a challenge is valid.
     let challengeLife: Duration
     /// Makes this node take the secrets that the store has now.
     let reread: @Sendable () async throws -> Void
@@ -51,6 +52,7 @@ struct OperatorService: Sendable {
         return try await trusted.trust(in: key) == .trusted
     }
 
+    /// One page of the keys that match.
     func keys(
         matching filter: KeyFilter, after cursor: KeyCursor?, limit: Int, for caller: Authority
     ) async throws -> KeyPage {
@@ -62,6 +64,9 @@ struct OperatorService: Sendable {
         return try await store.keys(matching: filter, after: cursor, limit: limit)
     }
 
+    /// The same as a document.
+    ///
+    /// - Parameter place: what the page before gave as `next`.
     func list(
         _ filter: KeyFilter, after place: String?, limit: Int, for caller: Authority
     ) async throws -> JSONValue {
@@ -78,6 +83,7 @@ struct OperatorService: Sendable {
         return cursor
     }
 
+    /// What operators see of a key.
     func document(_ key: StoredKey) async throws -> JSONValue {
         let trust: [JSONValue.Member] = try await isTrusted(key).map { [.init("trusted", .bool($0))] } ?? []
         return .object(
@@ -142,6 +148,7 @@ struct OperatorService: Sendable {
         return ["deleted": .integer(count)]
     }
 
+    /// Revokes all keys of an app that match one rule, and says how many.
     func revokeKeys(
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at now: Date
     ) async throws -> JSONValue {
@@ -163,6 +170,8 @@ struct OperatorService: Sendable {
     }
 
     /// The id of an app whose keys can be revoked: a configured one, or one that was and has keys still.
+    ///
+    /// - Throws: ``Problem`` `app.unknown`.
     func revocable(_ app: String?) async throws -> String {
         guard let app, StoreText.isStorable(app, limit: StoreText.nameLimit) else { throw Problem(.appUnknown) }
         if trusted?.apps[app] != nil { return app }

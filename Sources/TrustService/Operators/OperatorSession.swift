@@ -19,9 +19,13 @@ package struct OperatorSession: Sendable {
     private let reason: String?
     private let caller = Authority(name: "cli", [Authority.Scope(role: .admin)])
 
+    /// The secrets that can be replaced.
     package static let secretNames = [OperatorService.challenges] + StoredSecret.allCases.map(\.rawValue)
 
     /// A session with an open store, which the caller closes.
+    ///
+    /// - Parameter reason: why, for the audit.
+    /// - Throws: `StoreFault`.
     package init(_ store: any TrustStore, reason: String? = nil) async throws {
         let (configuration, sources) = (Configuration(), SystemSources.live)
         let log = Logger(label: "sealward") { _ in SwiftLogNoOpLogHandler() }
@@ -34,6 +38,7 @@ package struct OperatorSession: Sendable {
         self.reason = reason
     }
 
+    /// Keys as `GET /v1/keys` lists them.
     package func list(_ filter: KeyFilter, after place: String?, limit: Int) async throws -> JSONValue {
         try await does("listKeys", .read, [:]) { _ in
             (try await operators.list(filter, after: place, limit: limit, for: caller), .keys(filter))
@@ -64,6 +69,7 @@ package struct OperatorSession: Sendable {
         }
     }
 
+    /// Entries of the audit after a number, oldest first.
     package func audit(after number: Int64?, limit: Int) async throws -> [JSONValue] {
         try await does(AuditPage.operation, .audit, [:]) { _ in
             let entries = try await operators.entries(behind: number, limit: limit, for: caller)

@@ -25,9 +25,13 @@ final class Readiness: Sendable {
     /// Notes why the last sweep swept nothing; nil if it did. The node answers all the same: the store only grows.
     func note(_ fault: ClockFault?) { unswept.withLock { $0 = fault } }
 
+    /// Why the last sweep swept nothing.
     var clockFault: ClockFault? { unswept.withLock { $0 } }
 
     /// Asks the store, once a second at most, however many ask here.
+    ///
+    /// - Returns: what the store said.
+    /// - Throws: `StoreFault`; ``Problem`` `store.clock-off`.
     @discardableResult
     func check(at now: Date) async throws -> StoreReading {
         do {

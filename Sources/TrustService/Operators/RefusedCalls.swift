@@ -23,6 +23,9 @@ final class RefusedCalls: Sendable {
 
     private let minute = Mutex(Minute())
 
+    /// Counts a refused call.
+    ///
+    /// - Parameter address: the caller's, or what counts as one.
     /// - Returns: what is to be recorded now.
     func add(_ entry: AuditEntry, from address: String) -> [AuditEntry] {
         minute.withLock { minute in
@@ -48,6 +51,7 @@ final class RefusedCalls: Sendable {
         }
     }
 
+    /// What is to be recorded of a minute that is over.
     func repeated(before now: Date) -> [AuditEntry] {
         minute.withLock { RefusedCalls.ended(&$0, at: now) }
     }

@@ -24,6 +24,7 @@ final class MetricBaselines: Sendable {
     }
 }
 
+/// What is known of the risk of an app.
 struct RiskStanding: Sendable {
     struct Metric: Sendable {
         let environment: String
@@ -31,6 +32,7 @@ struct RiskStanding: Sendable {
         let keys: Int
     }
 
+    /// What is out of the ordinary.
     struct Alert: Sendable {
         let code: Code
         let message: String
@@ -50,6 +52,7 @@ struct JudgedTrust: Sendable, Equatable {
     let tier: String
     var reasons: [String] = []
 
+    /// The members of an answer that say so.
     var members: [JSONValue.Member] {
         [.init("tier", .string(tier)), .init("reasons", .array(reasons.map(JSONValue.string)))]
     }
@@ -63,6 +66,7 @@ struct RiskWatch: Sendable {
     let observer: RequestObserver
     let baselines = MetricBaselines()
 
+    /// For how long a key is new, in seconds.
     private static let youth: TimeInterval = 3600
 
     /// The trust in a key, from what is known about it without asking anybody. One signal alone never makes its tier low.
@@ -87,6 +91,7 @@ struct RiskWatch: Sendable {
         return JudgedTrust(tier: score.tier.rawValue, reasons: score.reasons)
     }
 
+    /// Takes note of the metric in a refreshed receipt.
     func noteMetric(_ metric: Int, of lease: ReceiptLease) async {
         let baseline = baselines[lease.key.app] ?? .unknown
         guard baseline.excess(of: metric) > 0 else { return }

@@ -9,6 +9,7 @@ import Vocabulary
 
 /// The verifiers of one configured app: Apple's roots, and if the configuration names them a simulator's.
 struct AppVerifiers: Sendable {
+    /// The verifiers below the roots of one world.
     private struct World: Sendable {
         /// The fingerprint of the roots of attestations, if they are a simulator's.
         let simulatedRoots: [UInt8]?
@@ -87,6 +88,9 @@ struct AppVerifiers: Sendable {
         return false
     }
 
+    /// Judges an attestation and its receipt as they arrive.
+    ///
+    /// - Throws: ``Problem`` if the service cannot judge.
     func attest(
         _ object: AttestationObject, keyId: KeyIdentifier, hash: ClientDataHash, at now: Date
     ) async throws(Problem) -> Judged<Proven> {
@@ -120,6 +124,9 @@ struct AppVerifiers: Sendable {
         }
     }
 
+    /// Judges an assertion of a stored key.
+    ///
+    /// - Throws: ``Problem`` if the stored point is not on the curve.
     func assert(
         _ object: AssertionObject, by key: StoredKey, hash: ClientDataHash, above counter: UInt32
     ) throws(Problem) -> Judged<VerifiedAssertion> {
@@ -144,6 +151,7 @@ struct AppVerifiers: Sendable {
             refusal, of: attestation, clientDataHash: signed.hash, clientData: signed.hashed) ?? refusal
     }
 
+    /// A refusal of an assertion by a stored key with what explains it.
     func explained(
         _ refusal: Refusal, of assertion: [UInt8], by key: StoredKey, _ signed: SignedInput
     ) -> Refusal {

@@ -7,6 +7,7 @@ import Synchronization
 import TrustStores
 import Vocabulary
 
+/// The keys of challenges as this node knows them now.
 final class ChallengeBook: Sendable {
     private let store: any TrustStore
     private let sources: SystemSources
@@ -23,6 +24,7 @@ final class ChallengeBook: Sendable {
 
     var current: ChallengeCodec { codec.withLock { $0 } }
 
+    /// Takes the keys that the store has now.
     func refresh() async throws {
         let fresh = try await ChallengeBook.read(store, sources)
         codec.withLock { $0 = fresh }

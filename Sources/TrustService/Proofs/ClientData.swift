@@ -10,6 +10,9 @@ import Vocabulary
 /// The bytes that an app signed, and how its challenge is found in them.
 enum ClientData {
     /// The challenge that client data holds: one JSON object with exactly one top-level string member `challenge`.
+    ///
+    /// - Returns: or `challenge.missing`.
+    /// - Throws: ``Problem`` `request.malformed` for another member that is given twice.
     static func challenge(in bytes: [UInt8]) throws(Problem) -> Judged<[UInt8]> {
         guard let document = try? JSONReader.read(bytes, limits: .clientData), let members = document.members else {
             return .failure(ProofRefusal(.challengeMissing, evidence: "the client data is not a JSON object"))
@@ -27,17 +30,21 @@ enum ClientData {
         return .success(challenge)
     }
 
+    /// The host that client data is for; nil if it names none.
     static func host(in bytes: [UInt8]) -> String? {
         (try? JSONReader.read(bytes, limits: .clientData))?.member("host")?.text
     }
 
     /// Refuses client data in which a member is given twice: the app's backend could read another value than was meant. Data that is not JSON
     /// is the app's own.
+    ///
+    /// - Throws: ``Problem`` `request.malformed`.
     static func refuseDoubledMember(in bytes: [UInt8]) throws(Problem) {
         try (try? JSONReader.read(bytes, limits: .clientData))?.refuseDoubledMember()
     }
 }
 
+/// A challenge and the clientDataHash that must cover it.
 struct SignedInput {
     let challenge: [UInt8]
     let hash: ClientDataHash

@@ -65,6 +65,7 @@ struct ModeAnswers: Sendable {
         }
     }
 
+    /// Counts a refusal of a key that is missing from its history.
     private func unwritten(_ reason: String) { observer.count(.refusalsUnwritten, [("reason", reason)]) }
 }
 

@@ -23,6 +23,8 @@ typealias RegisteredKey = (key: StoredKey, isNew: Bool)
 extension ProofIntake {
     /// Judges an attestation and registers its key, in the fixed order: challenge, signatures, store. The very object that registered a key
     /// before gives that key again.
+    ///
+    /// - Throws: ``Problem`` and `StoreFault` for what cannot be judged.
     func register(
         _ presented: PresentedAttestation, _ app: ServedApp, _ call: Call
     ) async throws -> Judged<RegisteredKey> {

@@ -22,6 +22,8 @@ struct ProofIntake: Sendable {
 
     /// Judges one assertion, lets the caller prepare its answer, and commits counter and challenge in one transaction. Everything that can
     /// fail is done before the commit, also in `prepare`.
+    ///
+    /// - Throws: ``Problem`` and `StoreFault` for what cannot be judged.
     func accept<Prepared>(
         _ presented: PresentedAssertion, _ app: ServedApp, _ call: Call,
         prepare: (JudgedAssertion) async throws -> Judged<Prepared>
@@ -89,6 +91,7 @@ struct ProofIntake: Sendable {
         return other.map { result.ofOtherKey($0.id, insteadOf: stored.id) } ?? result
     }
 
+    /// The most keys of a user that are tried.
     private static let otherKeys = 8
 
     /// Commits a judged assertion, counter and challenge in one transaction. Nothing that can fail comes after it.

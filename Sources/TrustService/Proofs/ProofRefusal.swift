@@ -11,6 +11,7 @@ package import Vocabulary
 /// It is returned from the verifier to the answer and never thrown. Only refusals are subject to the app's mode: what else goes wrong (the form
 /// of the request, a limit, a store) is thrown, and is the same in every mode.
 package struct ProofRefusal: Error, Sendable, Equatable {
+    /// What the caller sees.
     package var problem: Problem
 
     /// What a verifier said; nil if none was asked.
@@ -42,6 +43,7 @@ package struct ProofRefusal: Error, Sendable, Equatable {
     }
 }
 
+/// An object of a proof that could not be read.
 enum UnreadObject: String {
     case attestation
     case assertion

@@ -69,5 +69,6 @@ extension Refusal {
         return Base64.encode(SHA256.hash(data: Data(bytes))) != wanted
     }
 
+    /// The most bytes of one value in the log.
     private static let textLimit = 128
 }

@@ -23,6 +23,7 @@ struct SignedHosts: Sendable {
         self.address = address.flatMap { $0.bytes.allSatisfy { $0 == 0 } ? nil : $0 }
     }
 
+    /// Whether no host can be right.
     var isEmpty: Bool { names.isEmpty && address == nil }
 
     /// Whether a host, as in the field `Host`, is one of these; its port does not matter.
@@ -34,6 +35,7 @@ struct SignedHosts: Sendable {
         return BrowserGate.name(String(place.host)).map { names.contains(UTF8Key($0)) } ?? false
     }
 
+    /// Why client data is refused that names none of these; nil if it names one.
     func refusal(of clientData: [UInt8]) -> ProofRefusal? {
         guard let host = ClientData.host(in: clientData) else {
             return ProofRefusal(.policyHost, evidence: "the client data names no host")

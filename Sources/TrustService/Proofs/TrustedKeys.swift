@@ -30,6 +30,7 @@ struct TrustedKeys: Sendable {
     /// The key, if an app may use it now.
     ///
     /// - Returns: `key.unknown` if its root or environment is no longer configured, `assert.app-id.mismatch` if its identity is not.
+    /// - Throws: `StoreFault`.
     func trusted(_ key: StoredKey) async throws -> Judged<StoredKey> {
         let trust = try await trust(in: key)
         if trust == .trusted { return .success(key) }
@@ -55,6 +56,7 @@ struct TrustedKeys: Sendable {
         return key
     }
 
+    /// Counts one use of a key that the configuration does not trust any more.
     func countDistrust(_ trust: KeyTrust) { observer.count(.keysUntrustedUsed, [("reason", trust.rawValue)]) }
 }
 

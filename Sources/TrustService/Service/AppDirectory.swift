@@ -37,6 +37,9 @@ struct AppDirectory: Sendable {
 
     subscript(id: String) -> ServedApp? { all[id] }
 
+    /// The app of a call, within its limit.
+    ///
+    /// - Throws: ``Problem`` `app.unknown` or `limit.app`.
     func app(_ id: String?, _ call: Call) throws(Problem) -> ServedApp {
         // By bytes and bounded: hashing text that a caller chose costs the square of its length.
         guard let id, id.utf8.count <= Route.parameterLimit, let app = all[id], app.settings.id.hasSameBytes(as: id)
@@ -50,6 +53,8 @@ struct AppDirectory: Sendable {
     func app(_ call: Call) throws(Problem) -> ServedApp { try app(call.parameters["app"], call) }
 
     /// The app that a body or a query names, if the caller's credential is good for it.
+    ///
+    /// - Throws: ``Problem`` `app.unknown`, `caller.unauthorized`.
     func app(_ id: String?, _ call: Call, as role: Authority.Role) throws(Problem) -> ServedApp {
         let app = try app(id, call)
         try call.caller.require(role, app: app.settings.id)

@@ -15,6 +15,7 @@ final class LiveParts: Sendable {
     let tokens: TokenAuthority
     let apple: AppleSide?
     let credentials: Credentials
+    /// nil if the interface of App Check is off.
     let appCheck: AppCheckSide?
     /// Of the public listener; nil if it speaks plain HTTP.
     let identity: ListenerIdentity?

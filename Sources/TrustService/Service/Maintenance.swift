@@ -9,15 +9,18 @@ import ServiceLifecycle
 import TrustStores
 import Vocabulary
 
+/// Writes counts and sweeps the store, until the service stops.
 struct Maintenance: Service {
     private let parts: ServiceParts
 
     init(_ parts: ServiceParts) { self.parts = parts }
 
+    /// Between two writes of counts.
     var flushInterval = Duration.seconds(2)
     static let sweepInterval: TimeInterval = 60
     /// Between two looks at which keys sign challenges: shorter than the time before a new one signs (``ChallengeBook/rotationNotice``).
     var keysInterval = Duration.seconds(10)
+    /// Between two counts of the keys that the configuration does not trust.
     static let countInterval: TimeInterval = 3600
 
     /// Three loops side by side: a sweep of many rows, or a count of many keys, must not keep the node from learning new challenge keys.

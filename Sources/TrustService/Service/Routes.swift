@@ -26,6 +26,7 @@ extension ServiceParts {
             observer: observer, challengeLife: configuration.challenges.ttl, reread: { try await self.rereadSecrets() })
     }
 
+    /// What gateways may be let through, by name.
     var quotas: Quotas { Quotas(settings: configuration.quotas, store: store, users: users, observer: observer) }
 
     /// Every operation of the service. What servers and operators call is recorded.

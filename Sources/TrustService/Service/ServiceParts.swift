@@ -32,6 +32,7 @@ package final class ServiceParts: Sendable {
     let readiness: Readiness
     let audit: AuditRecord
     let users: UserNames
+    /// nil if nothing is traced.
     let tracing: ServiceTracing?
 
     init(
@@ -82,6 +83,9 @@ extension ServiceParts {
     }
 
     /// Reads the files of tokens, keys and roots again. A fault keeps what counted before and says so in the log.
+    ///
+    /// - Parameter read: Reads the configuration with its files, as at the start.
+    /// - Returns: whether the files count now.
     @discardableResult
     func reload(_ read: () -> ConfigurationReader.Outcome) async -> Bool {
         var faults: [String] = []

@@ -51,6 +51,7 @@ actor SignalBook {
         count(app, kind: kind, code: code, at: now)
     }
 
+    /// Writes what was collected; keeps it if the store does not answer.
     func flush() async {
         guard !counts.isEmpty else { return }
         let batch = counts

@@ -39,6 +39,7 @@ enum StoredSecret: String, CaseIterable, Sendable {
         try await store.secret(named: place, orElse: candidate)
     }
 
+    /// Replaces it by a new one; false if the store has none.
     func replace(in store: any TrustStore, random: (Int) -> [UInt8]) async throws -> Bool {
         try await store.replaceSecret(named: place, by: candidate(random))
     }

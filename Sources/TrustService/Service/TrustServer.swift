@@ -31,6 +31,12 @@ public struct TrustServer: Service {
     private let wrongTokens: RequestLimits
 
     /// Builds the service over an open store.
+    ///
+    /// - Parameters:
+    ///   - store: The store; the server closes it when it ends.
+    ///   - transport: How Apple is reached; nil if no Apple account is configured.
+    ///   - announce: Is told each line about the listeners once they accept connections.
+    /// - Throws: ``StoreFault`` if the store does not answer, `MalformedInput` for an app identity or a root that cannot be.
     package init(
         configuration: Configuration, store: any TrustStore, transport: (any AppleTransport)?,
         sources: SystemSources = .live, registry: PrometheusRegistry = PrometheusRegistry(),
@@ -80,6 +86,8 @@ public struct TrustServer: Service {
     }
 
     /// Reads the files of tokens, keys and roots again, as the signal SIGHUP asks. A fault keeps what counted before and says so in the log.
+    ///
+    /// - Parameter read: Reads the configuration with its files, as at the start.
     package func reload(_ read: () -> ConfigurationReader.Outcome) async { await parts.reload(read) }
 
     /// Serves until it is stopped.

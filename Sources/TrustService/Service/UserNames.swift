@@ -64,6 +64,7 @@ struct UserNames: Sendable {
         (self.mode, self.hasKeyedGrants, self.secret) = (mode, hasKeyedGrants, secret)
     }
 
+    /// The name under which the store has a user.
     func stored(_ name: String) -> String { mode == .hashed ? pseudonym(name) : name }
 
     /// A keyed hash of the name: the one that the audit has in either mode.

@@ -8,7 +8,9 @@ import Vocabulary
 ///
 /// A parameter that is unknown, given twice or without a value that it knows is refused, never ignored (``StrictQuery``).
 struct AuthorizationQuery: Equatable {
+    /// Which tokens pass.
     private(set) var terms = TokenTerms()
+    /// The quota that the request is counted under; nil for none.
     private(set) var quota: String?
     /// The name of the route whose requests are only watched; nil if the token decides.
     private(set) var observedRoute: String?
@@ -20,6 +22,7 @@ struct AuthorizationQuery: Equatable {
     /// Reads a query, without its question mark.
     ///
     /// - Parameter routes: the names that may be watched.
+    /// - Throws: ``Problem`` `request.malformed`.
     init(_ query: String, observing routes: [String] = []) throws(Problem) {
         let query = try StrictQuery(query, known: AuthorizationQuery.names)
         if let mode = query["mode"] {

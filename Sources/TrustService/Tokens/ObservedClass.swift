@@ -17,6 +17,7 @@ enum ObservedClass: String, CaseIterable {
     case invalid
     /// A single-use token that was spent before.
     case reused
+    /// No token.
     case none
     /// The store did not answer.
     case unknown

@@ -7,6 +7,7 @@ import HTTPTypes
 import TrustStores
 import Vocabulary
 
+/// Counts what gateways let through under the quotas of the configuration.
 struct Quotas: Sendable {
     let settings: [Configuration.Quota]
     let store: any TrustStore
@@ -50,6 +51,9 @@ struct Quotas: Sendable {
     }
 
     /// Counts a request that passed in every other way, once over all nodes.
+    ///
+    /// - Returns: how much is left in the window.
+    /// - Throws: ``Problem`` `policy.quota`, `StoreFault`.
     func draw(_ draft: Draft, for bearer: TokenBearer, at now: Date) async throws -> Int {
         let quota = draft.quota
         guard

@@ -14,13 +14,16 @@ import Vocabulary
 
 /// The signed list of keys that were revoked while their tokens may still live: read from the store at most once a second, however many ask.
 final class RevocationList: Sendable {
+    /// The list as it is sent.
     struct Signed: Sendable {
         let token: String
         /// With its quotes.
         let tag: String
         /// Seconds since 1970.
         let issuedAt: Int
+        /// What it says beside its times.
         let claims: [JSONValue.Member]
+        /// The name of the key that signed it.
         let signer: String
     }
 
@@ -35,8 +38,10 @@ final class RevocationList: Sendable {
     /// By how many seconds the clocks of two nodes may differ.
     private static let clockMargin = 60.0
 
+    /// - Parameter limit: the most keys that are named.
     init(_ parts: ServiceParts, limit: Int = RevokedKeyList.keyLimit) { (self.parts, self.limit) = (parts, limit) }
 
+    /// The list as the store has it now.
     func current() async throws -> Signed {
         let now = parts.sources.now()
         let revoked = try await parts.store.revokedKeys(

@@ -57,8 +57,10 @@ package struct TokenAuthority: Sendable {
         throw StoreFault.damaged("no token key can be derived")
     }
 
+    /// A token, and its life in seconds.
     typealias Issued = (token: String, expiresIn: Int)
 
+    /// A token for a key that has just proved itself.
     func issue(
         for key: StoredKey, trust: JudgedTrust, singleUse: Bool, identifier: [UInt8], at now: Date
     ) throws -> Issued {
@@ -72,6 +74,9 @@ package struct TokenAuthority: Sendable {
             claims + trust.members + (singleUse ? [.init("singleUse", true)] : []))
     }
 
+    /// A token for a caller that cannot attest.
+    ///
+    /// - Parameter reason: why it cannot, as it says itself.
     func issueUntrusted(for app: ServedApp, reason: String, identifier: [UInt8], at now: Date) throws -> Issued {
         let trust = JudgedTrust(tier: TokenTerms.noTier, reasons: [reason])
         let claims: [JSONValue.Member] = [
@@ -94,14 +99,19 @@ package struct TokenAuthority: Sendable {
         return (token, seconds)
     }
 
+    /// The claims of a token that this service signed and that is valid now.
+    ///
+    /// - Throws: ``Problem`` `token.invalid`.
     func read(_ token: String, at now: Date) throws(Problem) -> TokenClaims {
         let claims = try signed(token)
         guard claims.life.contains(now) else { throw Problem(.tokenInvalid, evidence: "expired") }
         return claims
     }
 
+    /// Whether a token that this service signed was good once and has ended.
     func hasEnded(_ token: String, at now: Date) -> Bool { (try? signed(token).life.isOver(at: now)) ?? false }
 
+    /// The claims of a token that this service signed, whatever the time.
     private func signed(_ token: String) throws(Problem) -> TokenClaims {
         let compact = try CompactToken.read(token, algorithm: TokenKeySet.algorithm)
         guard let set = [production, simulated, untrusted].first(where: { $0.contains(compact.keyId) }) else {

@@ -69,6 +69,7 @@ struct TokenHandler: Handler {
         return try await parts.appCheckToken(token, at: call.now)
     }
 
+    /// A token of this service that is good now.
     private func native(_ text: String, _ call: Call) async throws -> GoodToken {
         let claims = try tokens.read(text, at: call.now)
         return GoodToken(
@@ -118,6 +119,7 @@ struct TokenHandler: Handler {
         ]).about(KeyIdentifier(strictBase64: bearer.key).map { .key($0, app: bearer.app) } ?? .app(bearer.app))
     }
 
+    /// Spends a token, once over all nodes.
     private func spend(_ token: GoodToken, at now: Date) async throws {
         switch try await parts.store.consume(token.spending, at: now) {
         case .spent: break

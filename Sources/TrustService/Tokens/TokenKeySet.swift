@@ -10,13 +10,16 @@ import Vocabulary
 /// The keys of one issuer: the first signs, all verify.
 struct TokenKeySet: Sendable {
     let issuer: String
+    /// The name of the key that signs.
     let signer: String
     private let signing: P256.Signing.PrivateKey
     private let verifying: [UTF8Key: P256.Signing.PublicKey]
+    /// The public keys as a JSON Web Key Set.
     let published: JSONValue
 
     static let algorithm = "ES256"
 
+    /// Nil without a key.
     init?(issuer: String, keys: [P256.Signing.PrivateKey]) {
         guard let first = keys.first else { return nil }
         self.issuer = issuer
@@ -35,6 +38,7 @@ struct TokenKeySet: Sendable {
 
     func contains(_ identifier: String) -> Bool { verifying[UTF8Key(identifier)] != nil }
 
+    /// - Parameter type: the `typ` of the header.
     func sign(_ claims: [JSONValue.Member], type: String = "JWT") throws -> String {
         try CompactToken.text(.object(claims), algorithm: TokenKeySet.algorithm, type: type, keyId: signer) {
             try signing.signature(for: $0).rawRepresentation

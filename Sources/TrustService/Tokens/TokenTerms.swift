@@ -21,9 +21,12 @@ struct TokenTerms: Equatable {
     /// Whether the token is spent: then those that are good for one use pass, and no others.
     var spends = false
 
+    /// What the terms are called in queries.
     static let names: Set<UTF8Key> = ["app", "env", "tier", "simulated", "debug", "once"]
 
     /// Takes one term as callers write it.
+    ///
+    /// - Throws: ``Problem`` `request.malformed` for an unknown name or value.
     mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
         var isKnown = false
         switch name {
@@ -51,6 +54,10 @@ struct TokenTerms: Equatable {
         if !isKnown { throw Problem(.requestMalformed, evidence: "a term of the check has an unknown value") }
     }
 
+    /// Whether a good token passes.
+    ///
+    /// - Throws: ``Problem`` `token.single-use`, `token.not-single-use`, `policy.simulated`, `token.invalid` for a debug token, `policy.app`,
+    ///   `policy.environment`, `policy.tier`.
     func judge(_ token: GoodToken) throws(Problem) {
         let bearer = token.bearer
         guard token.isSingleUse == spends else { throw Problem(spends ? .tokenNotSingleUse : .tokenSingleUse) }

@@ -32,6 +32,7 @@ struct ServiceTracing: Sendable {
         return store
     }
 
+    /// The transport with a span around each call.
     func around(_ transport: any AppleTransport) -> any AppleTransport {
         AppleSpans(tracer: exporter.tracer, base: transport)
     }

@@ -5,13 +5,17 @@
 ///
 /// Each is a file `Migrations/NNNN-title.sql` for both kinds of database, which the build puts into the program, so that it runs from anywhere.
 package struct Migration: Sendable {
+    /// Counts from 1.
     package let version: Int
+    /// The name of the file without its ending.
     package let name: String
     package let sql: String
 }
 
 extension [Migration] {
+    /// Every step for SQLite, oldest first.
     package static let sqlite = files { $0.sqlite }
+    /// Every step for PostgreSQL, oldest first.
     package static let postgres = files { $0.postgres }
 
     private typealias Word = (name: String, sqlite: String, postgres: String)
@@ -46,9 +50,12 @@ extension [Migration] {
         }
     }
 
+    /// The schema after all steps.
     package var newest: Int { map(\.version).max() ?? 0 }
 
     /// The steps that a store at `version` still needs.
+    ///
+    /// - Throws: `store.newer` if the store was written by a later program.
     package func pending(after version: Int) throws -> [Migration] {
         guard version <= newest else {
             throw StoreFault(

@@ -11,6 +11,7 @@ package enum SQLValue: Sendable, Equatable {
     case text(String)
     case bytes([UInt8])
 
+    /// An instant as ``StoreTime`` has it.
     package static func instant(_ date: Date) -> SQLValue { .integer(StoreTime.milliseconds(date)) }
     package static func optional(_ date: Date?) -> SQLValue { date.map(SQLValue.instant) ?? .null }
     package static func optional(_ number: Int64?) -> SQLValue { number.map(SQLValue.integer) ?? .null }
@@ -98,6 +99,7 @@ package struct SQLRow: Sendable {
     }
 }
 
+/// A transaction in which statements run.
 package protocol SQLSession {
     /// Runs one statement; the first that fails ends the transaction.
     @discardableResult func run(_ text: SQLText, _ arguments: [SQLValue]) throws -> SQLResult
@@ -107,6 +109,7 @@ extension SQLSession {
     @discardableResult
     package func run(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLResult { try run(text, arguments) }
 
+    /// The first row of one statement.
     package func row(_ text: SQLText, _ arguments: SQLValue...) throws -> SQLRow? {
         try run(text, arguments).rows.first
     }
@@ -118,9 +121,12 @@ package enum SQLEnd<Outcome: Sendable>: Sendable {
     case rollback(Outcome)
 }
 
+/// Statements that only read.
 package typealias SQLReading<Outcome> = @Sendable (any SQLSession) throws -> Outcome
+/// The statements of a transaction, and how it ends.
 package typealias SQLTransaction<Outcome: Sendable> = @Sendable (any SQLSession) throws -> SQLEnd<Outcome>
 
+/// A database that runs transactions.
 package protocol SQLEngine: Sendable {
     /// What OpenTelemetry's conventions call the database (`db.system.name`).
     var systemName: String { get }
@@ -140,11 +146,17 @@ package protocol SQLEngine: Sendable {
     /// - Returns: nil if it was not accepted, whatever the reason: then a transaction for this one alone decides.
     func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome?
 
+    /// Finishes what was begun and closes.
     func close() async
 }
 
 /// Stands around what a store asks its database, as a span does.
 package protocol StoreVerbWrapper: Sendable {
+    /// Runs a verb, or throws in its stead.
+    ///
+    /// - Parameters:
+    ///   - verb: the name of the method of ``TrustStore``.
+    ///   - body: asks the database.
     func run<Result: Sendable>(
         _ verb: String, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result

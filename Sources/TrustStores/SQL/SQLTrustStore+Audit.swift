@@ -90,6 +90,7 @@ extension SQLTrustStore {
         }
     }
 
+    /// Statements of this file.
     private enum Text {
         static let ends: SQLText = "SELECT last, hash, cut_number, cut_hash, cut_seal FROM audit_chain WHERE one = 1"
         static let lockedEnds: SQLText = """

@@ -34,6 +34,7 @@ extension SQLTrustStore {
         }
     }
 
+    /// Statements of this file.
     private enum Text {
         /// A store of the first version has its one key among the secrets.
         static let first = SQLText(

@@ -163,6 +163,7 @@ extension SQLTrustStore {
         try Text.oldest.compactMap { try session.row($0)?.optionalInteger(0) }.min()
     }
 
+    /// Statements of this file. Those that sweep delete what lies before `$1`, at most `$2` rows.
     private enum Text {
         static let schema: SQLText = "SELECT max(version) FROM schema_versions"
         static let clock: SQLText = "SELECT swept_until, {now} FROM store_clock WHERE one = 1"

@@ -142,6 +142,7 @@ extension SQLSession {
 }
 
 extension KeyState {
+    /// The columns of a row from which a state is read.
     package static let columns = "counter, seen, largest_gap, revoked_at"
 
     /// Reads ``columns``, of which the first is at `offset`.
@@ -152,6 +153,7 @@ extension KeyState {
             largestGap: try row.counter(offset + 2), isRevoked: try row.optionalInteger(offset + 3) != nil)
     }
 
+    /// The columns that an assertion changes.
     package var changed: [SQLValue] {
         [
             .integer(Int64(window.highest)), .integer(Int64(bitPattern: window.seen)), .integer(Int64(largestGap)),

@@ -175,6 +175,7 @@ extension SQLTrustStore {
         static let together = 1000
     }
 
+    /// Statements of this file.
     private enum Text {
         static let revokedSince: SQLText =
             "SELECT id, revoked_at FROM attested_keys WHERE revoked_at >= $1 ORDER BY revoked_at DESC LIMIT $2"
@@ -221,6 +222,7 @@ extension KeyCursor {
         [.text(cursor?.environment ?? ""), .text(cursor?.app ?? ""), .bytes(cursor?.id.bytes ?? [])]
     }
 
+    /// - Parameter row: environment, app and id.
     fileprivate init(row: SQLRow) throws {
         self.init(environment: try row.text(0), app: try row.text(1), id: try KeyIdentifier(row: row, at: 2))
     }
@@ -267,6 +269,7 @@ extension RevocationRule {
         }
     }
 
+    /// The rest of the rule.
     func includes(_ key: StoredKey) -> Bool {
         switch self {
         case .user, .environment: true

@@ -120,6 +120,7 @@ extension SQLTrustStore {
     }
 }
 
+/// Who decides a claim of a limited subject.
 private struct PromotionHolder {
     let transactionId: String
     let leasedUntil: Int64

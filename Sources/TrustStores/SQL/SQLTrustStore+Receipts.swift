@@ -76,6 +76,7 @@ extension SQLTrustStore {
         }
     }
 
+    /// Statements of this file.
     private enum Text {
         static let due = SQLText(
             """

@@ -8,6 +8,7 @@ import Synchronization
 /// ``Store/sqlite`` and the module `TrustStoresPostgres` open one.
 package struct SQLTrustStore: TrustStore {
     package let engine: any SQLEngine
+    /// The number of the schema that this program writes.
     let schema: Int
     let clock: StoreClock
     let witness: WitnessBox

@@ -11,6 +11,7 @@ extension StoredKey {
         restored_at
         """
 
+    /// How many columns ``columns`` names.
     static let columnCount = 18
 
     /// The app of a key and when it was revoked, locked against others.

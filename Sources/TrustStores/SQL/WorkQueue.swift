@@ -25,6 +25,7 @@ package final class WorkQueue<Resource>: Sendable {
 
     private struct State {
         var waiting: [Call] = []
+        /// What each busy thread works on.
         var running: [Int: [Call]] = [:]
         var threads = 0
         /// Since when every thread is busy and none has ended anything; nil if one is free.
@@ -55,6 +56,8 @@ package final class WorkQueue<Resource>: Sendable {
     }
 
     /// Has a thread do the work, and waits for the answer.
+    ///
+    /// - Throws: what the work throws; ``StoreFault`` for a caller who is refused.
     package func call<Outcome: Sendable>(
         within limit: Duration? = nil, _ work: @escaping @Sendable (Resource) throws -> Outcome
     ) async throws -> Outcome {
@@ -65,6 +68,8 @@ package final class WorkQueue<Resource>: Sendable {
     }
 
     /// The same for work that is done together with that of others.
+    ///
+    /// - Parameter work: gives what reads the outcome when all is done.
     package func join<Outcome: Sendable>(
         within limit: Duration? = nil, _ work: @escaping @Sendable (Resource) -> @Sendable () throws -> Outcome
     ) async throws -> Outcome {

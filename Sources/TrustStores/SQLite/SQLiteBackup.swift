@@ -45,6 +45,7 @@ extension SQLTrustStore {
 }
 
 extension SQLiteConnection {
+    /// Makes this empty file a copy of a store.
     fileprivate func fill(from path: String, schema: Int, withSecrets: Bool) throws {
         // A copy that is not whole is removed, so it needs no journal, which would contain its rows once more.
         try run(script: "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = FULL")

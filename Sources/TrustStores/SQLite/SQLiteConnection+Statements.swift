@@ -10,6 +10,7 @@ extension SQLiteConnection: SQLSession {
         try run(sqlite: text.sqlite, arguments)
     }
 
+    /// Runs a statement that has no arguments and no rows.
     func execute(_ text: String) throws { _ = try run(sqlite: text, []) }
 
     // Safe: the connection keeps the statement until it is closed, and one thread uses it at a time.
@@ -54,6 +55,7 @@ extension SQLiteConnection: SQLSession {
 // Safe: SQLite copies what is bound before the call returns (SQLITE_TRANSIENT), it is read no further than its count, and what a column lends
 // is copied before the next step.
 extension SQLValue {
+    /// Bytes of text and data.
     fileprivate var size: Int {
         switch self {
         case .null, .integer: 0

@@ -89,6 +89,7 @@ import CSQLite
 
 /// What SQLite says about a result code that it just gave.
 package struct SQLiteFailure: Error {
+    /// The extended result code.
     package let code: Int32
     package let message: String
 
@@ -106,5 +107,6 @@ package struct SQLiteFailure: Error {
     /// SQLITE_READONLY_ROLLBACK: half of a transaction is in the file, and who opens it for reading does not take it back.
     package static let interruptedWrite: Int32 = SQLITE_READONLY | 3 << 8
 
+    /// Whether the file is broken, or no database at all.
     var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
 }

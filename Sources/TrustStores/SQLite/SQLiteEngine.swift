@@ -22,6 +22,7 @@ final class SQLiteEngine: SQLEngine {
     private static let waitingLimit = 10_000
     /// How many threads do long reads. Rows by their keys, which take some microseconds, are read by one thread for many callers at a time.
     private static let readers = 2
+    /// How long closing waits for what was begun.
     private static let closeTimeout = Duration.seconds(3)
 
     /// - Parameter answerTimeout: how long a caller waits for its answer; longer than the file may be held by a neighbor.

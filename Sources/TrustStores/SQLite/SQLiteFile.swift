@@ -29,6 +29,8 @@ package enum SQLiteFile {
     ///
     /// SQLite writes the name, its length and its sum in front of the magic at the end (sqlite.org, "Database File Format" section 3; the
     /// super-journal of a transaction over several files, which nothing here makes).
+    ///
+    /// - Throws: `store.configuration`.
     static func check(_ path: String) throws {
         // SQLite keeps the others beside the file that a link leads to.
         let real = SystemFile.resolved(path) ?? path
@@ -91,6 +93,8 @@ package enum SQLiteFile {
     }
 
     /// What the system says about a path; nil if nothing is there.
+    ///
+    /// - Throws: `store.configuration` for what is no regular file.
     private static func regular(_ path: String) throws -> stat? {
         guard let status = SystemFile.status(of: path, followingLinks: false) else { return nil }
         switch status.st_mode & S_IFMT {

@@ -14,11 +14,16 @@ extension SQLTrustStore {
 
     /// Opens a store for an operator: never another program's database, which would get our tables, and never one whose last writer was
     /// stopped before it was a store.
+    ///
+    /// - Throws: ``StoreFault``, before anything is written.
     package static func existingSQLite(at path: String) throws -> SQLTrustStore {
         _ = try schema(ofExistingSQLiteAt: path)
         return try sqlite(at: path)
     }
 
+    /// The schema of a file that is a store.
+    ///
+    /// - Throws: ``StoreFault`` with what the operator can do.
     static func schema(ofExistingSQLiteAt path: String) throws -> Int {
         do {
             let connection = try SQLiteConnection(path: path, writes: false)

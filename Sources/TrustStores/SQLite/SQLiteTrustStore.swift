@@ -54,6 +54,7 @@ extension SQLTrustStore {
 }
 
 extension StoreFault {
+    /// What an error of the database means to a caller.
     init(sqlite error: any Error, path: String? = nil) {
         if let fault = error as? StoreFault {
             self = fault

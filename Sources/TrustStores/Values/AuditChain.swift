@@ -27,7 +27,9 @@ extension NumberedAuditEntry {
 
 /// A place in the chain of audit lines: the number of a line, and its hash. The next line is checked against it, or made after it.
 package struct AuditChain: Sendable, Equatable {
+    /// The number of the line.
     package private(set) var number: Int64
+    /// Its hash.
     package private(set) var hash: [UInt8]
 
     /// What the first line of all names as the hash of the line before.
@@ -77,6 +79,7 @@ package struct AuditChain: Sendable, Equatable {
         Array(HMAC<SHA256>.authenticationCode(for: Data(message), using: SymmetricKey(data: Data(secret))))
     }
 
+    /// Whether a text has the form of ``pseudonym(ofUser:secret:)``.
     package static func isPseudonym(_ text: String) -> Bool {
         text.utf8.count == 18 && text.utf8.starts(with: "u_".utf8)
             && text.utf8.dropFirst(2).allSatisfy(\.isLowercaseHexadecimal)

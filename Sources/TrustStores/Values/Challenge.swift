@@ -5,8 +5,11 @@ package import AppAttest
 public import FoundationEssentials
 package import Vocabulary
 
+/// What a challenge may be used for.
 package enum ChallengePurpose: UInt8, Sendable, CaseIterable {
+    /// For an attestation.
     case attest = 1
+    /// For an assertion.
     case assert = 2
     /// For either, through an interface that asks for a challenge without saying which: App Check's.
     case exchange = 3
@@ -16,7 +19,9 @@ package enum ChallengePurpose: UInt8, Sendable, CaseIterable {
 ///
 /// Where `keyId` or `user` is nil at issue, the challenge is not tied to a key or a user.
 package struct ChallengeBinding: Hashable, Sendable {
+    /// What it may be spent on.
     package var purpose: ChallengePurpose
+    /// The configured id of the app.
     package var app: String
     /// The key that has to spend it; nil for any.
     package var keyId: KeyIdentifier?
@@ -49,10 +54,12 @@ public struct SpendableChallenge: Hashable, Sendable {
 package enum ChallengeRefusal: Error, Sendable, CaseIterable {
     /// Not issued by this store: random bytes, another store's challenge, or a damaged one.
     case unknown
+    /// It has expired.
     case expired
     /// Issued for another app, purpose, key or user.
     case binding
 
+    /// The code of the HTTP contract.
     package var code: Code {
         switch self {
         case .unknown: .challengeUnknown

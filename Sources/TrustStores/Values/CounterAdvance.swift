@@ -52,6 +52,7 @@ public enum AdvanceRefusal: Error, Sendable, CaseIterable {
     /// The challenge has expired.
     case challengeExpired
 
+    /// The code of the HTTP contract.
     package var code: Code {
         switch self {
         case .keyUnknown: .keyUnknown

@@ -84,6 +84,7 @@ public struct KeyPage: Sendable, Equatable {
         self.init(keys: keys, next: found.count > limit ? keys.last.map(KeyCursor.init) : nil)
     }
 
+    /// The most keys of one page.
     package static let largest = 1000
 }
 

@@ -98,6 +98,7 @@ public enum InsertRefusal: Sendable, CaseIterable {
     /// The key was revoked and then deleted.
     case revoked
 
+    /// The code of the HTTP contract.
     package var code: Code {
         switch self {
         case .otherUser: .keyOtherUser

@@ -57,6 +57,7 @@ public struct SweepReport: Sendable, Equatable {
     /// A sweep that has removed nothing yet.
     public init() {}
 
+    /// All rows together.
     package var total: Int {
         spent + events + tallies + receipts + promotionAnswers + openClaims + promotionGrants + quotas + audit
             + tombstones

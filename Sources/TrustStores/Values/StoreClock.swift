@@ -28,11 +28,13 @@ extension ContinuousClock.Instant {
     fileprivate static let start = ContinuousClock.now
 }
 
+/// How far a sweep may go.
 enum SweepLimit: Equatable {
     /// Names that expired up to `horizon` may go, and what is old at `now`.
     case upTo(now: Int64, horizon: Int64)
     /// Nothing has been stored yet, so nothing can be old.
     case nothingStored
+    /// The clock cannot be believed.
     case refused(ClockFault)
 }
 

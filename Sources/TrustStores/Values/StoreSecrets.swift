@@ -4,6 +4,7 @@
 import Crypto
 import FoundationEssentials
 
+/// The secrets of a store.
 package enum StoreSecrets {
     /// The tables whose rows are secrets, in the schema that this program writes.
     package static let tables = ["store_secrets", "challenge_keys"]

@@ -21,6 +21,7 @@ package enum StoreText {
         text.utf8.count <= limit && !text.utf8.contains(0)
     }
 
+    /// Whether a text may be stored as the name of a user.
     package static func isUser(_ text: String) -> Bool { isStorable(text, limit: userLimit) }
 
     /// Whether two names are the same to a database: byte by byte, or both absent.

@@ -17,6 +17,7 @@ package enum StoreTime {
         Date(timeIntervalSince1970: Double(milliseconds) / 1000)
     }
 
+    /// The number of whole milliseconds of a duration, at least zero.
     package static func milliseconds(_ duration: Duration) -> Int64 {
         let (seconds, attoseconds) = duration.components
         if seconds < 0 { return 0 }

@@ -9,8 +9,10 @@ import FoundationEssentials
 struct Tombstone: Sendable, Equatable {
     /// The names under which it is stored: the keyed one, and for a while the ``mark(of:)``; the ``hash(of:)`` in a store without the secret.
     let names: [[UInt8]]
+    /// The start of the day, in milliseconds.
     let day: Int64
 
+    /// - Parameter secret: that of the store's audit.
     init(_ id: KeyIdentifier, revokedAt instant: Int64, secret: [UInt8]?) {
         names = secret.map { [Tombstone.name(of: id, $0), Tombstone.mark(of: id)] } ?? [Tombstone.hash(of: id)]
         day = Tombstone.day(of: instant)
@@ -27,6 +29,7 @@ struct Tombstone: Sendable, Equatable {
     /// What the list of revoked keys has, while a token of the key may live.
     static func mark(of id: KeyIdentifier) -> [UInt8] { Array(hash(of: id).prefix(markLength)) }
 
+    /// The bytes of a mark.
     static let markLength = 12
     /// How long a mark is kept: longer than any token lives.
     static let markLife: Duration = .seconds(9 * 86_400)

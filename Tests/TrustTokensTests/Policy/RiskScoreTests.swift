@@ -19,12 +19,23 @@ import Vocabulary
         #expect(RiskScore(signals).reasons == [])
         signals.isNewKey = true
         #expect(RiskScore(signals).reasons == ["newKey"] && RiskScore(signals).points == 0)
-        (signals.metric, signals.hasCategorySurprise, signals.keysOfUser) = (.max, true, 9)
+        (signals.metric, signals.hasCategorySurprise, signals.unsupportedReports) = (.max, true, 9)
         #expect(RiskScore(signals).reasons == ["newKey", "riskAboveBaseline", "category"])
     }
 
     static let singles: [Case] = [
+        Case(testDescription: "unsupported", codes: ["risk.unsupported"], tier: .high) { $0.unsupportedReports = 1000 },
+        Case(testDescription: "transient", codes: ["risk.failures.transient"], tier: .high) {
+            $0.failures[.transient] = 1000
+        },
+        Case(testDescription: "replay", codes: ["risk.failures.replay"], tier: .standard) {
+            $0.failures[.replay] = 1000
+        },
+        Case(testDescription: "forgery", codes: ["risk.failures.forgery"], tier: .standard) {
+            $0.failures[.forgery] = .max
+        },
         Case(testDescription: "many keys", codes: ["risk.user.many-keys"], tier: .standard) { $0.keysOfUser = .max },
+        Case(testDescription: "many users", codes: ["risk.key.many-users"], tier: .standard) { $0.usersOfKey = .max },
         Case(testDescription: "metric", codes: ["risk.metric.above-baseline"], tier: .standard) { $0.metric = .max },
         Case(testDescription: "gap", codes: ["risk.counter.gap"], tier: .high) { $0.largestCounterGap = .max },
         Case(testDescription: "environment", codes: ["risk.environment"], tier: .standard) {
@@ -33,6 +44,9 @@ import Vocabulary
         Case(testDescription: "category", codes: ["risk.category"], tier: .standard) { $0.hasCategorySurprise = true },
         Case(testDescription: "extensions", codes: ["risk.extensions.missing"], tier: .standard) {
             $0.lacksExpectedExtensions = true
+        },
+        Case(testDescription: "marks", codes: ["risk.device.marked"], tier: .standard) {
+            $0.deviceMarks = ["fraud", "refund", "third"]
         },
     ]
 
@@ -52,6 +66,7 @@ import Vocabulary
         signals.metric = 2
         signals.baseline = MetricBaseline(counts: [(1, 900), (2, 80), (3, 20)])
         signals.keysOfUser = 3
+        signals.failures = [.transient: 4, .replay: 1]
         signals.largestCounterGap = 5
         #expect(RiskScore(signals) == RiskScore(RiskSignals()))
         #expect(RiskScore(signals).tier == .high && RiskScore(signals).points == 0)
@@ -62,7 +77,7 @@ import Vocabulary
         var signals = RiskSignals()
         signals.metric = 40
         signals.keysOfUser = 12
-        signals.hasEnvironmentSurprise = true
+        signals.failures[.forgery] = 1
         let score = RiskScore(signals)
         #expect(score.contributions.count == 3)
         #expect(score.contributions.map(\.points) == score.contributions.map(\.points).sorted(by: >))

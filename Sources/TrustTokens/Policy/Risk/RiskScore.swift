@@ -38,8 +38,20 @@ public struct RiskScore: Sendable, Equatable {
                 found.append(RiskContribution(code: code, points: points, message: message()))
             }
         }
+        let unsupported = min(max(0, signals.unsupportedReports), 1_000)
+        add(.unsupported, min(5 * unsupported, 15), "\(unsupported) reports of an unsupported device.")
+        func failures(_ kind: RiskSignals.FailureClass) -> Int { min(max(0, signals.failures[kind] ?? 0), 1_000) }
+        add(
+            .transientFailures, min(max(0, failures(.transient) - 10) / 2, 10),
+            "\(failures(.transient)) failures that also happen to honest clients.")
+        add(
+            .replays, min(5 * max(0, failures(.replay) - 2), 30),
+            "\(failures(.replay)) repeated counters or challenges.")
+        add(.forgeries, min(15 * failures(.forgery), 50), "\(failures(.forgery)) requests that no honest app produces.")
         let keys = min(max(0, signals.keysOfUser), 1_000)
         add(.keysOfUser, min(4 * max(0, keys - 5), 40), "The user attested \(keys) keys in 30 days.")
+        let users = min(max(0, signals.usersOfKey), 1_000)
+        add(.usersOfKey, min(25 * max(0, users - 1), 50), "\(users) users claimed the key.")
         if let metric = signals.metric {
             let baseline = signals.baseline ?? .unknown
             let excess = baseline.excess(of: metric)
@@ -58,6 +70,8 @@ public struct RiskScore: Sendable, Equatable {
         add(
             .extensionsMissing, signals.lacksExpectedExtensions ? 20 : 0,
             "The device's system sends extensions, but none arrived.")
+        let marks = signals.deviceMarks.sorted()
+        add(.deviceMark, 30 * marks.count, "The device is marked: \(marks.joined(separator: ", ")).")
         contributions = found.sorted { ($1.points, $0.code.rawValue) < ($0.points, $1.code.rawValue) }
         let named: [(code: Code, name: String)] = [
             (.metricAboveBaseline, "riskAboveBaseline"), (.category, "category"),
@@ -71,12 +85,18 @@ public struct RiskScore: Sendable, Equatable {
 
 /// The codes of contributions and alerts, which ``RiskExplanations`` explains.
 extension Code {
+    static let unsupported: Code = "risk.unsupported"
+    static let transientFailures: Code = "risk.failures.transient"
+    static let replays: Code = "risk.failures.replay"
+    static let forgeries: Code = "risk.failures.forgery"
     static let keysOfUser: Code = "risk.user.many-keys"
+    static let usersOfKey: Code = "risk.key.many-users"
     package static let metricAboveBaseline: Code = "risk.metric.above-baseline"
     static let counterGap: Code = "risk.counter.gap"
     static let environment: Code = "risk.environment"
     static let category: Code = "risk.category"
     static let extensionsMissing: Code = "risk.extensions.missing"
+    static let deviceMark: Code = "risk.device.marked"
     package static let brokerDevice: Code = "risk.alert.broker-device"
     package static let unsupportedRising: Code = "risk.alert.unsupported-rising"
 }

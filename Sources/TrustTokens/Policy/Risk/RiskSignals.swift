@@ -5,8 +5,14 @@ public import Vocabulary
 
 /// What is known about one key and its user when it is judged. Absent knowledge is nil or zero and adds nothing.
 public struct RiskSignals: Sendable, Equatable {
+    /// "Not supported" reports from the same user or address, lately. A client's word: weak.
+    public var unsupportedReports = 0
+    /// Refused requests by class, lately.
+    public var failures: [FailureClass: Int] = [:]
     /// Keys that the key's user attested in the last 30 days; one for each device and installation is ordinary.
     public var keysOfUser = 0
+    /// Users who tried to claim this key, including the owner.
+    public var usersOfKey = 1
     /// The risk metric of the newest receipt: about how many keys the device attested in 30 days.
     public var metric: Int?
     package var baseline: MetricBaseline?
@@ -22,9 +28,21 @@ public struct RiskSignals: Sendable, Equatable {
     public var hasCategorySurprise = false
     /// The device is on a system that always sends extensions, and sent none.
     public var lacksExpectedExtensions = false
+    /// Names of DeviceCheck bits that the app set to mark this device as a bad one.
+    public var deviceMarks: [String] = []
 
     /// Nothing known against the key: the highest tier, until a property says more.
     public init() {}
+
+    /// What kind of failure a refusal was; some happen to everybody.
+    public enum FailureClass: String, Sendable, CaseIterable {
+        /// Timeouts, expired challenges, throttling: ordinary life.
+        case transient
+        /// Repeated counters and challenges: retries by clumsy clients, or replay.
+        case replay
+        /// Signatures, nonces, identities that do not fit: nothing that an honest app produces.
+        case forgery
+    }
 }
 
 /// One reason in a score.
