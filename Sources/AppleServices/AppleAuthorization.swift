@@ -51,24 +51,14 @@ public actor AppleAuthorization {
     }
 
     /// The token to use at `instant`: the current one while it is young enough, else a new one.
-    package func token(at instant: Date) throws(AppleAuthorizationFault) -> String {
-        if let current {
+    ///
+    /// - Parameter refused: the one that Apple has just refused. Of many requests that were refused with it only the first makes a new one.
+    package func token(at instant: Date, insteadOf refused: String? = nil) throws(AppleAuthorizationFault) -> String {
+        if let current, current.token != refused {
             let age = instant.timeIntervalSince(current.madeAt)
             // A clock that was set back must not keep a token from the future in use.
-            if age >= 0, age < Double(lifetime.components.seconds) { return current.token }
+            if refused != nil || 0..<(lifetime / .seconds(1)) ~= age { return current.token }
         }
-        return try make(at: instant)
-    }
-
-    /// A token other than the one that Apple has just refused.
-    ///
-    /// Of many requests that were refused with the same token only the first makes a new one.
-    package func token(insteadOf refused: String, at instant: Date) throws(AppleAuthorizationFault) -> String {
-        if let current, current.token != refused { return current.token }
-        return try make(at: instant)
-    }
-
-    private func make(at instant: Date) throws(AppleAuthorizationFault) -> String {
         let seconds = Int(min(max(instant.timeIntervalSince1970, 0), 253_402_300_799))
         do {
             let token = try CompactToken.text(

@@ -78,8 +78,7 @@ public struct DeviceCheckClient: Sendable {
     /// The authorization that counts now: another one than Apple has just refused.
     private func token(at instant: Date, insteadOf refused: String? = nil) async throws(DeviceCheckFault) -> String {
         do throws(AppleAuthorizationFault) {
-            if let refused { return try await authorization.token(insteadOf: refused, at: instant) }
-            return try await authorization.token(at: instant)
+            return try await authorization.token(at: instant, insteadOf: refused)
         } catch {
             throw DeviceCheckFault(code: .devicecheckAuthorizationRefused, reason: error.reason)
         }

@@ -69,7 +69,7 @@ public struct ReceiptRefreshClient: Sendable {
         let token = try await authorization.token(at: instant)
         let outcome = await ask(body, token)
         guard outcome == .unauthorized else { return outcome }
-        return await ask(body, try await authorization.token(insteadOf: token, at: instant))
+        return await ask(body, try await authorization.token(at: instant, insteadOf: token))
     }
 
     private func ask(_ body: [UInt8], _ token: String) async -> ReceiptRefreshOutcome {

@@ -15,13 +15,13 @@ extension AppleSimulator {
                 guard faults.count <= FaultPlan.limit, faults.allSatisfy(\.isWithinBounds) else {
                     return .invalidInput()
                 }
-                plan.set(faults)
+                plan.faults = faults
                 return SimulatorAnswer(200, json: plan.faults)
             }
         case ("PUT", "limits"): return read({ try LimitsBody.read($0) }, request, setLimits)
         case ("PUT", "device-tokens"):
             return read({ try TokenBody.read($0) }, request) { body in
-                tokens.require(singleUse: body.singleUse)
+                tokens.singleUse = body.singleUse
                 return SimulatorAnswer(200, json: ["singleUse": body.singleUse])
             }
         case ("POST", "teams"): return read({ try TeamBody.read($0) }, request, addTeam)
@@ -106,10 +106,7 @@ extension AppleSimulator {
         typealias CodingKeys = Call
 
         init(from decoder: any Decoder) throws {
-            let members = try decoder.container(keyedBy: Call.self)
-            var numbers: [Call: Double] = [:]
-            for call in members.allKeys { numbers[call] = try members.decode(Double.self, forKey: call) }
-            self.numbers = numbers
+            numbers = try [Call: Double](from: decoder)
         }
     }
 

@@ -4,7 +4,7 @@
 import FoundationEssentials
 
 /// One of the calls of Apple's side that can be slowed, throttled and broken.
-enum Call: String, Sendable, CaseIterable, Codable, CodingKey {
+enum Call: String, Sendable, CaseIterable, Codable, CodingKey, CodingKeyRepresentable {
     case attestationData
     case query = "query_two_bits"
     case update = "update_two_bits"
@@ -66,7 +66,7 @@ struct Fault: Sendable, Encodable, KnownMembers, Equatable {
 
 /// The faults and limits that are set at the moment.
 struct FaultPlan: Sendable {
-    private(set) var faults: [Fault] = []
+    var faults: [Fault] = []
     /// Requests a second for each call; a call without a number is not limited.
     private(set) var limits: [Call: Double] = [:]
     private var windows: [Call: (second: Int, count: Int)] = [:]
@@ -75,7 +75,6 @@ struct FaultPlan: Sendable {
     /// The most faults that are set at a time.
     static let limit = 64
 
-    mutating func set(_ faults: [Fault]) { self.faults = Array(faults.prefix(FaultPlan.limit)) }
     mutating func limit(_ limits: [Call: Double]) {
         self.limits = limits
         windows = [:]

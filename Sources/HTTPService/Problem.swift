@@ -12,7 +12,6 @@ package struct Problem: Error, Sendable, Equatable {
     /// What a caller may try next.
     package enum Retry: String, Sendable {
         case never
-        case sameChallenge = "same-challenge"
         case newChallenge = "new-challenge"
         case newKey = "new-key"
         case after
@@ -42,7 +41,6 @@ package struct Problem: Error, Sendable, Equatable {
                 switch retry {
                 case .newChallenge: (.app, "ask for a new challenge and send a new proof, a few times at most")
                 case .newKey: (.app, "make a new key, once, and attest it")
-                case .sameChallenge: (.app, "send a new proof for the same challenge")
                 case .after: (.app, "wait as long as Retry-After says, then send the same again")
                 case .never, nil: (.developer, "do not send it again unchanged")
                 }

@@ -13,18 +13,11 @@ package struct StrictQuery: Equatable {
     /// More bytes than this are no query of ours.
     package static let limit = 4096
 
-    /// What a parameter without a value is.
-    package enum Blank: Sendable {
-        /// A mistake.
-        case refused
-        /// An input of a browser's form into which nobody wrote.
-        case absent
-    }
-
     /// Reads a query, without its question mark, or the body of a form.
     ///
+    /// - Parameter isForm: whether an empty parameter is an input of a browser's form into which nobody wrote, and no mistake.
     /// - Throws: ``Problem`` `request.malformed`.
-    package init(_ query: String, known: Set<UTF8Key>, blank: Blank = .refused) throws(Problem) {
+    package init(_ query: String, known: Set<UTF8Key>, isForm: Bool = false) throws(Problem) {
         guard query.utf8.count <= StrictQuery.limit else {
             throw Problem.malformed("the query is longer than \(StrictQuery.limit) bytes")
         }
@@ -38,7 +31,7 @@ package struct StrictQuery: Equatable {
                 guard known.contains(name) else {
                     throw Problem.malformed("the query has an unknown parameter")
                 }
-                if blank == .absent, value.utf8.isEmpty { continue }
+                if isForm, value.utf8.isEmpty { continue }
                 guard !value.utf8.isEmpty, values.updateValue(value, forKey: name) == nil else {
                     throw Problem.malformed("a query parameter is empty or given twice")
                 }

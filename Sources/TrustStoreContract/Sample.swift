@@ -66,6 +66,19 @@ package enum Sample {
 }
 
 extension TrustStore {
+    /// Spends a challenge as the attestation of a new key does.
+    package func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
+        switch try await insert(Sample.registration(), spending: challenge, at: instant) {
+        case .inserted: .spent
+        case .refused(.challengeUsed): .alreadyUsed
+        default: .expired
+        }
+    }
+
+    package func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
+        try await attestationStanding(of: Sample.keyId(), challenge: challenge).isSpent
+    }
+
     /// Advances a counter as the tests do in most cases.
     package func advance(
         _ id: KeyIdentifier, to counter: UInt32, _ mode: CounterMode = .strict,

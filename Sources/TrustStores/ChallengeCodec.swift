@@ -90,29 +90,29 @@ package struct ChallengeCodec: Sendable {
     /// challenge that was issued for a key or user serves that one alone. For an attestation a stated user needs a challenge
     /// that was issued for that user; for an assertion a challenge without a user serves any.
     package func read(_ bytes: [UInt8], for presented: ChallengeBinding, at instant: Date) -> ChallengeReading {
-        guard bytes.count == ChallengeCodec.length, bytes[0] == 1 else { return .refused(.unknown) }
+        guard bytes.count == ChallengeCodec.length, bytes[0] == 1 else { return .failure(.unknown) }
         let now = StoreTime.milliseconds(instant)
         let head = Array(bytes.prefix(40))
         let maker = accepted.first { codes in
             codes.acceptedUntil > now
                 && ChallengeCodec.constantTimeEqual(ChallengeCodec.tag(codes.challenge, head), bytes[40...])
         }
-        guard let maker else { return .refused(.unknown) }
+        guard let maker else { return .failure(.unknown) }
         let expiry = bytes[2..<8].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        if expiry <= now { return .refused(.expired) }
+        if expiry <= now { return .failure(.expired) }
         let flags = bytes[1]
-        guard flags & Flag.purpose == presented.purpose.rawValue else { return .refused(.binding) }
+        guard flags & Flag.purpose == presented.purpose.rawValue else { return .failure(.binding) }
         var binding = presented
-        if flags & Flag.key == 0 { binding.keyId = nil } else if presented.keyId == nil { return .refused(.binding) }
+        if flags & Flag.key == 0 { binding.keyId = nil } else if presented.keyId == nil { return .failure(.binding) }
         if flags & Flag.user == 0 {
-            if presented.user != nil, presented.purpose == .attest { return .refused(.binding) }
+            if presented.user != nil, presented.purpose == .attest { return .failure(.binding) }
             binding.user = nil
         } else if presented.user == nil {
-            return .refused(.binding)
+            return .failure(.binding)
         }
         let tag = ChallengeCodec.bindingTag(maker, of: bytes[0..<24], binding)
-        guard ChallengeCodec.constantTimeEqual(tag, bytes[24..<40]) else { return .refused(.binding) }
-        return .valid(SpendableChallenge(id: Array(bytes[8..<24]), expiresAt: StoreTime.date(expiry)))
+        guard ChallengeCodec.constantTimeEqual(tag, bytes[24..<40]) else { return .failure(.binding) }
+        return .success(SpendableChallenge(id: Array(bytes[8..<24]), expiresAt: StoreTime.date(expiry)))
     }
 
     private static func bindingTag(_ codes: Codes, of head: ArraySlice<UInt8>, _ binding: ChallengeBinding) -> [UInt8] {

@@ -54,12 +54,6 @@ public protocol TrustStore: Sendable {
 
     // MARK: Things that are spent once
 
-    /// Spends the challenge. Of any number of concurrent callers on any number of nodes, exactly one receives `.spent`.
-    func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome
-
-    /// Whether the challenge is spent already: a hint that saves work, never a guard.
-    func isSpent(_ challenge: SpendableChallenge) async throws -> Bool
-
     /// Spends a single-use token. Of any number of concurrent callers on any number of nodes, exactly one receives `.spent`.
     func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome
 

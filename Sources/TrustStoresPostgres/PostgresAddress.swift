@@ -144,7 +144,8 @@ extension PostgresAddress.Host {
         guard address == nil, let name, !name.hasPrefix("/"), !name.hasPrefix("@") else { return [nil] }
         let addresses: [String]
         do {
-            addresses = try SystemLookUp.addresses(of: name, limit: PostgresAddress.mostAddresses)
+            // A name with more addresses is cut; nobody runs as many servers of one database.
+            addresses = try SystemLookUp.addresses(of: name, limit: 16)
         } catch {
             throw StoreFault.unavailable(
                 "the name \(name.terminalSafe(limit: 100)) cannot be resolved: \(error.reason)")
@@ -154,9 +155,4 @@ extension PostgresAddress.Host {
 
     /// How a message names the server.
     var title: String { "\(name ?? address ?? "the default host"):\(port ?? "5432")".terminalSafe(limit: 120) }
-}
-
-extension PostgresAddress {
-    /// A name with more addresses is cut; nobody runs as many servers of one database.
-    static let mostAddresses = 16
 }

@@ -13,52 +13,40 @@ import TrustStores
 /// Nothing here waits without an end: a caller waits at most `queueTimeout` for a connection and `answerTimeout` for the answer.
 final class PostgresEngine: SQLEngine {
     let systemName = "postgresql"
-    private let writing: WorkQueue<PostgresLink>
-    private let accepting: WorkQueue<AdvanceBatch>
-    private let looking: WorkQueue<PostgresLink>
-    private let reading: WorkQueue<PostgresLink>
+    private let accepting, writing, looking, reading: WorkQueue<PostgresLink>
     private let facts: PostgresFacts
+
+    private var queues: [WorkQueue<PostgresLink>] { [accepting, writing, looking, reading] }
 
     init(url: String, configuration: PostgresConfiguration) throws {
         let facts = PostgresFacts(address: try PostgresAddress(url), configuration: configuration)
         self.facts = facts
-        func line<Resource>(of _: Resource.Type) -> WorkQueue<Resource> {
-            WorkQueue(
+        func queue(
+            _ connections: Int, upTo count: Int = 1, pause: Duration = .zero,
+            together: @escaping @Sendable (PostgresLink, () -> Void) throws -> Void = { $1() }
+        ) -> WorkQueue<PostgresLink> {
+            let queue = WorkQueue<PostgresLink>(
                 of: "PostgreSQL", limit: configuration.waitingLimit, longestWait: configuration.queueTimeout,
                 longestRun: PostgresEngine.longest(configuration.answerTimeout), observe: configuration.observe)
-        }
-        func queue(_ connections: Int) -> WorkQueue<PostgresLink> {
-            let queue = line(of: PostgresLink.self)
             for _ in 0..<max(1, connections) {
                 let link = PostgresLink(facts)
-                queue.serve(with: { link }, finally: { link.drop() })
+                queue.serve(upTo: count, pause: pause, with: { link }, together: together, finally: { link.drop() })
             }
             return queue
         }
         let writers = max(2, configuration.writers)
         let accepters = min(PostgresEngine.mostAccepters, writers / 2)
         (writing, looking, reading) = (queue(writers - accepters), queue(configuration.readers), queue(1))
-        accepting = line(of: AdvanceBatch.self)
-        for _ in 0..<accepters {
-            let link = PostgresLink(facts)
-            accepting.serve(
-                upTo: PostgresEngine.batchLimit, pause: .milliseconds(2), with: AdvanceBatch.init,
-                together: { batch, pieces in
-                    pieces()
-                    try link.run(within: configuration.answerTimeout) { try batch.run(on: $0, facts) }
-                }, finally: { link.drop() })
+        accepting = queue(accepters, upTo: PostgresEngine.batchLimit, pause: .milliseconds(2)) { link, pieces in
+            let batch = AdvanceBatch()
+            link.batch = batch
+            pieces()
+            try link.run(within: configuration.answerTimeout) { try batch.run(on: $0, facts) }
         }
-        WorkQueue.watch([writing, looking, reading], every: .milliseconds(100))
-        WorkQueue.watch([accepting], every: .milliseconds(100))
+        WorkQueue.watch(queues, every: .milliseconds(100))
     }
 
-    deinit { end() }
-
-    private func end() {
-        let limit = facts.configuration.closeTimeout
-        for queue in [writing, looking, reading] { queue.end(within: limit) }
-        accepting.end(within: limit)
-    }
+    deinit { for queue in queues { queue.end(within: facts.configuration.closeTimeout) } }
 
     /// At most this many assertions share a transaction: enough to share its cost, few enough to bound the wait.
     private static let batchLimit = 128
@@ -88,7 +76,7 @@ final class PostgresEngine: SQLEngine {
     }
 
     func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome? {
-        try await accepting.join { batch in batch.add(advance, at: instant) }
+        try await accepting.join { link in link.batch.add(advance, at: instant) }
     }
 
     func migrate(_ migrations: [Migration]) async throws {
@@ -105,8 +93,7 @@ final class PostgresEngine: SQLEngine {
     func close() async {
         let limit = facts.configuration.closeTimeout
         facts.close(at: .now + limit)
-        end()
-        await accepting.close(within: limit)
-        for queue in [writing, looking, reading] { await queue.close(within: limit) }
+        for queue in queues { queue.end(within: limit) }
+        for queue in queues { await queue.close(within: limit) }
     }
 }

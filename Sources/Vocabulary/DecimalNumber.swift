@@ -21,3 +21,15 @@ extension StringProtocol {
     /// The seconds of a Retry-After field, at most a day; nil for its form with a date, and for anything else (RFC 9110 section 10.2.3).
     package var retryAfterSeconds: Int? { decimalNumber(digits: 18).map { Swift.min($0, 86_400) } }
 }
+
+extension Int {
+    /// The digits in groups of three: `1,234,567`.
+    package func grouped(by separator: String) -> String {
+        var (rest, groups) = (magnitude, [String]())
+        while rest >= 1000 {
+            groups.insert(String(String(1000 + rest % 1000).dropFirst()), at: 0)
+            rest /= 1000
+        }
+        return (self < 0 ? "-" : "") + ([String(rest)] + groups).joined(separator: separator)
+    }
+}

@@ -32,7 +32,7 @@ import Testing
         let later = team.instant.addingTimeInterval(1)
         let renewed = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<50 {
-                group.addTask { try await authorization.token(insteadOf: refused, at: later) }
+                group.addTask { try await authorization.token(at: later, insteadOf: refused) }
             }
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }

@@ -46,14 +46,8 @@ package struct WrappedTrustStore<Wrapper: StoreVerbWrapper>: TrustStore {
         try await wrapper.run("rotateChallengeKey") { try await base.rotateChallengeKey(rotation, at: instant) }
     }
 
-    package func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
-        try await wrapper.run("spend") { try await base.spend(challenge, at: instant) }
-    }
     package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
         try await wrapper.run("draw") { try await base.draw(draw, at: instant) }
-    }
-    package func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
-        try await wrapper.run("isSpent") { try await base.isSpent(challenge) }
     }
     package func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
         try await wrapper.run("consume") { try await base.consume(token, at: instant) }

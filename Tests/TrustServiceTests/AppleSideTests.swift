@@ -199,7 +199,7 @@ final class PatientApple: AppleTransport, Sendable {
         let server = try await TrustServer(
             configuration: settings, store: store, transport: apple, sources: clock.sources,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
-        return ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
+        return ReceiptWorker(parts: server.parts, apple: try #require(server.parts.live.current.apple))
     }
 
     /// Apple answers no one of the batch before all of it was asked: one after another, the first would wait for ever.

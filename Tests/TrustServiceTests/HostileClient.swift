@@ -86,8 +86,8 @@ struct HostileClient: Sendable {
             }
         }
         let start = ContinuousClock.now
-        while !outcome.isClosed, (ContinuousClock.now - start).inSeconds < patience { pause(reads ? 5 : 50) }
-        outcome.seconds = (ContinuousClock.now - start).inSeconds
+        while !outcome.isClosed, (ContinuousClock.now - start) / .seconds(1) < patience { pause(reads ? 5 : 50) }
+        outcome.seconds = (ContinuousClock.now - start) / .seconds(1)
         outcome.text = String(decoding: bytes, as: UTF8.self)
         return outcome
     }

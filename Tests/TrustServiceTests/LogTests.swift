@@ -89,7 +89,7 @@ final class LogLines: Sendable {
                 }
             }
         }
-        let elapsed = (ContinuousClock.now - start).inSeconds
+        let elapsed = (ContinuousClock.now - start) / .seconds(1)
         let refusals = lines.all.filter { $0.metadata["code"] == "path.unknown" }
         let single = refusals.filter { $0.metadata["count"] == nil }
         let sums = refusals.compactMap { $0.metadata["count"].flatMap { Int($0) } }

@@ -27,15 +27,15 @@ import Vocabulary
 
     @Test func aScopePermitsItsRoleAndItsAppsAlone() throws {
         let now = Date()
-        let credentials = Credentials(
-            server: CredentialSource(tokens: ["s"]),
-            admin: CredentialSource(tokens: ["a"]),
-            named: [
-                try named("ci", "1", ["server:shop", "server:bank"]), try named("ops", "2", ["admin:shop"]),
-                try named("audit", "3", ["audit"]), try named("old", "4", ["admin"], expires: now),
-                try named("reader", "5", ["read", "revoke:shop"]),
-            ]
-        )
+        var settings = Configuration()
+        settings.serverTokens = CredentialSource(tokens: ["s"])
+        settings.adminTokens = CredentialSource(tokens: ["a"])
+        settings.namedCredentials = [
+            try named("ci", "1", ["server:shop", "server:bank"]), try named("ops", "2", ["admin:shop"]),
+            try named("audit", "3", ["audit"]), try named("old", "4", ["admin"], expires: now),
+            try named("reader", "5", ["read", "revoke:shop"]),
+        ]
+        let credentials = Credentials(settings)
         func caller(_ token: String?) -> Authority { credentials.caller(bearer: token, at: now) }
         #expect(caller(nil) == .anyone && caller("x") == .anyone && caller("4") == .anyone)
         #expect(credentials.caller(bearer: "4", at: now.addingTimeInterval(-1)).permits(.admin, app: nil))

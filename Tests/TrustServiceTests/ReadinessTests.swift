@@ -37,7 +37,7 @@ import TrustStores
     /// A store that is not swept answers, and says so as `store check` does.
     @Test func aRefusedSweepIsNamed() async throws {
         let (clock, store) = (TestClock(), Store.inMemory(clock: StoreClock(uptime: { .zero })))
-        _ = try await store.spend(SpendableChallenge(id: [1], expiresAt: clock.now + 300), at: clock.now)
+        _ = try await store.consume(SingleUseToken(id: "1", expiresAt: clock.now + 300), at: clock.now)
         let server = try await TrustServer(
             configuration: RunningService.configuration(), store: store, transport: nil, sources: clock.sources,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })

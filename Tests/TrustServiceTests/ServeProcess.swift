@@ -143,7 +143,7 @@ final class ServeProcess: Sendable {
         let start = ContinuousClock.now
         Glibc.kill(process.processIdentifier, signal)
         process.waitUntilExit()
-        return (process.terminationStatus, process.terminationReason, (ContinuousClock.now - start).inSeconds)
+        return (process.terminationStatus, process.terminationReason, (ContinuousClock.now - start) / .seconds(1))
     }
 
     deinit { if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) } }

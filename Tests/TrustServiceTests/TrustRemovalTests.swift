@@ -147,7 +147,7 @@ final class StoreFile: Sendable {
             configuration: configuration, store: try disk.open(), transport: apple, sources: clock.sources,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
         clock.advance(86_400 * 1.2)
-        let worker = ReceiptWorker(server.parts, apple: try #require(server.parts.live.current.apple))
+        let worker = ReceiptWorker(parts: server.parts, apple: try #require(server.parts.live.current.apple))
         #expect(try await worker.round() == 1)
         #expect(apple.state.withLockedValue { $0.requests.isEmpty })
     }

@@ -28,7 +28,7 @@ import TrustStoreContract
     func shape() throws {
         let bytes = try issue(Self.plain)
         #expect(bytes.count == ChallengeCodec.length && bytes.count <= 64)
-        #expect(try read(bytes, Self.plain) == .valid(SpendableChallenge(id: random, expiresAt: expiry)))
+        #expect(try read(bytes, Self.plain) == .success(SpendableChallenge(id: random, expiresAt: expiry)))
     }
 
     struct Use: Sendable, CustomTestStringConvertible {
@@ -83,9 +83,9 @@ import TrustStoreContract
     func binding(_ use: Use) throws {
         let reading = try read(try issue(use.issued), use.presented)
         if let refusal = use.refusal {
-            #expect(reading == .refused(refusal))
+            #expect(reading == .failure(refusal))
         } else {
-            guard case .valid = reading else { return #expect(reading == .refused(.unknown), "should be valid") }
+            guard case .success = reading else { return #expect(reading == .failure(.unknown), "should be valid") }
         }
     }
 
@@ -95,28 +95,28 @@ import TrustStoreContract
         for bit in 0..<bytes.count * 8 {
             var forged = bytes
             forged[bit / 8] ^= 1 << UInt8(bit % 8)
-            #expect(try read(forged, Self.plain) == .refused(.unknown))
+            #expect(try read(forged, Self.plain) == .failure(.unknown))
         }
         for length in 0..<bytes.count {
-            #expect(try read(Array(bytes.prefix(length)), Self.plain) == .refused(.unknown))
+            #expect(try read(Array(bytes.prefix(length)), Self.plain) == .failure(.unknown))
         }
-        #expect(try read(bytes + [0], Self.plain) == .refused(.unknown))
+        #expect(try read(bytes + [0], Self.plain) == .failure(.unknown))
     }
 
     @Test("another store's challenge is unknown")
     func otherStore() throws {
         let other = try #require(ChallengeCodec(secret: [UInt8](repeating: 8, count: 32)))
         let bytes = other.issue(for: Self.plain, expiresAt: expiry, random: random)
-        #expect(try read(bytes, Self.plain) == .refused(.unknown))
+        #expect(try read(bytes, Self.plain) == .failure(.unknown))
         #expect(ChallengeCodec(secret: [1, 2, 3]) == nil)
     }
 
     @Test("the last millisecond is good, the next is not")
     func edge() throws {
         let bytes = try issue(Self.plain)
-        #expect(try read(bytes, Self.plain, at: expiry - 0.001) != .refused(.expired))
-        #expect(try read(bytes, Self.plain, at: expiry) == .refused(.expired))
-        #expect(try read(bytes, Self.plain, at: .distantFuture) == .refused(.expired))
+        #expect(try read(bytes, Self.plain, at: expiry - 0.001) != .failure(.expired))
+        #expect(try read(bytes, Self.plain, at: expiry) == .failure(.expired))
+        #expect(try read(bytes, Self.plain, at: .distantFuture) == .failure(.expired))
     }
 
     @Test("nothing of app, key or user can be read from a challenge")
@@ -133,7 +133,7 @@ import TrustStoreContract
         let first = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
         let second = try await ChallengeCodec(store: store, candidate: Sample.bytes(32), at: Sample.now)
         let bytes = first.issue(for: Self.plain, expiresAt: expiry, random: random)
-        guard case .valid = second.read(bytes, for: Self.plain, at: Sample.now) else {
+        guard case .success = second.read(bytes, for: Self.plain, at: Sample.now) else {
             return #expect(Bool(false), "the second node does not know the first one's challenge")
         }
     }
@@ -152,7 +152,7 @@ import TrustStoreContract
             try await ChallengeCodec(store: store, candidate: [], at: instant)
         }
         func isValid(_ bytes: [UInt8], _ codec: ChallengeCodec, _ instant: Date) -> Bool {
-            if case .valid = codec.read(bytes, for: Self.plain, at: instant) { true } else { false }
+            if case .success = codec.read(bytes, for: Self.plain, at: instant) { true } else { false }
         }
         // Before its time the new key signs nothing, so a node that has not noticed yet reads everything.
         let waiting = try await codec(Sample.now + 29)
@@ -165,7 +165,7 @@ import TrustStoreContract
         #expect(isValid(old, after, Sample.now + 299))
         let long = early.issue(for: Self.plain, expiresAt: Sample.now + 900, random: random)
         #expect(isValid(long, after, Sample.now + 399))
-        #expect(after.read(long, for: Self.plain, at: Sample.now + 400) == .refused(.unknown))
+        #expect(after.read(long, for: Self.plain, at: Sample.now + 400) == .failure(.unknown))
         #expect(isValid(new, after, Sample.now + 500))
     }
 }

@@ -204,7 +204,7 @@ import Vocabulary
         let holding = Task {
             try await holder.transact { session in
                 try session.run("SELECT 1 FROM attested_keys WHERE id = $1 FOR UPDATE", .bytes(keys[0].bytes))
-                _ = try session.insert(SpentName(challenge))
+                _ = try session.spend(SpentName(challenge), at: Sample.now)
                 isHeld.withLock { $0 = true }
                 release.wait()
                 return .rollback(())

@@ -57,7 +57,7 @@ import TrustStoreContract
         // While the service runs.
         let dump = try await onThread { try server.dump(source) }
 
-        guard case .valid(let spendable) = try await challenge(bytes, of: used, in: lost) else {
+        guard case .success(let spendable) = try await challenge(bytes, of: used, in: lost) else {
             throw StoreFault.damaged("a fresh challenge is not read")
         }
         #expect(try await lost.advance(advance(used, spendable), at: Sample.now) == .advanced(previous: 0))
@@ -87,7 +87,7 @@ import TrustStoreContract
         #expect(try await store.key(past.revoked)?.revokedAt == nil)
         #expect(try await store.key(past.used)?.counter == 0)
         #expect(try await store.consume(past.token, at: Sample.now) == .spent)
-        guard case .valid(let again) = try await challenge(past.challenge, of: past.used, in: store) else {
+        guard case .success(let again) = try await challenge(past.challenge, of: past.used, in: store) else {
             throw StoreFault.damaged("the restored store has other keys of challenges")
         }
         #expect(try await store.advance(advance(past.used, again), at: Sample.now) == .advanced(previous: 0))
@@ -101,7 +101,7 @@ import TrustStoreContract
         let (lost, database, past) = try await restored()
         let store = try await open(database)
         let later = Sample.now + 301
-        #expect(try await challenge(past.challenge, of: past.used, in: store, at: later) == .refused(.expired))
+        #expect(try await challenge(past.challenge, of: past.used, in: store, at: later) == .failure(.expired))
         let spendable = SpendableChallenge(id: Array(past.challenge[8..<24]), expiresAt: Sample.now + 300)
         #expect(try await store.advance(advance(past.used, spendable), at: later) == .refused(.challengeExpired))
         #expect(try await store.consume(past.token, at: later) == .expired)
@@ -128,12 +128,12 @@ import TrustStoreContract
         }
         let nodes = [try await open(database), try await open(database)]
         for node in nodes {
-            #expect(try await challenge(past.challenge, of: past.used, in: node) == .refused(.unknown))
+            #expect(try await challenge(past.challenge, of: past.used, in: node) == .failure(.unknown))
         }
         // All nodes have one new key, and the store is sound.
         let fresh = try await codec(nodes[0]).issue(
             for: Self.binding(past.used), expiresAt: Sample.now + 300, random: Sample.bytes(16))
-        guard case .valid(let spendable) = try await challenge(fresh, of: past.used, in: nodes[1]) else {
+        guard case .success(let spendable) = try await challenge(fresh, of: past.used, in: nodes[1]) else {
             throw StoreFault.damaged("the nodes have different keys of challenges")
         }
         #expect(try await nodes[1].advance(advance(past.used, spendable), at: Sample.now) == .advanced(previous: 0))

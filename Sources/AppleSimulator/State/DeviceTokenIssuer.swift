@@ -19,7 +19,7 @@ struct DeviceTokenIssuer: Sendable {
     private let key: SymmetricKey
     /// Whether a second use of a token is refused. Apple asks for a fresh token for each request and says that one stays valid long
     /// enough to repeat a request, so by default it can be used again.
-    private var singleUse: Bool
+    var singleUse: Bool
     private var serial = 0
     private var spent: Set<Int> = []
 
@@ -30,8 +30,6 @@ struct DeviceTokenIssuer: Sendable {
         key = SymmetricKey(data: seed.bytes("device token key"))
         self.singleUse = singleUse
     }
-
-    mutating func require(singleUse: Bool) { self.singleUse = singleUse }
 
     /// A new token: base64 of a MAC and what it covers.
     mutating func make(device: String, team: String, environment: SimulatedEnvironment, at instant: Date) -> String {

@@ -92,13 +92,11 @@ enum AppId {
     static func isValid(_ app: String) -> Bool {
         let parts = app.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty, app.utf8.count <= 255 else { return false }
-        return app.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
-                true
-            default: false
-            }
-        }
+        return app.utf8.allSatisfy { $0.isLetterOrDigit || "-.".utf8.contains($0) }
     }
+}
+
+extension UInt8 {
+    /// Of ASCII.
+    var isLetterOrDigit: Bool { 0x30...0x39 ~= self || 0x41...0x5A ~= self || 0x61...0x7A ~= self }
 }

@@ -75,10 +75,7 @@ struct SimulatedPhones: Sendable {
 
     private static func isName(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
-            && name.unicodeScalars.allSatisfy {
-                $0.isASCII
-                    && ($0.properties.isAlphabetic || ("0"..."9").contains($0) || "-_.".unicodeScalars.contains($0))
-            }
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || "-_.".utf8.contains($0) }
     }
 
     private static func isVersion(_ os: String) -> Bool {

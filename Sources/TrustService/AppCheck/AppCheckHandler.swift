@@ -80,7 +80,7 @@ struct AppCheckHandler: Handler {
     /// `:generateAppAttestChallenge`: for an attestation or an assertion, which the client does not say.
     @Sendable private func issueChallenge(_ call: Call) async throws -> Answer {
         let (served, _) = try served(call)
-        let seconds = parts.configuration.challenges.ttl.inSeconds
+        let seconds = parts.configuration.challenges.ttl / .seconds(1)
         let challenge = parts.challenges.current.issue(
             for: ChallengeBinding(purpose: .exchange, app: served.app.settings.id),
             expiresAt: call.now.addingTimeInterval(seconds), random: parts.sources.random(ChallengeCodec.randomLength))
@@ -137,7 +137,7 @@ struct AppCheckHandler: Handler {
                     return .failure(
                         ProofRefusal(.keyUnknown, evidence: "the artifact belongs to another environment"))
                 }
-                guard call.now.timeIntervalSince(judged.key.attestedAt) <= AppCheckArtifacts.life.inSeconds else {
+                guard call.now.timeIntervalSince(judged.key.attestedAt) <= AppCheckArtifacts.life / .seconds(1) else {
                     return .failure(
                         ProofRefusal(.keyUnknown, evidence: "the artifact has expired: it is older than a year"))
                 }

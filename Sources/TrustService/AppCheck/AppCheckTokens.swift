@@ -8,8 +8,7 @@ import TrustTokens
 import Vocabulary
 
 /// What an App Check token says beyond Google's claims of project, app and time.
-struct AppCheckClaims: Sendable, Equatable {
-    /// Whose proof was exchanged.
+struct AppCheckClaims: Sendable {
     enum Subject: Sendable, Equatable {
         /// A key of App Attest, by its id in standard base64.
         case key(String, environment: String, simulated: Bool)
@@ -25,6 +24,20 @@ struct AppCheckClaims: Sendable, Equatable {
             case .debug: true
             }
         }
+
+        fileprivate var provider: Provider {
+            switch self {
+            case .key: .appAttest
+            case .device: .deviceCheck
+            case .debug: .debug
+            }
+        }
+    }
+
+    fileprivate enum Provider: String {
+        case appAttest = "device_check_app_attest"
+        case deviceCheck = "device_check_device_identification"
+        case debug
     }
 
     let appId: String
@@ -33,21 +46,6 @@ struct AppCheckClaims: Sendable, Equatable {
     let limitedUse: Bool
     let jti: String
     let life: TokenLife
-
-    /// Google's names of what was exchanged.
-    enum Provider: String, CaseIterable {
-        case appAttest = "device_check_app_attest"
-        case deviceCheck = "device_check_device_identification"
-        case debug
-    }
-
-    var provider: Provider {
-        switch subject {
-        case .key: .appAttest
-        case .device: .deviceCheck
-        case .debug: .debug
-        }
-    }
 }
 
 /// Issues and reads App Check tokens: RS256 alone, with the issuer and audiences that Google's programs ask for.
@@ -99,30 +97,23 @@ struct AppCheckTokens: Sendable {
         guard let signer = subject.isTest ? testKey : signer else {
             throw Problem(.internalError, evidence: "no key for tokens of tests")
         }
-        let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl).inSeconds)
-        let claims = AppCheckClaims(
-            appId: appId, subject: subject, trust: trust, limitedUse: limitedUse, jti: Base64.encodeURL(identifier),
-            life: TokenLife(from: now, seconds: seconds))
-        return (try signer.token(document(claims)), seconds)
-    }
-
-    private func document(_ claims: AppCheckClaims) -> JSONValue {
+        let seconds = Int(min(ttl, limitedUse ? AppCheckTokens.limitedUseLimit : ttl) / .seconds(1))
         var members: [JSONValue.Member] = [
-            .init("iss", .string(issuer)), .init("sub", .string(claims.appId)),
-            .init("aud", .array(audiences.map(JSONValue.string))), .init("jti", .string(claims.jti)),
-            .init("provider", .string(claims.provider.rawValue)),
+            .init("iss", .string(issuer)), .init("sub", .string(appId)),
+            .init("aud", .array(audiences.map(JSONValue.string))), .init("jti", .string(Base64.encodeURL(identifier))),
+            .init("provider", .string(subject.provider.rawValue)),
         ]
-        members += claims.life.members + claims.trust.members
+        members += TokenLife(from: now, seconds: seconds).members + trust.members
         // The same claim as in tokens of the service.
-        if claims.limitedUse { members.append(.init("singleUse", true)) }
-        switch claims.subject {
+        if limitedUse { members.append(.init("singleUse", true)) }
+        switch subject {
         case .key(let id, let environment, let simulated):
             members += [.init("key", .string(id)), .init("env", .string(environment))]
             if simulated { members.append(.init("sim", true)) }
         case .device: break
         case .debug(let name): members.append(.init("debug", .string(name)))
         }
-        return .object(members)
+        return (try signer.token(.object(members)), seconds)
     }
 
     /// The claims of a token that this service signed and that is valid now.

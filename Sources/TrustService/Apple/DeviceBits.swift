@@ -24,7 +24,7 @@ struct DeviceBits: Sendable {
     static let attempts = 3
     /// Somebody wrote over it each time.
     static let overwritten = Problem(
-        .appleUnavailable, retryAfterSeconds: 5, evidence: "somebody else has written over the bits each time")
+        .appleUnavailable, evidence: "somebody else has written over the bits each time")
 
     func client(environment: String) throws(Problem) -> DeviceCheckClient {
         guard let apple = live.current.apple else {

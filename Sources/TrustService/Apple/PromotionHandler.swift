@@ -201,7 +201,7 @@ struct PromotionHandler: Handler {
             throw fault
         } catch is DeadlineFault {
             parts.observer.count(.promotionsUndecided)
-            let seconds = Int(PromotionHandler.claimLease.inSeconds)
+            let seconds = Int(PromotionHandler.claimLease / .seconds(1))
             throw Problem(.appleUnavailable, retryAfterSeconds: seconds, evidence: "Apple took too long")
         } catch {
             parts.observer.count(.promotionsUndecided)

@@ -19,8 +19,6 @@ struct ReceiptWorker: Service {
     /// The account at the start; a newer one counts once its file was read again.
     let apple: AppleSide
 
-    init(_ parts: ServiceParts, apple: AppleSide) { (self.parts, self.apple) = (parts, apple) }
-
     /// How many receipts one node takes at once, and how many exchanges with Apple it has open at most.
     static let batch = 16
     /// How long a node may take for one batch. All of it is asked for at once, and the worst case of one is 60 seconds: two requests, the
@@ -75,7 +73,9 @@ struct ReceiptWorker: Service {
 
     private func refresh(_ lease: ReceiptLease) async -> RefreshResult {
         let now = parts.sources.now()
-        guard let trust = try? await parts.trusted.trust(in: lease) else { return .later(retry(lease, now), code: nil) }
+        guard let trust = try? await parts.trusted.trust(in: lease.key, receipt: lease.receipt) else {
+            return .later(retry(lease, now), code: nil)
+        }
         guard trust == .trusted else {
             // Apple is never asked about a key that the configuration does not trust; it is looked at again, in case it comes back.
             parts.trusted.countDistrust(trust)
@@ -98,7 +98,7 @@ struct ReceiptWorker: Service {
         case .unauthorized: return .later(now.addingTimeInterval(3600), code: outcome.code)
         case .noData:
             // Apple forgets after 30 days and may know the key again after the next attestation: ask, but rarely.
-            let wait = parts.receiptPlan.settings.refreshAfter.inSeconds * 7
+            let wait = parts.receiptPlan.settings.refreshAfter * 7 / .seconds(1)
             return .later(now.addingTimeInterval(wait), code: outcome.code)
         case .throttled(let seconds), .unavailable(_, let seconds):
             let wait = seconds.map { now.addingTimeInterval(Double($0)) }
@@ -131,7 +131,7 @@ struct ReceiptWorker: Service {
 
     /// Doubles from the poll interval up to a day.
     private func retry(_ lease: ReceiptLease, _ now: Date) -> Date {
-        let first = parts.receiptPlan.settings.poll.inSeconds
+        let first = parts.receiptPlan.settings.poll / .seconds(1)
         let wait = first * Double(1 << min(max(lease.failures, 0), 20))
         return now.addingTimeInterval(min(wait, ReceiptWorker.longestWait))
     }
@@ -155,7 +155,7 @@ struct ReceiptPlan: Sendable {
     /// When a receipt is asked for next: never before field 19, and spread by key so that a burst does not come back as one.
     func next(after earliest: Date?, key: [UInt8], at now: Date) -> Date? {
         guard settings.refresh else { return nil }
-        let wait = settings.refreshAfter.inSeconds
+        let wait = settings.refreshAfter / .seconds(1)
         let share = key.prefix(4).reduce(0.0) { $0 * 256 + Double($1) } / 4_294_967_296
         let next = now.addingTimeInterval(wait * (1 + share / 10))
         return max(next, earliest ?? next)

@@ -125,8 +125,7 @@ extension ConfigurationKind<String> {
     }
 
     static var projectId: Self {
-        let meaning = "at most 64 lowercase letters, digits, hyphens, dots and colons"
-        return .text(meaning, "must be \(meaning)") { text in
+        .text("at most 64 lowercase letters, digits, hyphens, dots and colons") { text in
             let isId = text.utf8.allSatisfy { byte in
                 (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || [0x2D, 0x2E, 0x3A].contains(byte)
             }

@@ -69,8 +69,7 @@ extension Configuration.Quota: ConfigurationObject {
 
 extension ConfigurationKind<String> {
     static var quotaName: Self {
-        let meaning = "1 to 64 letters, digits, dots, hyphens and underscores"
-        return .text(meaning, "must be \(meaning)") { text in
+        .text("1 to 64 letters, digits, dots, hyphens and underscores") { text in
             let isName = text.utf8.allSatisfy { byte in
                 (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte)
                     || [0x2D, 0x2E, 0x5F].contains(byte)

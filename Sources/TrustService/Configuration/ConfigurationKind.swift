@@ -47,10 +47,11 @@ extension ConfigurationKind {
     ///   - reason: what it must be.
     ///   - parse: nil if the text is not such a value.
     static func text(
-        _ meaning: String, _ reason: String, show: @escaping (Value) -> String? = { "\($0)" },
+        _ meaning: String, _ reason: String? = nil, show: @escaping (Value) -> String? = { "\($0)" },
         _ parse: @escaping (String) -> Value?
     ) -> Self {
-        Self(
+        let reason = reason ?? "must be \(meaning)"
+        return Self(
             meaning: meaning,
             judge: { if let text = $0 as? String, parse(text) == nil { $1.wrong(reason) } }, show: show
         ) { json, place in

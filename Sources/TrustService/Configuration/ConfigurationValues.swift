@@ -68,13 +68,11 @@ extension ConfigurationKind<String> {
     }
 
     static var hostName: Self {
-        let meaning = "host name without a port"
-        return .text(meaning, "must be a \(meaning)", BrowserGate.name)
+        .text("host name without a port", "must be a host name without a port", BrowserGate.name)
     }
 
     static var credentialName: Self {
-        let meaning = "at most 64 printable ASCII characters without spaces"
-        return .text(meaning, "must be \(meaning)") { NamedCredential.isName($0) ? $0 : nil }
+        .text("at most 64 printable ASCII characters without spaces") { NamedCredential.isName($0) ? $0 : nil }
     }
 }
 

@@ -8,37 +8,29 @@ import Reporting
 import TrustStores
 import Vocabulary
 
-/// Keys as people look them up, revoke and delete them.
-extension ConsoleHandler {
-    enum Deed: String, CaseIterable {
-        case revoke = "Revoke"
-        case restore = "Restore"
-        case delete = "Delete"
+extension KeyDeed {
+    var word: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
 
-        var path: HTML { HTML(stringLiteral: rawValue.lowercased()) }
-
-        /// What a credential must permit for the key's app.
-        var role: Authority.Role { self == .delete ? .admin : .revoke }
-
-        func isPossible(_ key: StoredKey, at now: Date) -> Bool {
-            switch self {
-            case .revoke: key.revokedAt == nil
-            case .restore: key.revokedAt.map { now.timeIntervalSince($0) < OperatorService.restorable } ?? false
-            case .delete: true
-            }
-        }
-
-        var warning: String {
-            switch self {
-            case .revoke:
-                "The key is refused everywhere from now on. It can be restored within a day; after that its device needs a new key."
-            case .restore: "The key and its tokens are good again from now on, with the counter that the key had."
-            case .delete:
-                "The key is deleted, with its receipts and the personal details in its history. This cannot be undone."
-            }
+    fileprivate func isPossible(_ key: StoredKey, at now: Date) -> Bool {
+        switch self {
+        case .revoke: key.revokedAt == nil
+        case .restore: key.revokedAt.map { now.timeIntervalSince($0) < OperatorService.restorable } ?? false
+        case .delete: true
         }
     }
 
+    fileprivate var warning: String {
+        switch self {
+        case .revoke:
+            "The key is refused everywhere from now on. It can be restored within a day; after that its device needs a new key."
+        case .restore: "The key and its tokens are good again from now on, with the counter that the key had."
+        case .delete:
+            "The key is deleted, with its receipts and the personal details in its history. This cannot be undone."
+        }
+    }
+}
+
+extension ConsoleHandler {
     private enum State: String, CaseIterable {
         case good, revoked, untrusted, simulated
 
@@ -61,7 +53,7 @@ extension ConsoleHandler {
 
     @Sendable func keyList(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let known: Set<UTF8Key> = ["key", "app", "user", "environment", "state", "metric", "after"]
-        let query = try StrictQuery(call.query, known: known, blank: .absent)
+        let query = try StrictQuery(call.query, known: known, isForm: true)
         let open = parts.apps.all.keys.filter { visitor.caller.permits(.read, app: $0) }.sorted()
         var note: HTML = ""
         if let text = query["key"] {
@@ -167,7 +159,7 @@ extension ConsoleHandler {
     // MARK: - One key
 
     @Sendable func keyPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        let query = try StrictQuery(call.query, known: ["done"], blank: .absent)
+        let query = try StrictQuery(call.query, known: ["done"], isForm: true)
         let key = try await key(call, visitor)
         let isTrusted = try await operators.isTrusted(key) ?? false
         let rows: [(String, HTML)] = [
@@ -188,12 +180,12 @@ extension ConsoleHandler {
         let sentences = ["revoked": "The key is revoked.", "restored": "The key is restored."]
         let done: HTML =
             query["done"].flatMap { sentences[$0] }.map { "<p class=\"note good\" role=\"status\">\($0)</p>\n" } ?? ""
-        let deeds: [HTML] = Deed.allCases.filter { deed in
+        let deeds: [HTML] = KeyDeed.allCases.filter { deed in
             visitor.caller.permits(deed.role, app: key.app) && deed.isPossible(key, at: call.now)
         }.map { deed in
             let look: HTML = deed == .delete ? " danger" : ""
             return
-                "<a class=\"button\(look)\" href=\"/console/keys/\(key.id.base64URL)/\(deed.path)\">\(deed.rawValue) …</a> "
+                "<a class=\"button\(look)\" href=\"/console/keys/\(key.id.base64URL)/\(deed.rawValue)\">\(deed.word) …</a> "
         }
         let body: HTML = """
             <h1>Key <code>\(key.id.base64)</code></h1>
@@ -204,8 +196,7 @@ extension ConsoleHandler {
         return ConsolePage(title: "Key", place: .keys, visitor: visitor, body: body).answer()
     }
 
-    /// The page that asks once more.
-    @Sendable func confirm(_ deed: Deed, _ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
+    @Sendable func confirm(_ deed: KeyDeed, _ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let key = try await key(call, visitor)
         guard visitor.caller.permits(deed.role, app: key.app) else { throw Problem(.callerUnauthorized) }
         let code: HTML =
@@ -217,36 +208,29 @@ extension ConsoleHandler {
 
             """
         let body: HTML = """
-            <section class="narrow"><h1>\(deed.rawValue) this key?</h1>
+            <section class="narrow"><h1>\(deed.word) this key?</h1>
             <p><code>\(key.id.base64)</code><br>\(key.app), user \(ConsoleHandler.text(key.user))</p>
             <p>\(deed.warning)</p>
-            <form method="post" action="/console/keys/\(key.id.base64URL)/\(deed.path)">\(visitor.input)
+            <form method="post" action="/console/keys/\(key.id.base64URL)/\(deed.rawValue)">\(visitor.input)
             \(code)<label for="reason">Reason, for the audit <span class="dim">(optional)</span></label>
             <input id="reason" name="reason" maxlength="\(AuditReason.limit)" autocomplete="off">
-            <p class="deeds"><button class="danger">\(deed.rawValue)</button> <a class="button" href="/console/keys/\(key.id.base64URL)">Cancel</a></p></form></section>
+            <p class="deeds"><button class="danger">\(deed.word)</button> <a class="button" href="/console/keys/\(key.id.base64URL)">Cancel</a></p></form></section>
 
             """
-        return ConsolePage(title: "\(deed.rawValue) a key", place: .keys, visitor: visitor, body: body).answer()
+        return ConsolePage(title: "\(deed.word) a key", place: .keys, visitor: visitor, body: body).answer()
     }
 
     /// Does what the page asked.
     @Sendable func act(
-        _ deed: Deed, _ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery
+        _ deed: KeyDeed, _ call: Call, _ visitor: ConsoleVisitor, _ values: StrictQuery
     ) async throws -> Answer {
-        let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
-        let operation = deed.rawValue.lowercased() + "Key"
-        try await visitor.does(operation, deed.role, call, reason: values["reason"]) {
-            let key = try await operators.key(id, for: visitor.caller, as: deed.role)
-            switch deed {
-            case .revoke: try await operators.revoke(key, code: values["code"], at: call.now)
-            case .restore: try await operators.restore(key, at: call.now)
-            case .delete: try await operators.delete(key)
-            }
-            return ((), .key(key.id, app: key.app))
+        try await visitor.does(deed.operation, deed.role, call, reason: values["reason"]) {
+            let code = { values["code"] }
+            return ((), try await operators.act(deed, on: call.keyId, code: code, for: visitor.caller, at: call.now))
         }
-        guard let id, deed == .delete else {
+        guard let id = call.keyId, deed == .delete else {
             return ConsolePage.redirect(
-                to: "/console/keys/\(id?.base64URL ?? "")?done=\(deed == .revoke ? "revoked" : "restored")")
+                to: "/console/keys/\(call.keyId?.base64URL ?? "")?done=\(deed == .revoke ? "revoked" : "restored")")
         }
         let body: HTML = """
             <section class="narrow"><h1>Deleted</h1><p>The key <code>\(id.base64)</code> is gone.</p>
@@ -258,9 +242,8 @@ extension ConsoleHandler {
 
     /// The key that the path names, as the visitor may see it.
     private func key(_ call: Call, _ visitor: ConsoleVisitor) async throws -> StoredKey {
-        let id = call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }
-        return try await visitor.does("showKey", .read, call) {
-            let key = try await operators.key(id, for: visitor.caller, as: .read)
+        try await visitor.does("showKey", .read, call) {
+            let key = try await operators.key(call.keyId, for: visitor.caller, as: .read)
             return (key, .key(key.id, app: key.app))
         }
     }

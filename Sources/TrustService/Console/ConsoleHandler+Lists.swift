@@ -13,7 +13,7 @@ extension ConsoleHandler {
 
     @Sendable func auditPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         guard visitor.seesAudit else { throw Problem(.callerUnauthorized) }
-        let query = try StrictQuery(call.query, known: ["before"], blank: .absent)
+        let query = try StrictQuery(call.query, known: ["before"], isForm: true)
         let newest = try await operators.store.newestAuditNumber()
         let before = try query.number("before", 1...9_999_999_999, default: 0)
         let last = before > 0 ? min(Int64(before) - 1, newest) : newest
@@ -47,7 +47,7 @@ extension ConsoleHandler {
     // MARK: - Sessions
 
     @Sendable func sessionPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        _ = try StrictQuery(call.query, known: [], blank: .absent)
+        _ = try StrictQuery(call.query, known: [], isForm: true)
         let rows = open(to: visitor, at: call.now).map { session -> [HTML] in
             let caller = parts.live.current.credentials.caller(digest: session.credential, at: call.now)
             let own: HTML = session.name == visitor.secret.name ? " <span class=\"tag note\">this one</span>" : ""

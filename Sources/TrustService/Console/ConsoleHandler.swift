@@ -33,11 +33,11 @@ struct ConsoleHandler: Handler {
 
     /// The routes of the console. Each one that shows or changes something is given its visitor, or answered with the page to sign in.
     var routes: [Route] {
-        let deeds = Deed.allCases.flatMap { deed -> [Route] in
-            let path = "/console/keys/{keyId}/\(deed.rawValue.lowercased())"
+        let deeds = KeyDeed.allCases.flatMap { deed -> [Route] in
+            let path = "/console/keys/{keyId}/\(deed.rawValue)"
             return [
-                page("console\(deed.rawValue)Page", path) { try await confirm(deed, $0, $1) },
-                form("console\(deed.rawValue)", path, fields: deed == .revoke ? ["code", "reason"] : ["reason"]) {
+                page("console\(deed.word)Page", path) { try await confirm(deed, $0, $1) },
+                form("console\(deed.word)", path, fields: deed == .revoke ? ["code", "reason"] : ["reason"]) {
                     try await act(deed, $0, $1, $2)
                 },
             ]
@@ -55,7 +55,7 @@ struct ConsoleHandler: Handler {
             form("consoleEndSession", "/console/sessions/{session}/end") { call, visitor, _ in
                 try await endSession(call, visitor)
             },
-            route("consoleStyle", "GET", "/console/console.css") { _ in ConsoleFiles.style },
+            route("consoleStyle", "GET", "/console/console.css") { _ in ConsoleHandler.style },
         ]
     }
 
@@ -98,7 +98,7 @@ struct ConsoleHandler: Handler {
         guard let text = String(validating: call.body, as: UTF8.self) else {
             throw Problem(.requestMalformed, evidence: "the form is not UTF-8")
         }
-        let values = try StrictQuery(text, known: fields.union(["csrf"]), blank: .absent)
+        let values = try StrictQuery(text, known: fields.union(["csrf"]), isForm: true)
         guard secrets.contains(where: { $0.made(formToken: values["csrf"]) }) else {
             throw Problem(.requestOtherOrigin, evidence: "the form does not have the token of its session")
         }
@@ -220,7 +220,7 @@ struct ConsoleHandler: Handler {
     }
 
     private func view(_ call: Call, _ visitor: ConsoleVisitor) async throws -> ConsoleOverview {
-        let query = try StrictQuery(call.query, known: ["app"], blank: .absent)
+        let query = try StrictQuery(call.query, known: ["app"], isForm: true)
         let all = parts.apps.all
         let alerting = parts.risk.baselines.appsWithAlerts
         // An app with an alert comes first.
@@ -279,11 +279,8 @@ struct ConsoleHandler: Handler {
             return .init(fault: Problem(error))
         }
     }
-}
 
-/// The style, which the build puts into the program.
-enum ConsoleFiles {
-    static let style = Answer.text(
+    private static let style = Answer.text(
         ReportStyle.style + "\n" + String(decoding: PackageResources.console_css, as: UTF8.self),
         contentType: "text/css; charset=utf-8"
     ).guarded()

@@ -227,7 +227,7 @@ struct ConsoleOverview {
 
     private func health() -> HTML {
         func seconds(_ duration: Duration?) -> String {
-            duration.map { ConsoleText.decimal($0.inSeconds) + " s" } ?? "–"
+            duration.map { ConsoleText.decimal($0 / .seconds(1)) + " s" } ?? "–"
         }
         let state: HTML =
             node.fault.map { "<span class=\"tag fail\">\($0.code.description)</span>" }

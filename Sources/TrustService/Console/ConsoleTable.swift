@@ -8,17 +8,7 @@ import Vocabulary
 
 /// Numbers and instants as the console writes them.
 enum ConsoleText {
-    /// `1,234,567`
-    static func count(_ number: Int) -> String {
-        var groups: [String] = []
-        var digits = Substring(String(number.magnitude))
-        while digits.utf8.count > 3 {
-            groups.append(String(digits.suffix(3)))
-            digits = digits.dropLast(3)
-        }
-        groups.append(String(digits))
-        return (number < 0 ? "-" : "") + groups.reversed().joined(separator: ",")
-    }
+    static func count(_ number: Int) -> String { number.grouped(by: ",") }
 
     /// A count of the metrics, which are floating.
     static func count(_ number: Double) -> String { count(Int(exactly: number.rounded()) ?? .max) }

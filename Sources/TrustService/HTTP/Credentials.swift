@@ -14,18 +14,16 @@ package struct Credentials: Sendable {
 
     private let entries: [Entry]
 
-    package init(server: CredentialSource?, admin: CredentialSource?, named: [NamedCredential] = []) {
+    package init(_ configuration: Configuration) {
         func entry(_ token: String, _ authority: Authority) -> Entry {
             Entry(digest: Credentials.digest(of: token), authority: authority, expires: nil)
         }
         entries =
-            (admin?.tokens ?? []).map { entry($0, .admin) } + (server?.tokens ?? []).map { entry($0, .server) }
-            + named.map { Entry(digest: $0.digest, authority: $0.authority, expires: $0.expires) }
-    }
-
-    init(_ configuration: Configuration) {
-        self.init(
-            server: configuration.serverTokens, admin: configuration.adminTokens, named: configuration.namedCredentials)
+            (configuration.adminTokens?.tokens ?? []).map { entry($0, .admin) }
+            + (configuration.serverTokens?.tokens ?? []).map { entry($0, .server) }
+            + configuration.namedCredentials.map {
+                Entry(digest: $0.digest, authority: $0.authority, expires: $0.expires)
+            }
     }
 
     /// Notes tokens that are in two roles: which of them counted would depend on the order of the files.

@@ -26,8 +26,8 @@ extension Problem {
     }
 
     private init(_ fault: StoreFault) {
-        let seconds = fault.retryAfter.map { max(1, Int($0.inSeconds.rounded(.up))) }
-        self.init(.storeUnavailable, retryAfterSeconds: seconds ?? 5, evidence: fault.description)
+        let seconds = fault.retryAfter.map { max(1, Int(($0 / .seconds(1)).rounded(.up))) }
+        self.init(.storeUnavailable, retryAfterSeconds: seconds, evidence: fault.description)
     }
 
     private init(_ fault: DeviceCheckFault) {
@@ -35,7 +35,7 @@ extension Problem {
         case .deviceTokenInvalid: self.init(.deviceTokenInvalid, evidence: fault.reason)
         case .devicecheckTransactionInvalid: self.init(.requestMalformed, evidence: fault.reason)
         default:
-            var seconds = 5
+            var seconds: Int?
             if case .later(let wait?) = fault.advice { seconds = max(1, wait) }
             self.init(.appleUnavailable, retryAfterSeconds: seconds, evidence: "\(fault.code): \(fault.reason)")
         }

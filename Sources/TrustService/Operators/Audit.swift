@@ -61,7 +61,7 @@ extension AuditTarget {
         let app =
             call.parameters["app"] ?? call.queryValue("app")
             ?? (try? RequestBody(call.body).optionalString("app", limit: 256)) ?? nil
-        if let id = call.parameters["keyId"].flatMap(KeyIdentifier.init(base64URL:)) {
+        if let id = call.keyId {
             self.init(app: app, subject: "key:\(id.base64)")
         } else if let name = call.parameters["name"] {
             self.init(

@@ -12,28 +12,22 @@ struct HealthHandler: Handler {
 
     var routes: [Route] {
         [
-            Route("live", "GET", "/livez", .open, live),
+            Route("live", "GET", "/livez", .open) { _ in .json(["status": "live"]) },
             Route("ready", "GET", "/readyz", .open, ready),
-            Route("metrics", "GET", "/metrics", .metrics) { _ in metrics() },
+            Route("metrics", "GET", "/metrics", .metrics) { _ in
+                .text(parts.observer.scrape(), contentType: "text/plain; version=0.0.4; charset=utf-8")
+            },
             Route("openAPI", "GET", "/openapi.yaml", .app) { _ in
                 .text(OpenAPIDocument.text, contentType: "application/yaml")
             },
         ]
     }
 
-    /// `GET /livez`: the process answers.
-    @Sendable private func live(_ call: Call) -> Answer { .json(["status": "live"]) }
-
     /// `GET /readyz`: the store commits a write, its schema is this program's, and the clock is right.
     @Sendable private func ready(_ call: Call) async throws -> Answer {
         try await parts.readiness.check(at: call.now)
         guard let (code, seconds) = parts.readiness.clockFault?.summary else { return .json(["status": "ready"]) }
         return .json(["status": "ready", "clockFault": ["code": .string(code), "seconds": .integer(seconds)]])
-    }
-
-    /// `GET /metrics`.
-    private func metrics() -> Answer {
-        .text(parts.observer.scrape(), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 }
 

@@ -28,9 +28,9 @@ struct OperatorHandler: Handler {
         [
             Route("listKeys", "GET", "/v1/keys", .read, listKeys),
             Route("showKey", "GET", "/v1/keys/{keyId}", .read, showKey),
-            Route("revokeKey", "POST", "/v1/keys/{keyId}/revoke", .revoke, revokeKey),
-            Route("restoreKey", "POST", "/v1/keys/{keyId}/restore", .revoke, restoreKey),
-            Route("deleteKey", "DELETE", "/v1/keys/{keyId}", .admin, deleteKey),
+            Route("revokeKey", "POST", "/v1/keys/{keyId}/revoke", .revoke) { try await act(.revoke, $0) },
+            Route("restoreKey", "POST", "/v1/keys/{keyId}/restore", .revoke) { try await act(.restore, $0) },
+            Route("deleteKey", "DELETE", "/v1/keys/{keyId}", .admin) { try await act(.delete, $0) },
             Route("deleteUser", "DELETE", "/v1/users/{user}", .admin, deleteUser),
             Route("revokeKeys", "POST", "/v1/apps/{app}/revocations", .revoke, revokeKeys),
             Route(AuditPage.operation, "GET", "/v1/audit", .audit, readAudit),
@@ -47,7 +47,7 @@ struct OperatorHandler: Handler {
 
     /// `GET /v1/keys/{keyId}`.
     @Sendable private func showKey(_ call: Call) async throws -> Answer {
-        let key = try await key(call, as: .read)
+        let key = try await operators.key(call.keyId, for: call.caller, as: .read)
         let events = try await operators.store.history(of: key.id, limit: 200).map { event -> JSONValue in
             ["at": .string(RFC3339.text(event.at)), "kind": .string(event.kind), "code": .optional(event.code)]
         }
@@ -64,26 +64,13 @@ struct OperatorHandler: Handler {
             .about(.keys(filter))
     }
 
-    /// `POST /v1/keys/{keyId}/revoke`: asking again changes nothing.
-    @Sendable private func revokeKey(_ call: Call) async throws -> Answer {
-        let key = try await key(call, as: .revoke)
-        let code = call.body.isEmpty ? nil : try RequestBody(call.body).optionalString("code", limit: 64)
-        try await operators.revoke(key, code: code, at: call.now)
-        return .json(["keyId": .string(key.id.base64), "revoked": true]).about(.key(key.id, app: key.app))
-    }
-
-    /// `POST /v1/keys/{keyId}/restore`: within a day of the revocation; asking again changes nothing.
-    @Sendable private func restoreKey(_ call: Call) async throws -> Answer {
-        let key = try await key(call, as: .revoke)
-        try await operators.restore(key, at: call.now)
-        return .json(["keyId": .string(key.id.base64), "revoked": false]).about(.key(key.id, app: key.app))
-    }
-
-    /// `DELETE /v1/keys/{keyId}`: the key with its receipts, and all that leads to it in its history.
-    @Sendable private func deleteKey(_ call: Call) async throws -> Answer {
-        let key = try await key(call, as: .admin)
-        try await operators.delete(key)
-        return Answer.empty(204).about(.key(key.id, app: key.app))
+    private func act(_ deed: KeyDeed, _ call: Call) async throws -> Answer {
+        func code() throws -> String? {
+            call.body.isEmpty ? nil : try RequestBody(call.body).optionalString("code", limit: 64)
+        }
+        let target = try await operators.act(deed, on: call.keyId, code: code, for: call.caller, at: call.now)
+        guard let id = call.keyId, deed != .delete else { return Answer.empty(204).about(target) }
+        return .json(["keyId": .string(id.base64), "revoked": .bool(deed == .revoke)]).about(target)
     }
 
     /// `DELETE /v1/users/{user}[?app=]`: all keys of a user.
@@ -149,11 +136,11 @@ struct OperatorHandler: Handler {
         answer.isAudited = !AuditPage.areReadings(entries)
         return answer
     }
+}
 
-    private func key(_ call: Call, as role: Authority.Role) async throws -> StoredKey {
-        try await operators.key(
-            call.parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) }, for: call.caller, as: role)
-    }
+extension Call {
+    /// The key that the path names.
+    var keyId: KeyIdentifier? { parameters["keyId"].flatMap { KeyIdentifier(base64URL: $0) } }
 }
 
 extension RevocationBound {

@@ -8,6 +8,14 @@ import HTTPService
 import TrustStores
 import Vocabulary
 
+package enum KeyDeed: String, Sendable, CaseIterable {
+    case revoke, restore, delete
+
+    var operation: String { rawValue + "Key" }
+
+    var role: Authority.Role { self == .delete ? .admin : .revoke }
+}
+
 /// What operators do with keys, the audit and secrets: over HTTP, at the console, and on a store that no service has open.
 ///
 /// For which apps a credential is good is decided here. Users are named as requests name them.
@@ -102,36 +110,36 @@ struct OperatorService: Sendable {
 
     // MARK: - Keys
 
-    /// Revokes a key; a key that is revoked stays as it is.
+    /// Revokes a key, restores it within a day of its revocation, or deletes it. What is so already stays as it is.
     ///
-    /// - Parameter code: nil for `operator`.
-    func revoke(_ key: StoredKey, code: String?, at now: Date) async throws {
-        guard try await store.revoke(key.id, code: try OperatorService.code(code), at: now) != .unknown else {
-            throw Problem(.keyUnknown)
+    /// - Parameter code: of a revocation; nil for `operator`.
+    func act(
+        _ deed: KeyDeed, on id: KeyIdentifier?, code: () throws -> String?, for caller: Authority, at now: Date
+    ) async throws -> AuditTarget {
+        let key = try await key(id, for: caller, as: deed.role)
+        switch deed {
+        case .revoke:
+            guard try await store.revoke(key.id, code: try OperatorService.code(code()), at: now) != .unknown else {
+                throw Problem(.keyUnknown)
+            }
+            observer.count(.keysRevoked)
+        case .restore:
+            let outcome = try await store.restore(
+                key.id, revokedSince: now.addingTimeInterval(-OperatorService.restorable),
+                refreshAt: receiptPlan.next(after: nil, key: key.id.bytes, at: now), at: now)
+            switch outcome {
+            case .restored, .notRevoked: break
+            case .tooLate(let instant):
+                throw Problem(.keyRevoked, evidence: "revoked at \(RFC3339.text(instant)), more than a day ago")
+            case .unknown: throw Problem(.keyUnknown)
+            }
+        case .delete:
+            guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
+            observer.count(.keysDeleted)
         }
-        observer.count(.keysRevoked)
+        return .key(key.id, app: key.app)
     }
 
-    /// Restores a key within a day of its revocation; a key that is not revoked stays as it is.
-    func restore(_ key: StoredKey, at now: Date) async throws {
-        let outcome = try await store.restore(
-            key.id, revokedSince: now.addingTimeInterval(-OperatorService.restorable),
-            refreshAt: receiptPlan.next(after: nil, key: key.id.bytes, at: now), at: now)
-        switch outcome {
-        case .restored, .notRevoked: return
-        case .tooLate(let instant):
-            throw Problem(.keyRevoked, evidence: "revoked at \(RFC3339.text(instant)), more than a day ago")
-        case .unknown: throw Problem(.keyUnknown)
-        }
-    }
-
-    /// Deletes a key with its receipts, and all that leads to it in its history.
-    func delete(_ key: StoredKey) async throws {
-        guard try await store.deleteKey(key.id) else { throw Problem(.keyUnknown) }
-        observer.count(.keysDeleted)
-    }
-
-    /// Deletes all keys of a user, and says how many.
     func deleteKeys(ofUser user: String, app: String?, for caller: Authority) async throws -> JSONValue {
         try OperatorService.check(user: user, app: app)
         try caller.require(.admin, app: app)
@@ -204,8 +212,7 @@ struct OperatorService: Sendable {
             last = newest.number
             guard sources.uptime() - start > OperatorService.patience else { continue }
             if !found.isEmpty { return found }
-            throw Problem(
-                .storeUnavailable, retryAfterSeconds: 5, evidence: "looking for the app's entries took too long")
+            throw Problem(.storeUnavailable, evidence: "looking for the app's entries took too long")
         }
     }
 
@@ -234,7 +241,7 @@ struct OperatorService: Sendable {
     private func rotateChallengeKey(at now: Date) async throws -> JSONValue {
         let signsFrom = now.addingTimeInterval(ChallengeBook.rotationNotice)
         // A minute more than the longest challenge lives: nodes' clocks differ.
-        let margin = challengeLife.inSeconds + StoreClock.largestOffset.inSeconds
+        let margin = (challengeLife + StoreClock.largestOffset) / .seconds(1)
         let rotation = ChallengeKeyRotation(
             secret: sources.random(ChallengeCodec.secretLength), signsFrom: signsFrom,
             acceptsOldUntil: signsFrom.addingTimeInterval(margin))

@@ -45,18 +45,10 @@ package struct OperatorSession: Sendable {
         }
     }
 
-    package func revoke(_ id: KeyIdentifier?, code: String?) async throws {
-        try await does("revokeKey", .revoke, id) { key, now in
-            try await operators.revoke(key, code: code, at: now)
+    package func act(_ deed: KeyDeed, on id: KeyIdentifier?, code: String? = nil) async throws {
+        try await does(deed.operation, deed.role, id.map { ["keyId": $0.base64URL] } ?? [:]) { now in
+            ((), try await operators.act(deed, on: id, code: { code }, for: caller, at: now))
         }
-    }
-
-    package func restore(_ id: KeyIdentifier?) async throws {
-        try await does("restoreKey", .revoke, id) { key, now in try await operators.restore(key, at: now) }
-    }
-
-    package func delete(_ id: KeyIdentifier?) async throws {
-        try await does("deleteKey", .admin, id) { key, _ in try await operators.delete(key) }
     }
 
     package func revokeKeys(
@@ -88,17 +80,6 @@ package struct OperatorSession: Sendable {
     package func rotate(_ name: String) async throws -> JSONValue {
         try await does(AuditTarget.secretOperation, .admin, ["name": name]) { now in
             (try await operators.rotate(name, for: caller, at: now), .secret(name))
-        }
-    }
-
-    private func does(
-        _ operation: String, _ role: Authority.Role, _ id: KeyIdentifier?,
-        _ body: (StoredKey, Date) async throws -> Void
-    ) async throws {
-        try await does(operation, role, id.map { ["keyId": $0.base64URL] } ?? [:]) { now in
-            let key = try await operators.key(id, for: caller, as: role)
-            try await body(key, now)
-            return ((), .key(key.id, app: key.app))
         }
     }
 

@@ -51,22 +51,22 @@ final class Readiness: Sendable {
     /// A store without a clock cannot say that this one was set; the uptime can.
     private func watchClock(_ reading: StoreReading, at now: Date) throws(Problem) {
         let lead = reading.horizonLead(at: now)
-        observer.set(.horizonLead, lead.inSeconds)
-        let stored = reading.offset(of: now)?.inSeconds
+        observer.set(.horizonLead, lead / .seconds(1))
+        let stored = reading.offset(of: now).map { $0 / .seconds(1) }
         let offset = stored ?? sources.clockStep()
         observer.set(.clockOffset, offset)
-        guard abs(offset) <= Readiness.clockTolerance.inSeconds else {
+        guard abs(offset) <= Readiness.clockTolerance / .seconds(1) else {
             let seconds = Int(exactly: offset.rounded()) ?? 0
             throw Problem(
-                .storeClockOff, retryAfterSeconds: 5,
+                .storeClockOff,
                 evidence: stored != nil
                     ? "the clock is \(seconds) s ahead of the store's"
                     : "the clock was set by \(seconds) s since the start; set it right, or restart if it is right now")
         }
         guard lead <= Readiness.clockTolerance else {
             throw Problem(
-                .storeClockOff, retryAfterSeconds: 5,
-                evidence: "the store's horizon is \(Int(lead.inSeconds)) s ahead of the clock")
+                .storeClockOff,
+                evidence: "the store's horizon is \(Int(lead / .seconds(1))) s ahead of the clock")
         }
     }
 }

@@ -23,13 +23,8 @@ struct AppVerifiers: Sendable {
         }
     }
 
-    /// A key that an attestation proved, and in which world.
-    struct Proven {
-        let key: AttestedKey
-        /// The fingerprint of the simulated roots that it is of; nil for Apple's.
-        let simulatedRoots: [UInt8]?
-        var simulated: Bool { simulatedRoots != nil }
-    }
+    /// A key that an attestation proved, and the fingerprint of the roots if a simulator's signed it.
+    typealias Proven = (key: AttestedKey, simulatedRoots: [UInt8]?)
 
     private let worlds: [World]
     private let assertions: [String: AssertionVerifier]
@@ -108,7 +103,7 @@ struct AppVerifiers: Sendable {
                         ProofRefusal(.attestPolicyValidationCategory, evidence: "the extensions are missing"))
                 }
                 if let stale = try AppVerifiers.receiptRefusal(of: key, at: now) { return .failure(stale) }
-                return .success(Proven(key: key, simulatedRoots: world.simulatedRoots))
+                return .success((key, world.simulatedRoots))
             case .refused(let why):
                 refusal = ProofRefusal(why)
                 // Only what these roots did not sign may be another world's.

@@ -37,11 +37,5 @@ final class ChallengeBook: Sendable {
 }
 
 extension ChallengeReading {
-    /// The challenge that may be spent, or why there is none.
-    var spendable: Judged<SpendableChallenge> {
-        switch self {
-        case .valid(let challenge): .success(challenge)
-        case .refused(let refusal): .failure(ProofRefusal(refusal.code))
-        }
-    }
+    var spendable: Judged<SpendableChallenge> { mapError { ProofRefusal($0.code) } }
 }

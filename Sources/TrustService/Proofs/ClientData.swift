@@ -50,27 +50,21 @@ struct SignedInput {
     let hash: ClientDataHash
     /// What the hash is of; nil if the challenge stands in its place.
     let hashed: [UInt8]?
+}
 
+extension SignedInput {
     private init(challenge: [UInt8], hashing clientData: [UInt8]) {
-        self.challenge = challenge
-        hash = ClientDataHash(hashing: clientData)
-        hashed = clientData
+        self.init(challenge: challenge, hash: ClientDataHash(hashing: clientData), hashed: clientData)
     }
 
-    private init(raw challenge: [UInt8]) throws(MalformedInput) {
-        self.challenge = challenge
-        hash = try ClientDataHash(precomputed: challenge)
-        hashed = nil
-    }
-
-    /// For an attestation, by the app's binding.
     static func attestation(
         binding: Configuration.Binding, challenge: [UInt8], clientData: [UInt8]?
     ) throws(Problem) -> Judged<SignedInput> {
         switch binding {
         case .challenge: return .success(SignedInput(challenge: challenge, hashing: challenge))
         case .raw:
-            return Result { () throws(MalformedInput) in try SignedInput(raw: challenge) }
+            return Result { () throws(MalformedInput) in try ClientDataHash(precomputed: challenge) }
+                .map { SignedInput(challenge: challenge, hash: $0, hashed: nil) }
                 .mapError { ProofRefusal(.challengeUnknown, evidence: $0.description) }
         case .clientData:
             guard let clientData else { throw Problem(.requestMalformed, evidence: "clientData is missing") }

@@ -40,7 +40,7 @@ struct ProofHandler: Handler {
             }
             binding.user = parts.users.stored(user)
         }
-        let ttl = parts.configuration.challenges.ttl.inSeconds
+        let ttl = parts.configuration.challenges.ttl / .seconds(1)
         let expiresAt = call.now.addingTimeInterval(ttl)
         let challenge = parts.challenges.current.issue(
             for: binding, expiresAt: expiresAt, random: parts.sources.random(ChallengeCodec.randomLength))
@@ -144,11 +144,10 @@ struct ProofHandler: Handler {
             parts.challenges.current.read(
                 challenge, for: ChallengeBinding(purpose: purpose, app: app.settings.id), at: now)
         }
-        var spendable = reading(.assert)
-        if spendable == .refused(.binding) { spendable = reading(.attest) }
-        switch spendable {
-        case .refused(let refusal): throw Problem(refusal.code)
-        case .valid(let challenge):
+        let first = reading(.assert)
+        switch first == .failure(.binding) ? reading(.attest) : first {
+        case .failure(let refusal): throw Problem(refusal.code)
+        case .success(let challenge):
             let name = SingleUseToken(
                 id: "untrusted:\(Base64.encodeURL(challenge.id))", expiresAt: challenge.expiresAt)
             switch try await parts.store.consume(name, at: now) {

@@ -56,7 +56,7 @@ extension ProofIntake {
             reading.object, keyId: presented.keyId, hash: signed.hash, at: call.now)
         {
         case .success(let proven):
-            guard presented.terms.acceptsSimulated || !proven.simulated else {
+            guard presented.terms.acceptsSimulated || proven.simulatedRoots == nil else {
                 return .failure(
                     ProofRefusal(.attestChainUntrusted, evidence: "a simulated device, which this interface refuses"))
             }
@@ -67,7 +67,7 @@ extension ProofIntake {
                 // Where the challenge stands in the place of the hash, the object names the one that it was made with.
                 guard signed.hashed == nil, result.code == .attestNonceMismatch, result.mistake == nil,
                     let named = result.namedClientDataHash,
-                    challenges.current.read(named, for: reading.binding, at: call.now) != .refused(.unknown)
+                    challenges.current.read(named, for: reading.binding, at: call.now) != .failure(.unknown)
                 else { return result }
                 return result.ofOtherChallenge
             }
@@ -86,7 +86,8 @@ extension ProofIntake {
                 refreshAt: receiptPlan.next(after: nil, key: presented.keyId.bytes, at: call.now))
         else { throw Problem(.internalError, evidence: "the key cannot be registered") }
         registration.draws = newKeys.draws(
-            app: id, user: presented.user, environment: proven.key.environment, isSimulated: proven.simulated,
+            app: id, user: presented.user, environment: proven.key.environment,
+            isSimulated: proven.simulatedRoots != nil,
             address: call.address)
         switch try await store.insert(registration, spending: reading.challenge, at: call.now) {
         case .inserted(let key):

@@ -130,7 +130,7 @@ private struct AssertionReading {
                         let reading = AssertionReading(
                             presented: presented, object: object, signed: signed, binding: binding,
                             first: challenges.read(signed.challenge, for: binding, at: now))
-                        if reading.first == .refused(.binding) { return .success(reading) }
+                        if reading.first == .failure(.binding) { return .success(reading) }
                         return reading.first.spendable.map { _ in reading }
                     }
             }

@@ -14,27 +14,15 @@ struct TrustedKeys: Sendable {
     let store: any TrustStore
     let observer: RequestObserver
 
-    func trust(in key: StoredKey) async throws -> KeyTrust {
-        try await trust(in: key.record) {
-            try await store.receipts(of: key.id, limit: 1).first?.receipt
-        }
-    }
-
-    func trust(in lease: ReceiptLease) async throws -> KeyTrust {
-        try await trust(in: lease.key.record) { lease.receipt }
-    }
-
-    private func trust(
-        in key: KeyRecord, receipt: () async throws -> ReceiptRecord?
-    ) async throws -> KeyTrust {
+    /// - Parameter receipt: of the key; nil if it is not known here.
+    func trust(in key: StoredKey, receipt known: ReceiptRecord? = nil) async throws -> KeyTrust {
         guard let app = apps[key.app] else { return .app }
-        let trust = app.verifiers.trust(in: key)
+        let trust = app.verifiers.trust(in: key.record)
         guard trust == .trusted, key.simulated else { return trust }
         if let known = app.vouchers[key.id] { return known ? .trusted : .simulator }
-        var vouched = false
-        if let receipt = try await receipt() {
-            vouched = await app.verifiers.simulatorSigned(receipt, for: key)
-        }
+        var (receipt, vouched) = (known, false)
+        if receipt == nil { receipt = try await store.receipts(of: key.id, limit: 1).first?.receipt }
+        if let receipt { vouched = await app.verifiers.simulatorSigned(receipt, for: key.record) }
         app.vouchers.keep(vouched, for: key.id)
         return vouched ? .trusted : .simulator
     }

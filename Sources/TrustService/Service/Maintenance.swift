@@ -76,7 +76,12 @@ struct Maintenance: Service {
                 let now = parts.sources.now()
                 let report = try await parts.store.sweep(at: now, keeping: parts.device.retention(at: now))
                 parts.readiness.note(report.clockFault)
-                if let fault = report.clockFault { tell(fault) }
+                if let (reason, seconds) = report.clockFault?.summary {
+                    parts.observer.count(.sweepClockFaults, [("reason", reason)])
+                    parts.observer.log.error(
+                        "The clock cannot be trusted: check it, then run `sealward store check`.",
+                        metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
+                }
                 parts.observer.count(.sweepRows, by: report.total)
                 more = report.more
             }
@@ -87,15 +92,6 @@ struct Maintenance: Service {
         }
     }
 
-    private func tell(_ fault: ClockFault) {
-        let (reason, seconds) = fault.summary
-        parts.observer.count(.sweepClockFaults, [("reason", reason)])
-        parts.observer.log.error(
-            "The clock cannot be trusted: check it, then run `sealward store check`.",
-            metadata: ["reason": "\(reason)", "seconds": "\(seconds)"])
-    }
-
-    /// Counts the keys that the configuration does not trust any more, and warns of them by kind.
     private func countUntrusted() async {
         let counts: [KeyCount]
         do {

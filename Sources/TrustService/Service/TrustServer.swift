@@ -99,7 +99,7 @@ public struct TrustServer: Service {
         if let tracing = parts.tracing { services.append(.init(service: tracing.exporter)) }
         services.append(.init(service: Maintenance(parts)))
         if configuration.receipts.refresh, let apple = parts.live.current.apple {
-            services.append(.init(service: ReceiptWorker(parts, apple: apple)))
+            services.append(.init(service: ReceiptWorker(parts: parts, apple: apple)))
         }
         let caps = ConnectionCaps(configuration, parts.observer)
         parts.showCertificates()

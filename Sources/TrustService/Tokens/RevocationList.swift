@@ -17,7 +17,7 @@ final class RevocationList: Sendable {
     /// The list as it is sent.
     struct Signed: Sendable {
         let token: String
-        /// The entity tag, with its quotes.
+        /// With its quotes.
         let tag: String
         /// Seconds since 1970.
         let issuedAt: Int
@@ -45,7 +45,7 @@ final class RevocationList: Sendable {
     func current() async throws -> Signed {
         let now = parts.sources.now()
         let revoked = try await parts.store.revokedKeys(
-            since: now - parts.configuration.longestTokenLife.inSeconds - RevocationList.clockMargin, limit: limit)
+            since: now - parts.configuration.longestTokenLife / .seconds(1) - RevocationList.clockMargin, limit: limit)
         parts.observer.set(.revokedKeysListed, Double(revoked.names.count))
         if !revoked.isComplete, parts.observer.perMinute.note("revoked.keys", at: parts.sources.uptime()) != nil {
             parts.observer.log.warning(

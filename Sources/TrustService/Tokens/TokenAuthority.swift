@@ -90,7 +90,7 @@ package struct TokenAuthority: Sendable {
         of set: TokenKeySet, for app: String, _ identifier: [UInt8], life: Duration, at now: Date,
         _ claims: [JSONValue.Member]
     ) throws -> Issued {
-        let seconds = Int(life.inSeconds)
+        let seconds = Int(life / .seconds(1))
         let first: [JSONValue.Member] = [
             .init("iss", .string(set.issuer)), .init("aud", .string(audience)), .init("sub", .string(app)),
             .init("jti", .string(Base64.encodeURL(identifier))),

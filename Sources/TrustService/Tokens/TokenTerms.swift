@@ -28,37 +28,30 @@ struct TokenTerms: Equatable {
     ///
     /// - Throws: ``Problem`` `request.malformed` for an unknown name or value.
     mutating func take(_ name: UTF8Key, _ value: String) throws(Problem) {
+        var isKnown = false
         switch name {
         case "app":
             let ids = value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
-            if ids.allSatisfy({ !$0.isEmpty }) {
-                apps = Set(ids.map { UTF8Key(String(Substring($0))) })
-                return
-            }
+            isKnown = ids.allSatisfy { !$0.isEmpty }
+            apps = Set(ids.map { UTF8Key(String(Substring($0))) })
         case "env":
             environment = AttestationEnvironment.allCases.first { value.hasSameBytes(as: $0.rawValue) }
-            if environment != nil || value.hasSameBytes(as: "any") { return }
+            isKnown = environment != nil || value.hasSameBytes(as: "any")
         case "tier":
-            if value.hasSameBytes(as: TokenTerms.noTier) {
-                tier = nil
-                return
-            }
-            if let known = TrustTier.allCases.first(where: { value.hasSameBytes(as: $0.rawValue) }) {
-                tier = known
-                return
-            }
+            tier = TrustTier.allCases.first { value.hasSameBytes(as: $0.rawValue) }
+            isKnown = tier != nil || value.hasSameBytes(as: TokenTerms.noTier)
         case "simulated":
             allowsSimulated = value.hasSameBytes(as: "allow")
-            if allowsSimulated { return }
+            isKnown = allowsSimulated
         case "debug":
             allowsDebug = value.hasSameBytes(as: "allow")
-            if allowsDebug { return }
+            isKnown = allowsDebug
         case "once":
             spends = value.hasSameBytes(as: "consume")
-            if spends { return }
+            isKnown = spends
         default: break
         }
-        throw Problem(.requestMalformed, evidence: "a term of the check has an unknown value")
+        if !isKnown { throw Problem(.requestMalformed, evidence: "a term of the check has an unknown value") }
     }
 
     /// Whether a good token passes.

@@ -19,7 +19,12 @@ extension SQLTrustStore {
         }
         report.clockFault = standing.horizonFault(at: now)
         let rows = max(1, retention.rowsAtOnce)
-        func delete(_ text: SQLText, of name: SQLValue..., upTo edge: Int64) async throws -> Int {
+        /// Deletes rows that `old` is true of, in its order. Its last argument is the edge, and what it names before that.
+        func delete(
+            _ table: String, _ key: String, _ old: String, of name: SQLValue..., upTo edge: Int64
+        ) async throws -> Int {
+            let rest = "SELECT \(key) FROM \(table) WHERE \(old) LIMIT $\(name.count + 2)"
+            let text = SQLText("DELETE FROM \(table) WHERE (\(key)) IN (\(rest))")
             let count = try await transact { session in
                 .commit(try session.run(text, name + [.integer(edge), .integer(Int64(rows))]).changes)
             }
@@ -27,21 +32,40 @@ extension SQLTrustStore {
             return count
         }
         func edge(_ duration: Duration) -> Int64 { max(0, now - StoreTime.milliseconds(duration)) }
-        report.spent = try await delete(Text.sweepSpent, upTo: horizon)
-        report.events = try await delete(Text.sweepEvents, upTo: edge(retention.events))
-        report.tallies = try await delete(Text.sweepTallies, upTo: edge(retention.tallies))
-        report.receipts = try await delete(Text.sweepReceipts, upTo: edge(retention.receipts))
-        report.promotionAnswers = try await delete(Text.sweepPromotions, upTo: edge(retention.promotionAnswers))
-        report.openClaims = try await delete(Text.sweepOpenClaims, upTo: edge(retention.openClaims))
-        report.openClaims += try await delete(Text.sweepHolders, upTo: edge(retention.openClaims))
-        for (promotion, instant) in retention.edges(believing: now, insteadOf: instant) {
-            report.promotionGrants += try await delete(Text.sweepGrants, of: .text(promotion), upTo: instant)
+        let (claim, subject) = ("promotion, app, subject, transaction_id", "promotion, app, subject")
+        report.spent = try await delete(
+            "spent_names", "expires_at, name", "expires_at <= $1 ORDER BY expires_at", upTo: horizon)
+        report.events = try await delete("key_events", "id", "at < $1 ORDER BY at", upTo: edge(retention.events))
+        report.tallies = try await delete(
+            "hourly_tallies", "app, hour, kind, code", "hour < $1", upTo: edge(retention.tallies))
+        report.receipts = try await delete(
+            "key_receipts", "key_id, created_at", "superseded_at IS NOT NULL AND stored_at < $1 ORDER BY stored_at",
+            upTo: edge(retention.receipts))
+        report.promotionAnswers = try await delete(
+            "promotion_claims", claim, "answered_at < $1 ORDER BY answered_at", upTo: edge(retention.promotionAnswers))
+        report.openClaims = try await delete(
+            "promotion_claims", claim, "answered_at IS NULL AND leased_until < $1 ORDER BY leased_until",
+            upTo: edge(retention.openClaims))
+        report.openClaims += try await delete(
+            "promotion_holders", subject, "granted_at IS NULL AND leased_until < $1 ORDER BY leased_until",
+            upTo: edge(retention.openClaims))
+        // The caller's clock may be ahead of the one that the store believes.
+        let ahead = max(0, StoreTime.milliseconds(instant) - now)
+        for (promotion, start) in retention.promotionGrants.sorted(by: { $0.key < $1.key }) {
+            report.promotionGrants += try await delete(
+                "promotion_holders", subject,
+                "granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at",
+                of: .text(promotion), upTo: StoreTime.milliseconds(start) - ahead)
         }
-        report.quotas = try await delete(Text.sweepQuotas, upTo: edge(.milliseconds(QuotaDraw.slack)))
+        report.quotas = try await delete(
+            "quota_windows", "name", "ends_at < $1 ORDER BY ends_at", upTo: edge(.milliseconds(QuotaDraw.slack)))
         report.audit = try await sweepAudit(olderThan: edge(retention.audit), atMost: rows)
         if report.audit == rows { report.more = true }
-        report.tombstones = try await delete(Text.sweepTombstones, upTo: edge(retention.tombstones))
-        report.tombstones += try await delete(Text.sweepMarks, upTo: edge(Tombstone.markLife))
+        report.tombstones = try await delete(
+            "key_tombstones", "name", "revoked_on < $1 ORDER BY revoked_on", upTo: edge(retention.tombstones))
+        report.tombstones += try await delete(
+            "key_tombstones", "name", "revoked_on < $1 AND length(name) = \(Tombstone.markLength) ORDER BY revoked_on",
+            upTo: edge(Tombstone.markLife))
         return report
     }
 
@@ -155,32 +179,6 @@ extension SQLTrustStore {
             SELECT id FROM attested_keys WHERE NOT EXISTS (SELECT 1 FROM key_receipts WHERE key_id = attested_keys.id)
             LIMIT 20
             """
-        static let sweepSpent = sweeping("spent_names", "expires_at, name", "expires_at <= $1 ORDER BY expires_at")
-        static let sweepEvents = sweeping("key_events", "id", "at < $1 ORDER BY at")
-        static let sweepTallies = sweeping("hourly_tallies", "app, hour, kind, code", "hour < $1")
-        static let sweepReceipts = sweeping(
-            "key_receipts", "key_id, created_at", "superseded_at IS NOT NULL AND stored_at < $1 ORDER BY stored_at")
-        static let sweepPromotions = sweeping(
-            "promotion_claims", "promotion, app, subject, transaction_id", "answered_at < $1 ORDER BY answered_at")
-        static let sweepOpenClaims = sweeping(
-            "promotion_claims", "promotion, app, subject, transaction_id",
-            "answered_at IS NULL AND leased_until < $1 ORDER BY leased_until")
-        static let sweepHolders = sweeping(
-            "promotion_holders", "promotion, app, subject",
-            "granted_at IS NULL AND leased_until < $1 ORDER BY leased_until")
-        static let sweepGrants = sweeping(
-            "promotion_holders", "promotion, app, subject",
-            "granted_at IS NOT NULL AND promotion = $1 AND granted_at < $2 ORDER BY granted_at", limit: "$3")
-        static let sweepQuotas = sweeping("quota_windows", "name", "ends_at < $1 ORDER BY ends_at")
-        static let sweepTombstones = sweeping("key_tombstones", "name", "revoked_on < $1 ORDER BY revoked_on")
-        static let sweepMarks = sweeping(
-            "key_tombstones", "name",
-            "revoked_on < $1 AND length(name) = \(Tombstone.markLength) ORDER BY revoked_on")
-
-        /// - Parameter old: which rows may go, and in which order.
-        private static func sweeping(_ table: String, _ key: String, _ old: String, limit: String = "$2") -> SQLText {
-            SQLText("DELETE FROM \(table) WHERE (\(key)) IN (SELECT \(key) FROM \(table) WHERE \(old) LIMIT \(limit))")
-        }
     }
 }
 

@@ -26,15 +26,15 @@ extension SQLTrustStore {
     }
 
     package func add(_ tallies: [SignalTally]) async throws {
-        var sums: [TallyName: Int] = [:]
-        for tally in tallies where tally.count > 0 { sums[TallyName(tally), default: 0] += tally.count }
-        if sums.isEmpty { return }
         // One order everywhere, so that two nodes never wait for each other.
-        let sorted = sums.sorted { ($0.key.app, $0.key) < ($1.key.app, $1.key) }
+        let sorted = tallies.filter { $0.count > 0 }
+            .map { ([$0.app, $0.kind, $0.code].map { UTF8Key($0) }, StoreTime.hour($0.hour), $0.count) }
+            .sorted { $0.0 == $1.0 ? $0.1 < $1.1 : $0.0.lexicographicallyPrecedes($1.0) }
+        if sorted.isEmpty { return }
         try await transact { session in
-            for (name, count) in sorted {
+            for (names, hour, count) in sorted {
                 try session.run(
-                    Text.add, .text(name.app.text), .integer(name.hour), .text(name.kind.text), .text(name.code.text),
+                    Text.add, .text(names[0].text), .integer(hour), .text(names[1].text), .text(names[2].text),
                     .integer(Int64(count)))
             }
             return .commit(())
@@ -65,24 +65,5 @@ extension SQLTrustStore {
             SELECT hour, kind, code, count FROM hourly_tallies WHERE app = $1 AND hour >= $2 AND hour < $3
             ORDER BY hour, kind, code
             """
-    }
-}
-
-/// The name of one tally, in the order in which tallies are listed, by its bytes as a database compares.
-struct TallyName: Hashable, Comparable {
-    let app: UTF8Key
-    let hour: Int64
-    let kind: UTF8Key
-    let code: UTF8Key
-
-    init(_ tally: SignalTally) {
-        app = UTF8Key(tally.app)
-        hour = StoreTime.hour(tally.hour)
-        kind = UTF8Key(tally.kind)
-        code = UTF8Key(tally.code)
-    }
-
-    static func < (left: TallyName, right: TallyName) -> Bool {
-        (left.hour, left.kind, left.code) < (right.hour, right.kind, right.code)
     }
 }

@@ -13,7 +13,16 @@ extension SQLTrustStore {
         of id: KeyIdentifier, challenge: SpendableChallenge
     ) async throws -> (key: StoredKey?, isSpent: Bool) {
         let name = SpentName(challenge)
-        return try await look { session in try session.standing(of: id, name) }
+        return try await look { session in
+            // One statement, so that both are of one instant.
+            let row = try session.row(
+                StoredKey.standing, .bytes(id.bytes), .integer(name.expiresAt), .bytes(name.bytes))
+            guard let row else { throw StoreFault.damaged("a question about one key had no answer") }
+            return (
+                key: try row.optionalBytes(0) == nil ? nil : StoredKey(row: row),
+                isSpent: try row.integer(StoredKey.columnCount) != 0
+            )
+        }
     }
 
     package func insert(
@@ -26,23 +35,17 @@ extension SQLTrustStore {
             if let existing = try session.key(registration.id) {
                 return .rollback(registration.outcome(against: existing))
             }
-            guard name.expiresAt > StoreTime.milliseconds(instant) else {
-                // Both at one instant: between two looks another node could commit this key with its challenge.
-                let standing = try session.standing(of: registration.id, name)
-                if let existing = standing.key { return .rollback(registration.outcome(against: existing)) }
-                return .rollback(.refused(standing.isSpent ? .challengeUsed : .challengeExpired))
-            }
-            let isSpent = try session.insert(name)
+            let challenge = try session.spend(name, at: instant)
             guard try session.insert(key, refreshAt: registration.refreshAt) else {
-                // Another node has committed the same key since the first look. If it was deleted again, nothing was stored, so the caller
-                // asks once more.
+                // Another node has committed the same key, and the challenge with it, since the first look. If it was deleted again, nothing
+                // was stored, so the caller asks once more.
                 guard let existing = try session.key(registration.id) else {
                     throw StoreFault.unavailable("the same key was registered and deleted meanwhile")
                 }
                 return .rollback(registration.outcome(against: existing))
             }
-            guard isSpent else {
-                return .rollback(.refused(try session.isSpent(name) ? .challengeUsed : .challengeExpired))
+            guard challenge == .spent else {
+                return .rollback(.refused(challenge == .alreadyUsed ? .challengeUsed : .challengeExpired))
             }
             // After the key, so that one which was deleted since the first look is seen here.
             if try session.hasTombstone(of: key.id) { return .rollback(.refused(.revoked)) }
@@ -82,9 +85,7 @@ extension SQLTrustStore {
         try await transact { session in
             guard let row = try session.row(StoredKey.revocation, .bytes(id.bytes)) else { return .rollback(.unknown) }
             if let before = try row.optionalInteger(1) { return .rollback(.alreadyRevoked(StoreTime.date(before))) }
-            let event = StoreEvent(at: instant, app: try row.text(0), keyId: id, kind: EventKind.revoked, code: code)
-            try session.run(Text.revoke, .bytes(id.bytes), .instant(instant))
-            try session.insert(event)
+            try session.revoke(id, app: try row.text(0), code: code, at: instant)
             return .commit(.revoked)
         }
     }
@@ -113,12 +114,12 @@ extension SQLTrustStore {
         }
     }
 
-    /// Statements of this file.
-    private enum Text {
+    fileprivate enum Text {
         static let state = SQLText("SELECT \(KeyState.columns) FROM attested_keys WHERE id = $1 {lock}")
         static let setState: SQLText =
             "UPDATE attested_keys SET counter = $2, seen = $3, largest_gap = $4, last_used_at = $5 WHERE id = $1"
-        static let revoke: SQLText = "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1"
+        static let revoke: SQLText =
+            "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let restore: SQLText =
             "UPDATE attested_keys SET revoked_at = NULL, restored_at = $2, next_refresh = $3 WHERE id = $1"
         static let count: SQLText =
@@ -127,18 +128,16 @@ extension SQLTrustStore {
 }
 
 extension SQLSession {
-    func key(_ id: KeyIdentifier) throws -> StoredKey? {
-        try row(StoredKey.selecting, .bytes(id.bytes)).map(StoredKey.init(row:))
+    /// Revokes a key that is not revoked; false if there is none.
+    @discardableResult
+    func revoke(_ id: KeyIdentifier, app: String, code: String?, at instant: Date) throws -> Bool {
+        guard try run(SQLTrustStore.Text.revoke, .bytes(id.bytes), .instant(instant)).changes == 1 else { return false }
+        try insert(StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code))
+        return true
     }
 
-    /// One statement, so that both are of one instant.
-    func standing(of id: KeyIdentifier, _ name: SpentName) throws -> (key: StoredKey?, isSpent: Bool) {
-        let row = try row(StoredKey.standing, .bytes(id.bytes), .integer(name.expiresAt), .bytes(name.bytes))
-        guard let row else { throw StoreFault.damaged("a question about one key had no answer") }
-        return (
-            key: try row.optionalBytes(0) == nil ? nil : StoredKey(row: row),
-            isSpent: try row.integer(StoredKey.columnCount) != 0
-        )
+    func key(_ id: KeyIdentifier) throws -> StoredKey? {
+        try row(StoredKey.selecting, .bytes(id.bytes)).map(StoredKey.init(row:))
     }
 }
 

@@ -114,16 +114,12 @@ extension SQLTrustStore {
     private func revoke(
         _ ids: [KeyIdentifier], app: String, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult {
-        let now = SQLValue.instant(instant)
         let ids = ids.ascending
         return try await transact { session in
-            let changed = try ids.filter { try session.run(Text.revoke, .bytes($0.bytes), now).changes == 1 }
-            guard bound.admits(changed.count) else { return .rollback(.unchanged(changed.count)) }
-            for id in changed {
-                let event = StoreEvent(at: instant, app: app, keyId: id, kind: EventKind.revoked, code: code)
-                try session.insert(event)
-            }
-            return changed.isEmpty ? .rollback(.revoked(0)) : .commit(.revoked(changed.count))
+            var count = 0
+            for id in ids where try session.revoke(id, app: app, code: code, at: instant) { count += 1 }
+            guard bound.admits(count) else { return .rollback(.unchanged(count)) }
+            return count == 0 ? .rollback(.revoked(0)) : .commit(.revoked(count))
         }
     }
 
@@ -188,8 +184,6 @@ extension SQLTrustStore {
             SELECT name, revoked_on FROM key_tombstones WHERE revoked_on >= $1 AND length(name) <= 32
             ORDER BY revoked_on DESC LIMIT $2
             """
-        static let revoke: SQLText =
-            "UPDATE attested_keys SET revoked_at = $2, next_refresh = NULL WHERE id = $1 AND revoked_at IS NULL"
         static let delete: SQLText = "DELETE FROM attested_keys WHERE id = $1"
         static let deleteOfUser: SQLText = "DELETE FROM attested_keys WHERE id = $1 AND user_name = $2"
         static let deleteReceipts: SQLText = "DELETE FROM key_receipts WHERE key_id = $1"

@@ -14,7 +14,7 @@ extension SQLTrustStore {
         let grantsFrom = StoreTime.milliseconds(grantStart)
         return try await transact { session in
             let holder = try session.holder(of: claim)
-            let row = try session.locked(Text.insert, Text.select, claim.arguments, claim.arguments)
+            let row = try session.locked(Text.insert, Text.select, of: claim)
             if let answer = try row.optionalBytes(3) { return .rollback(.answered(answer)) }
             if let holder {
                 if let granted = holder.granted(from: grantsFrom) { return .rollback(.alreadyGranted(granted)) }
@@ -64,7 +64,7 @@ extension SQLTrustStore {
         let now = StoreTime.milliseconds(instant)
         return try await transact { session in
             let holder = try session.holder(of: claim)
-            let row = try session.locked(Text.insert, Text.select, claim.arguments, claim.arguments)
+            let row = try session.locked(Text.insert, Text.select, of: claim)
             if let standing = try row.optionalBytes(3) { return .rollback(.answered(standing)) }
             if answer.isGranted, let granted = holder?.granted(from: reservation.grantsFrom) {
                 return .rollback(.alreadyGranted(granted))
@@ -140,11 +140,11 @@ extension SQLSession {
 
     /// Makes a row unless it is there, and locks it. A sweep of another node may take it away in between: then it is made again.
     fileprivate func locked(
-        _ insert: SQLText, _ select: SQLText, _ values: [SQLValue], _ name: [SQLValue]
+        _ insert: SQLText, _ select: SQLText, of claim: PromotionClaim, parts: Int = 4
     ) throws -> SQLRow {
         for _ in 0..<3 {
-            try run(insert, values)
-            if let row = try run(select, name).rows.first { return row }
+            try run(insert, claim.arguments)
+            if let row = try run(select, Array(claim.arguments.prefix(parts))).rows.first { return row }
         }
         throw StoreFault.unavailable("a promotion's row keeps being removed")
     }
@@ -153,8 +153,7 @@ extension SQLSession {
     fileprivate func holder(of claim: PromotionClaim) throws -> PromotionHolder? {
         guard claim.subject.isLimited else { return nil }
         let row = try locked(
-            SQLTrustStore.Text.insertHolder, SQLTrustStore.Text.selectHolder, claim.arguments,
-            Array(claim.arguments.prefix(3)))
+            SQLTrustStore.Text.insertHolder, SQLTrustStore.Text.selectHolder, of: claim, parts: 3)
         return PromotionHolder(
             transactionId: try row.text(0), leasedUntil: try row.integer(1), grantedAt: try row.optionalInteger(2))
     }

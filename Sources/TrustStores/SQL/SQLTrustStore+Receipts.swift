@@ -15,7 +15,7 @@ extension SQLTrustStore {
             let leases = try due.map { row in
                 let key = try StoredKey(row: row)
                 try session.run(Text.lease, .bytes(key.id.bytes), .integer(until))
-                guard let newest = try session.row(Text.newest, .bytes(key.id.bytes)) else {
+                guard let newest = try session.row(Text.receipts, .bytes(key.id.bytes), .integer(1)) else {
                     throw StoreFault.damaged("a key has no receipt")
                 }
                 return ReceiptLease(
@@ -33,7 +33,7 @@ extension SQLTrustStore {
         let id = SQLValue.bytes(lease.key.id.bytes)
         return try await transact { session in
             guard let row = try session.row(Text.schedule, id), try row.integer(0) == lease.fence,
-                try row.optionalInteger(1) != nil, let newest = try session.row(Text.newest, id)
+                try row.optionalInteger(1) != nil, let newest = try session.row(Text.receipts, id, .integer(1))
             else { return .rollback(.lost) }
             var failures = try row.integer(2)
             var next: Int64?
@@ -61,7 +61,8 @@ extension SQLTrustStore {
 
     package func receipts(of id: KeyIdentifier, limit: Int) async throws -> [StoredReceipt] {
         try await read { session in
-            try session.run(Text.all, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map { row in
+            try session.run(Text.receipts, .bytes(id.bytes), .integer(Int64(min(max(0, limit), 1000)))).rows.map {
+                row in
                 StoredReceipt(keyId: id, receipt: try ReceiptRecord(row: row), storedAt: try row.date(5))
             }
         }
@@ -85,15 +86,10 @@ extension SQLTrustStore {
         )
         static let lease: SQLText = "UPDATE attested_keys SET leased_until = $2, fence = fence + 1 WHERE id = $1"
         static let schedule: SQLText = "SELECT fence, next_refresh, failures FROM attested_keys WHERE id = $1 {lock}"
-        static let newest = SQLText(
-            "SELECT \(ReceiptRecord.columns) FROM key_receipts AS receipts WHERE key_id = $1 ORDER BY created_at DESC LIMIT 1"
-        )
-        static let all = SQLText(
-            """
-            SELECT \(ReceiptRecord.columns), receipts.stored_at FROM key_receipts AS receipts WHERE key_id = $1
+        static let receipts: SQLText = """
+            SELECT bytes, created_at, not_before, expires_at, risk_metric, stored_at FROM key_receipts WHERE key_id = $1
             ORDER BY created_at DESC LIMIT $2
             """
-        )
         static let supersede: SQLText =
             "UPDATE key_receipts SET superseded_at = $2 WHERE key_id = $1 AND superseded_at IS NULL"
         static let measure: SQLText = "UPDATE attested_keys SET risk_metric = $2 WHERE id = $1"

@@ -4,19 +4,12 @@
 package import FoundationEssentials
 
 extension SQLTrustStore {
-    package func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
-        let name = SpentName(challenge)
-        return try await transact { session in try session.end(spending: name, at: instant) }
-    }
-
     package func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
         let name = SpentName(token)
-        return try await transact { session in try session.end(spending: name, at: instant) }
-    }
-
-    package func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
-        let name = SpentName(challenge)
-        return try await look { session in try session.isSpent(name) }
+        return try await transact { session in
+            let outcome = try session.spend(name, at: instant)
+            return outcome == .spent ? .commit(outcome) : .rollback(outcome)
+        }
     }
 
     package func draw(_ draw: QuotaDraw, at instant: Date) async throws -> QuotaOutcome {
@@ -29,27 +22,13 @@ extension SQLTrustStore {
 }
 
 extension SQLSession {
-    /// Inserts the name unless it is there or may have been swept: whether this transaction spends it.
-    func insert(_ name: SpentName) throws -> Bool {
-        try run(SpentText.spend, .integer(name.expiresAt), .bytes(name.bytes)).changes == 1
-    }
-
-    /// Spends the name in the transaction that is open; what is not spent changed nothing.
+    /// Spends the name in the transaction that is open, unless it may have been swept; what is not spent changed nothing.
     func spend(_ name: SpentName, at instant: Date) throws -> SpendOutcome {
-        if name.expiresAt > StoreTime.milliseconds(instant), try insert(name) {
+        let arguments: [SQLValue] = [.integer(name.expiresAt), .bytes(name.bytes)]
+        if name.expiresAt > StoreTime.milliseconds(instant), try run(SpentText.spend, arguments).changes == 1 {
             return .spent
         }
-        return try isSpent(name) ? .alreadyUsed : .expired
-    }
-
-    /// Spends the name, and nothing else, in a transaction of its own.
-    fileprivate func end(spending name: SpentName, at instant: Date) throws -> SQLEnd<SpendOutcome> {
-        let outcome = try spend(name, at: instant)
-        return outcome == .spent ? .commit(outcome) : .rollback(outcome)
-    }
-
-    func isSpent(_ name: SpentName) throws -> Bool {
-        try row(SpentText.find, .integer(name.expiresAt), .bytes(name.bytes)) != nil
+        return try run(SpentText.find, arguments).rows.isEmpty ? .expired : .alreadyUsed
     }
 
     /// Counts a draw in the transaction that is open; an exhausted one changed nothing.

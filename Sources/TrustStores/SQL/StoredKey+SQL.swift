@@ -43,10 +43,7 @@ extension StoredKey {
 }
 
 extension ReceiptRecord {
-    static let columns =
-        "receipts.bytes, receipts.created_at, receipts.not_before, receipts.expires_at, receipts.risk_metric"
-
-    /// Reads ``columns``.
+    /// Reads the columns of `Text.receipts`, the one statement for them.
     init(row: SQLRow) throws {
         self.init(
             bytes: try row.bytes(0), createdAt: try row.date(1), notBefore: try row.optionalDate(2),

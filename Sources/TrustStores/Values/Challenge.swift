@@ -51,8 +51,7 @@ public struct SpendableChallenge: Hashable, Sendable {
     }
 }
 
-/// Why a challenge is not accepted.
-package enum ChallengeRefusal: Sendable, CaseIterable {
+package enum ChallengeRefusal: Error, Sendable, CaseIterable {
     /// Not issued by this store: random bytes, another store's challenge, or a damaged one.
     case unknown
     /// It has expired.
@@ -71,9 +70,4 @@ package enum ChallengeRefusal: Sendable, CaseIterable {
 }
 
 /// What the codec says about bytes that claim to be a challenge.
-package enum ChallengeReading: Sendable, Equatable {
-    /// Genuine, in time, and bound to what was presented: it may be spent.
-    case valid(SpendableChallenge)
-    /// Not to be spent.
-    case refused(ChallengeRefusal)
-}
+package typealias ChallengeReading = Result<SpendableChallenge, ChallengeRefusal>

@@ -93,12 +93,7 @@ package struct KeyState: Equatable, Sendable {
 
 extension CounterAdvance {
     /// The rule of every store: the key after this assertion, or why it is not accepted.
-    ///
-    /// - Parameters:
-    ///   - key: as it is stored, locked against others; nil if there is no such key.
-    ///   - challenge: what became of the attempt to spend the challenge in the same transaction.
-    package func decision(on key: KeyState?, spending challenge: SpendOutcome) -> Result<KeyState, AdvanceRefusal> {
-        guard var key else { return .failure(.keyUnknown) }
+    package func decision(on key: KeyState, spending challenge: SpendOutcome) -> Result<KeyState, AdvanceRefusal> {
         if key.isRevoked { return .failure(.revoked) }
         switch challenge {
         case .alreadyUsed: return .failure(.challengeUsed)
@@ -106,11 +101,8 @@ extension CounterAdvance {
         case .spent: break
         }
         guard let window = window(after: key.window) else { return .failure(.replayed) }
-        if window.highest > key.window.highest {
-            key.largestGap = max(key.largestGap, window.highest - key.window.highest - 1)
-        }
-        key.window = window
-        return .success(key)
+        let step = window.highest - key.window.highest
+        return .success(KeyState(window: window, largestGap: max(key.largestGap, max(step, 1) - 1), isRevoked: false))
     }
 
     /// The window after this assertion, or nil if the mode refuses it.

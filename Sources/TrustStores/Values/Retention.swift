@@ -63,13 +63,3 @@ public struct SweepReport: Sendable, Equatable {
             + tombstones
     }
 }
-
-extension Retention {
-    /// The edges of grants in milliseconds, moved by what the caller's clock is ahead of the one that the store believes.
-    func edges(believing now: Int64, insteadOf claimed: Date) -> [(promotion: String, edge: Int64)] {
-        let ahead = StoreTime.milliseconds(claimed) - now
-        return promotionGrants.sorted { $0.key < $1.key }.map {
-            ($0.key, StoreTime.milliseconds($0.value) - max(0, ahead))
-        }
-    }
-}

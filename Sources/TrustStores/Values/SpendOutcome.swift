@@ -4,7 +4,7 @@
 import Crypto
 public import FoundationEssentials
 
-/// The outcome of spending a challenge.
+/// The outcome of spending a token or a challenge.
 public enum SpendOutcome: Sendable, Equatable {
     /// This caller is the one winner.
     case spent

@@ -163,7 +163,7 @@ struct RevokeKeysCommand: ResultCommand {
         let reason = code.map { [JSONValue.Member("code", .string($0))] } ?? []
         if let key {
             return try await target.change(key, "revoke", "POST", "/revoke", body: .object(reason)) {
-                try await $0.revoke($1, code: code)
+                try await $0.act(.revoke, on: $1, code: code)
             }
         }
         guard let app, let rule = rules.first else { throw CommandFault("--app: is missing.") }
@@ -202,7 +202,7 @@ struct RestoreKeyCommand: ResultCommand {
     func validate() throws { try OperatorTarget.validate(key: key) }
 
     func result() async throws -> CommandResult {
-        try await target.change(key, "restore", "POST", "/restore") { try await $0.restore($1) }
+        try await target.change(key, "restore", "POST", "/restore") { try await $0.act(.restore, on: $1) }
     }
 }
 
@@ -238,7 +238,9 @@ struct DeleteKeysCommand: ResultCommand {
     }
 
     func result() async throws -> CommandResult {
-        if let key { return try await target.change(key, "delete", "DELETE", "") { try await $0.delete($1) } }
+        if let key {
+            return try await target.change(key, "delete", "DELETE", "") { try await $0.act(.delete, on: $1) }
+        }
         guard let user else { throw CommandFault("--user: is missing.") }
         let answer = try await target.document(
             "DELETE", "/v1/users/\(OperatorTarget.encoded(user))", query: app.map { [("app", $0)] } ?? []

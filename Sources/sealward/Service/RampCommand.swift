@@ -130,13 +130,5 @@ private struct RampReport {
         return "\(scaled / places).\(hundredths && rest.count < 2 ? "0" : "")\(rest)"
     }
 
-    /// Digits in groups of three.
-    private func grouped(_ number: Int) -> String {
-        let digits = Array(String(number))
-        return String(
-            digits.enumerated().flatMap { index, digit -> [Character] in
-                index > 0 && (digits.count - index) % 3 == 0 ? [" ", digit] : [digit]
-            }
-        )
-    }
+    private func grouped(_ number: Int) -> String { number.grouped(by: " ") }
 }

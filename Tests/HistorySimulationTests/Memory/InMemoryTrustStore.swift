@@ -71,14 +71,6 @@ final class InMemoryTrustStore: TrustStore {
         return try locked { $0.sweep(at: instant, time: time, uptime: uptime, keeping: retention) }
     }
 
-    func spend(_ challenge: SpendableChallenge, at instant: Date) async throws -> SpendOutcome {
-        try locked { $0.spend(SpentName(challenge), at: instant) }
-    }
-
-    func isSpent(_ challenge: SpendableChallenge) async throws -> Bool {
-        try locked { $0.spent[SpentName(challenge).bytes] != nil }
-    }
-
     func consume(_ token: SingleUseToken, at instant: Date) async throws -> SpendOutcome {
         try locked { $0.spend(SpentName(token), at: instant) }
     }

@@ -114,10 +114,11 @@ struct MemoryState {
         let before = keys[advance.keyId].map {
             TrustStores.KeyState(window: $0.window, largestGap: $0.key.largestGap, isRevoked: $0.key.revokedAt != nil)
         }
+        guard let before else { return .refused(.keyUnknown) }
         switch advance.decision(on: before, spending: standing(of: name, at: instant)) {
         case .failure(let refusal): return .refused(refusal)
         case .success(let after):
-            let previous = before?.window.highest ?? 0
+            let previous = before.window.highest
             keys[advance.keyId]?.window = after.window
             if let key = keys[advance.keyId]?.key { keys[advance.keyId]?.key = key.advanced(to: after, at: instant) }
             spent[name.bytes] = name.expiresAt
@@ -186,5 +187,24 @@ extension StoredKey {
         var key = self
         key.riskMetric = metric
         return key
+    }
+}
+
+/// The name of one tally, in the order in which tallies are listed, by its bytes as a database compares.
+struct TallyName: Hashable, Comparable {
+    let app: UTF8Key
+    let hour: Int64
+    let kind: UTF8Key
+    let code: UTF8Key
+
+    init(_ tally: SignalTally) {
+        app = UTF8Key(tally.app)
+        hour = StoreTime.hour(tally.hour)
+        kind = UTF8Key(tally.kind)
+        code = UTF8Key(tally.code)
+    }
+
+    static func < (left: TallyName, right: TallyName) -> Bool {
+        (left.hour, left.kind, left.code) < (right.hour, right.kind, right.code)
     }
 }
