@@ -210,7 +210,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private func enter(_ phase: Phase, for time: TimeAmount, _ context: ChannelHandlerContext) {
         self.phase = phase
-        place?.isWaiting(phase == .first || phase == .idle)
+        // For its client: one that sends half a request, or stays after the last answer, holds no place against others.
+        place?.isWaiting(phase != .answer && phase != .unread)
         // While the service stops, nothing but a handler has more time than closing takes.
         deadline = .now() + (isStopping && phase != .answer ? min(time, limits.linger) : time)
         if time < ConnectionHandler.longestTick { tick(context) }
