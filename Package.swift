@@ -312,7 +312,9 @@ let package = Package(
                 .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, .crypto, .nioConcurrency, .lifecycle, .logging,
             ]
         ),
-        tests(of: "HTTPService", [.httpTypes, .tracing]),
+        tests(
+            of: "HTTPService",
+            ["ConnectionAdmission", .httpTypes, .logging, .nioCore, .nioEmbedded, .tracing]),
         tests(
             of: "TrustStores",
             [

@@ -10,7 +10,7 @@ package import TLSModel
 ///
 /// What is over a cap is closed before anything is read from it. An address is an IPv4 address or an IPv6 network of 64 bits, because a
 /// network of that size is given to one customer (RFC 6177). While all places are taken, a newcomer gets that of the connection which has
-/// waited longest for a request, among those of the address with most (``Place``). The tables have at most one entry for each open connection.
+/// waited longest for its client, among those of the address with most (``Place``). The tables have at most one entry for each open connection.
 /// Several listeners can share one admission; each gets a ``gate()`` of its own.
 package final class Admission: Sendable {
     /// How many connections may be open at a time.
@@ -39,7 +39,7 @@ package final class Admission: Sendable {
         case addressFull
     }
 
-    /// A connection that can lose its place to another one while it waits for a request.
+    /// A connection that can lose its place to another one while it waits for its client.
     package final class Place: Sendable {
         fileprivate let channel: any Channel
         /// Since when it waits, in nanoseconds of `NIODeadline`; 0 while it does not.
@@ -47,7 +47,7 @@ package final class Admission: Sendable {
 
         fileprivate init(_ channel: any Channel) { self.channel = channel }
 
-        /// Notes that the connection waits for a request from now on, or does so no more.
+        /// Notes that the connection waits for its client from now on, or does so no more.
         package func isWaiting(_ isWaiting: Bool) {
             waitingSince.store(isWaiting ? NIODeadline.now().uptimeNanoseconds : 0, ordering: .relaxed)
         }
@@ -62,7 +62,7 @@ package final class Admission: Sendable {
         /// The system had no descriptor or memory for another connection (EMFILE, ENFILE, ENOBUFS, ENOMEM), so that none was accepted for
         /// ``AcceptGate/pause``.
         package var exhausted = 0
-        /// Closed while they waited for a request, because another connection needed the place.
+        /// Closed while they waited for their client, because another connection needed the place.
         package var replaced = 0
 
         package init() {}
@@ -134,8 +134,13 @@ package final class Admission: Sendable {
     /// The handler for the channel of a listener. It must come first, before the handler that hands accepted connections to their loops.
     package func gate() -> AcceptGate { AcceptGate(self) }
 
-    /// Counts a new connection, if there is room. `address` is nil for a socket of the file system, which has no cap of its own.
-    package func admit(_ address: IPAddress?) -> Verdict { admit(address, nil).verdict }
+    /// Counts a new connection, if there is room or another one can be closed for it. `address` is nil for a socket of the file system, which
+    /// has no cap of its own.
+    package func admit(_ address: IPAddress?) -> Verdict {
+        let (verdict, replaced) = admit(address, nil)
+        replaced?.close(promise: nil)
+        return verdict
+    }
 
     /// Counts a new connection, if there is room or another one can be closed for it.
     ///

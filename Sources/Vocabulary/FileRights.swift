@@ -11,25 +11,28 @@ package enum FileRights {
     ///
     /// Everybody may not, and no group but the owner's primary one and root's. In a folder with the sticky bit only owners replace files.
     package static func writers(of path: String) -> String? {
-        guard let (file, status) = regular(path) else { return nil }
+        guard let status = regular(path) else { return nil }
         if let others = others(status) { return "\(others) may write to it; give it the mode 0600" }
-        // The folders of the file, and those of a link to it.
-        for var place in [folder(of: file), SystemFile.resolved(folder(of: path)) ?? "/"] {
-            while true {
-                if let status = SystemFile.status(of: place, followingLinks: true), status.st_mode & S_ISVTX == 0,
-                    let others = others(status)
-                {
-                    return "\(others) may replace it in the folder \(place); run chmod go-w on the folder"
-                }
-                if place == "/" { break }
-                place = folder(of: place)
+        return replacers(of: path)
+    }
+
+    /// The same for who may put a file in the place of one that is there or will be.
+    ///
+    /// - Parameter groups: whether a group counts, or only everybody.
+    package static func replacers(of path: String, groups: Bool = true) -> String? {
+        for place in folders(onTheWayTo: path) {
+            if let status = SystemFile.status(of: place, followingLinks: true), status.st_mode & S_ISVTX == 0,
+                let others = others(status, groups: groups)
+            {
+                return "\(others) may replace it in the folder \(place); run chmod go-w on the folder"
             }
         }
         return nil
     }
 
-    private static func others(_ status: stat) -> String? {
+    private static func others(_ status: stat, groups: Bool = true) -> String? {
         if status.st_mode & S_IWOTH != 0 { return "everybody" }
+        guard groups else { return nil }
         let own = SystemFile.primaryGroup(of: status.st_uid) ?? (status.st_uid == geteuid() ? getegid() : status.st_uid)
         guard status.st_mode & S_IWGRP != 0, status.st_gid != 0, status.st_gid != own else { return nil }
         return "the group \(status.st_gid)"
@@ -37,19 +40,44 @@ package enum FileRights {
 
     /// Whether everybody may read a file, or a group; that of a file of root's was chosen, as for a service without rights.
     package static func othersMayRead(_ path: String) -> Bool {
-        guard let (_, status) = regular(path) else { return false }
+        guard let status = regular(path) else { return false }
         return status.st_mode & (status.st_uid == 0 ? S_IROTH : S_IRGRP | S_IROTH) != 0
     }
 
-    /// A regular file without links on the way to it; nil for a pipe, a device or standard input.
-    private static func regular(_ path: String) -> (String, stat)? {
-        guard path != "-", let file = SystemFile.resolved(path),
-            let status = SystemFile.status(of: file, followingLinks: true), status.st_mode & S_IFMT == S_IFREG
+    /// What the system says of a regular file; nil for a pipe, a device or standard input.
+    private static func regular(_ path: String) -> stat? {
+        guard path != "-", let status = SystemFile.status(of: path, followingLinks: true),
+            status.st_mode & S_IFMT == S_IFREG
         else { return nil }
-        return (file, status)
+        return status
     }
 
-    private static func folder(of path: String) -> String {
-        URL(fileURLWithPath: path).deletingLastPathComponent().path
+    /// The folders in which the system looks up each part of a path and of every link on the way, from the root on: whoever may write to one
+    /// decides where the way leads.
+    private static func folders(onTheWayTo path: String) -> [String] {
+        var rest = [path] + (path.hasPrefix("/") ? [] : [FileManager.default.currentDirectoryPath])
+        rest = rest.flatMap(parts)
+        var (place, found, links) = ("", [String](), 0)
+        while let name = rest.popLast() {
+            found.append(place.isEmpty ? "/" : place)
+            if name == ".." {
+                place = String(place.prefix(upTo: place.lastIndex(of: "/") ?? place.startIndex))
+            } else if links < linkLimit,
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place + "/" + name)
+            {
+                links += 1
+                if target.hasPrefix("/") { place = "" }
+                rest += parts(target)
+            } else if name != "." {
+                place += "/" + name
+            }
+        }
+        return found
     }
+
+    /// The most links that Linux follows on one way.
+    private static let linkLimit = 40
+
+    /// The parts of a path, the last one first.
+    private static func parts(_ path: String) -> [String] { path.split(separator: "/").reversed().map(String.init) }
 }

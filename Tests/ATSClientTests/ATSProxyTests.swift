@@ -315,6 +315,26 @@ struct ATSProxyTests {
         }
     }
 
+    @Test(
+        "When connections without a request take all places, the longest idle one makes room for a client of another address"
+    )
+    func idleClientsMakeRoom() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await RunningProxy.with(servers, change: { $0.connectionLimit = 2 }) { running in
+            let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+            // One has not begun a request, one has had an answer.
+            let held = try (0..<2).map { _ in try LoopbackClient(from: 2, port: running.port) }
+            held[1].send(request)
+            #expect(await held[1].answer().hasPrefix("HTTP/1.1 400"))
+            let honest = try held.map { _ in try LoopbackClient(from: 3, port: running.port) }
+            for client in honest {
+                client.send(request)
+                #expect(await client.answer().hasPrefix("HTTP/1.1 400"))
+            }
+            withExtendedLifetime(held) {}
+        }
+    }
+
     @Test("From traffic to policy: the smallest dictionary that lets all of it through")
     func summary() async throws {
         let servers = try #require(LoopbackServers.shared)

@@ -97,6 +97,11 @@ struct AdmissionTests {
         _ = try connection(working, "192.0.2.1", waits: false)
         _ = try connection(working, "192.0.2.2", waits: true)
         #expect(working.admit(IPAddress("192.0.2.3"), EmbeddedChannel()).verdict == .full)
+        // A connection to somewhere else takes a place as a newcomer does.
+        let idle = self.admission(1, 1)
+        let waiting = try connection(idle, "192.0.2.1", waits: true)
+        #expect(idle.admit(IPAddress("192.0.2.2")) == .admitted && idle.open == 1)
+        #expect(throws: ChannelError.alreadyClosed) { try waiting.finish() }
         for (channel, address) in [(busy, "192.0.2.1"), (other, "192.0.2.2")] {
             admission.release(IPAddress(address), ObjectIdentifier(channel))
         }

@@ -249,6 +249,31 @@ import Vocabulary
         }
     }
 
+    /// Every place is taken by requests of one address that do not end, or by connections that stay after their last answer.
+    @Test(arguments: [
+        "POST /v1/apps/shop/challenges HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+        "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    ]) func whatWaitsForItsClientMakesRoomForANewcomer(_ sent: String) async throws {
+        let configuration = RunningService.configuration { $0.limits.connections = 8 }
+        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+            let port = try port(service)
+            let held = try (0..<8).map { _ in try LoopbackClient(from: 2, port: port) }
+            for connection in held {
+                connection.send(sent)
+                #expect(await connection.answer().hasPrefix("HTTP/1.1 "))
+            }
+            var answer = ""
+            // An answer may be here before its end is there; then the newcomer is turned away.
+            for _ in 0..<50 where answer.isEmpty {
+                let honest = try LoopbackClient(from: 3, port: port)
+                honest.send(ConnectionTests.get)
+                answer = await honest.answer()
+            }
+            #expect(answer.hasPrefix("HTTP/1.1 200"))
+            withExtendedLifetime(held) {}
+        }
+    }
+
     @Test func connectionsOverTheCapAreClosedCountedAndLogged() async throws {
         let configuration = RunningService.configuration { $0.limits.connectionsPerAddress = 5 }
         let lines = LogLines()

@@ -138,7 +138,8 @@ import Testing
         try refused("the group 65534 may replace it in the folder")
     }
 
-    /// A safe file below a folder that others may write, reached through a link in a safe one; and a link that others may replace.
+    /// A safe file below a folder that others may write, reached through a link in a safe one; a link that others may replace; and a link to that
+    /// one.
     @Test func foldersAboveAndLinksCount() throws {
         let folder = try ServeProcess.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -149,7 +150,9 @@ import Testing
         let (safe, unsafe) = (folder.appendingPathComponent("link.json").path, open + "/link.json")
         try FileManager.default.createSymbolicLink(atPath: safe, withDestinationPath: open + "/in/c.json")
         try FileManager.default.createSymbolicLink(atPath: unsafe, withDestinationPath: config)
-        for path in [safe, unsafe] {
+        let farther = folder.appendingPathComponent("farther.json").path
+        try FileManager.default.createSymbolicLink(atPath: farther, withDestinationPath: "./open/../open/link.json")
+        for path in [safe, unsafe, farther] {
             chmod(open, 0o755)
             #expect(try ServeProcess.run(["serve", "--config", path, "--check-config"]).status == 0)
             chmod(open, 0o777)

@@ -60,7 +60,7 @@ import Vocabulary
     @Test("a path that is no file, and a folder in which everybody may replace it, are named in one sentence")
     func noFile() async throws {
         let open = folder.path("open")
-        try FileManager.default.createDirectory(atPath: open, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: open + "/in", withIntermediateDirectories: true)
         chmod(open, 0o777)
         mkfifo(folder.path("pipe"), 0o600)
         symlink(folder.path("nothing"), folder.path("dangling"))
@@ -69,6 +69,7 @@ import Vocabulary
         mkfifo(folder.path("side.sqlite-wal"), 0o600)
         let cases = [
             (open, "is a folder"), (open + "/s.sqlite", "everybody may replace"),
+            (open + "/in/s.sqlite", "everybody may replace"),
             (folder.path("pipe"), "not a regular file"),
             ("/dev/zero", "not a regular file"), (folder.path("dangling"), "broken link"),
             (folder.path("to-device"), "not a regular file"), (folder.path("side.sqlite"), "not a regular file"),

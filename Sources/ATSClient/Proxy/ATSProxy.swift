@@ -46,9 +46,9 @@ public final class ATSProxy: Service {
         public let console: [ConsoleLine]
     }
 
-    /// Connections that were closed at once, for want of room.
+    /// Connections that were closed for want of room.
     public struct TurnedAway: Sendable, Equatable {
-        /// Because there were ``Configuration/connectionLimit``.
+        /// Because there were ``Configuration/connectionLimit``: new ones, and idle ones in whose place a new one came.
         public let full: Int
         /// Because their address had ``Configuration/connectionsPerAddress``.
         public let addressFull: Int
@@ -56,7 +56,7 @@ public final class ATSProxy: Service {
         public let withoutDescriptors: Int
 
         init(_ refusals: Admission.Refusals) {
-            full = refusals.full
+            full = refusals.full &+ refusals.replaced
             addressFull = refusals.addressFull
             withoutDescriptors = refusals.exhausted
         }
@@ -79,7 +79,7 @@ public final class ATSProxy: Service {
 
     /// - Parameters:
     ///   - onListening: called once, with the address and port that the proxy listens on.
-    ///   - onTurnedAway: called at most once a second with the connections that were closed at once since the last call.
+    ///   - onTurnedAway: called at most once a second with the connections that were closed for want of room since the last call.
     ///   - onWrongPasswords: called at most once a second with how many passwords were wrong since the last call, and the last address.
     ///   - onEvent: called for every request after its decision.
     /// - Throws: ``Misconfiguration`` if it would listen beyond loopback without credentials.
@@ -198,6 +198,9 @@ public final class ATSProxy: Service {
         }
         return { self.admission.release(address) }
     }
+
+    /// The place of a client's connection among those that are counted.
+    func place(of client: any Channel) -> Admission.Place? { admission.place(of: client) }
 
     func note(_ event: Event, host: String, port: Int, isSecure: Bool) {
         record.add(event, host: host, port: port, isSecure: isSecure)

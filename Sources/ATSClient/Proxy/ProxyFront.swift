@@ -114,6 +114,9 @@ struct ProxyFront {
         }
     }
 
+    /// Whether no request is under way.
+    var isIdle: Bool { if case .idle = state { true } else { false } }
+
     private var isPastRequest: Bool {
         switch state {
         case .answering, .deciding, .forwarding(isRequestOver: true, _): true

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import ConnectionAdmission
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -28,6 +29,9 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var work: Task<Void, Never>?
     private var timer: Scheduled<Void>?
     private var answerTimer: Scheduled<Void>?
+    /// Lost to a newcomer while no request is under way and there is no room.
+    private let place: Admission.Place?
+    private var isIdle = true
 
     /// - Parameter channel: the client's, on whose event loop the handler lives.
     init(
@@ -37,6 +41,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         self.proxy = proxy
         self.decoder = decoder
         self.encoder = encoder
+        place = proxy.place(of: channel)
+        place?.isWaiting(true)
         front = ProxyFront { [weak channel] head in
             let address = channel?.remoteAddress.flatMap { IPAddress($0) }
             return proxy.passwords?.judge(head.headers.first(name: "proxy-authorization"), from: address, at: .now)
@@ -82,6 +88,11 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: Actions
 
     private func act(_ more: [ProxyFront.Action]) {
+        // Before the actions, one of which may need a place for a connection to the server.
+        if front.isIdle != isIdle {
+            isIdle = front.isIdle
+            place?.isWaiting(isIdle)
+        }
         actions.append(contentsOf: more)
         guard !isActing else { return }
         isActing = true

@@ -48,7 +48,9 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var phase = Phase.first
     private let born = NIODeadline.now()
     private var deadline = NIODeadline.distantFuture
-    private var timer: Scheduled<Void>?
+    /// When the deadline is looked at next.
+    private var wakesAt = NIODeadline.distantFuture
+    private var context: ChannelHandlerContext?
     private var requests = 0
     /// Whether the head of a request was read, and its end was not.
     private var isReading = false
@@ -66,19 +68,15 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private func countEnd(_ state: String) { observer.count(.connectionsEnded, [("state", state)]) }
 
     package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
         place = admission.place(of: context.channel)
         enter(.first, for: limits.first, context)
         tick(context)
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
-        timer?.cancel()
+        self.context = nil
         place = nil
-    }
-
-    package func channelInactive(context: ChannelHandlerContext) {
-        timer?.cancel()
-        context.fireChannelInactive()
     }
 
     // MARK: What the client sends
@@ -210,7 +208,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private func enter(_ phase: Phase, for time: TimeAmount, _ context: ChannelHandlerContext) {
         self.phase = phase
-        place?.isWaiting(phase == .first || phase == .idle)
+        // For its client: one that sends half a request, or stays after the last answer, holds no place against others.
+        place?.isWaiting(phase != .answer && phase != .unread)
         // While the service stops, nothing but a handler has more time than closing takes.
         deadline = .now() + (isStopping && phase != .answer ? min(time, limits.linger) : time)
         if time < ConnectionHandler.longestTick { tick(context) }
@@ -219,16 +218,20 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     /// Between two looks at the deadline: it moves with every request, the timer does not.
     private static let longestTick = TimeAmount.seconds(5)
 
+    /// No timer is taken back: the event loop would look at those of all its connections. One that comes too late does nothing.
     private func tick(_ context: ChannelHandlerContext) {
-        timer?.cancel()
         let next = min(deadline, .now() + ConnectionHandler.longestTick)
-        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(deadline: next) {
-            let (owner, context) = loopBound.value
-            guard owner.deadline <= .now() else { return owner.tick(context) }
-            if owner.phase.isCounted { owner.countEnd(owner.phase.rawValue) }
-            context.close(promise: nil)
-        }
+        guard next < wakesAt else { return }
+        wakesAt = next
+        context.eventLoop.assumeIsolated().scheduleTask(deadline: next) { [weak self] in self?.wake(next) }
+    }
+
+    private func wake(_ time: NIODeadline) {
+        guard time == wakesAt, let context else { return }
+        wakesAt = .distantFuture
+        guard deadline <= .now() else { return tick(context) }
+        if phase.isCounted { countEnd(phase.rawValue) }
+        context.close(promise: nil)
     }
 }
 

@@ -238,7 +238,7 @@ extension Configuration.Limits: ConfigurationObject {
         keys(
             "connectionsPerAddress", &connectionsPerAddress, .integer(1...1_000_000),
             otherwise: "a sixteenth of all, at least 64",
-            "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt. While `connections` are open, the longest idle one of the address with most makes room for the next."
+            "The maximum number of open connections from one IPv4 address or IPv6 /64 network; trusted proxies are exempt. While `connections` are open, the one of the address with most that has waited longest for its client makes room for the next."
         )
         keys(
             "inFlight", &inFlight, .integer(1...1_000_000), otherwise: "64 for each core",

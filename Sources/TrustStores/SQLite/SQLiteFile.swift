@@ -11,7 +11,7 @@ package enum SQLiteFile {
     ///
     /// A file that everybody may read is closed to them. One that only its group may read stays so, because backups are made that way.
     ///
-    /// - Throws: `store.configuration` for a path that is no file, or in a folder in which everybody may replace it; `store.unavailable`
+    /// - Throws: `store.configuration` for a path that is no file, or that everybody may replace; `store.unavailable`
     ///   if the file cannot be made.
     package static func prepare(_ path: String, observe: (StoreObservation) -> Void) throws {
         let real = try resolved(path)
@@ -65,18 +65,16 @@ package enum SQLiteFile {
     }
 
     private static func checkFolder(of path: String, observe: (StoreObservation) -> Void) throws {
+        // A group is chosen, for example by whoever mounts a volume.
+        if let everybody = FileRights.replacers(of: path, groups: false) {
+            throw StoreFault.configuration("\(path): \(everybody)")
+        }
         let folder = path.contains("/") ? path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex) : "."
         let name = folder.isEmpty ? "/" : String(folder)
         // One that is not there is told when the file is made.
-        guard let status = SystemFile.status(of: name, followingLinks: true), status.st_mode & S_IWOTH != 0 else {
-            return
+        if let status = SystemFile.status(of: name, followingLinks: true), status.st_mode & S_IWOTH != 0 {
+            observe(StoreObservation(.exposedFile, detail: "everybody may add files to \(name)"))
         }
-        if status.st_mode & S_ISVTX == 0 {
-            throw StoreFault.configuration(
-                "\(path): everybody may replace files in \(name); keep the store in a folder that only the service writes to"
-            )
-        }
-        observe(StoreObservation(.exposedFile, detail: "everybody may add files to \(name)"))
     }
 
     /// Never opens a file that is there: to close it again would end the locks that this process has on it.
