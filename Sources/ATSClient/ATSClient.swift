@@ -6,7 +6,6 @@ public import HTTPTypes
 import NIOCore
 import NIOHTTP1
 public import ServiceLifecycle
-import Synchronization
 import TLSModel
 public import TLSProbe
 import Vocabulary
@@ -26,7 +25,6 @@ public final class ATSClient: Sendable {
     package let configuration: Configuration
     let connector: Connector
     let pool: ConnectionPool
-    private let requests = Atomic(0)
 
     /// - Parameters:
     ///   - trust: the roots that certificates may lead to.
@@ -47,10 +45,9 @@ public final class ATSClient: Sendable {
         let connector = Connector(configuration: configuration, material: material)
         self.connector = connector
         pool = ConnectionPool(
-            limit: configuration.connectionsPerHost, restingLimit: configuration.sharesConnections ? 256 : 0,
-            loop: configuration.eventLoopGroup.any()
+            limit: configuration.connectionsPerHost, restingLimit: configuration.restingConnections
         ) { key, deadline in
-            try await ATSClient.open(key, policy, connector, configuration, deadline)
+            try await ATSClient.open(key, policy, connector, deadline)
         }
     }
 
@@ -108,7 +105,6 @@ public final class ATSClient: Sendable {
         }
         var key = PoolKey(isSecure: url.isSecure, host: url.host, port: url.effectivePort)
         key.scope = load.scope
-        if !configuration.sharesConnections { key.request = requests.add(1, ordering: .relaxed).newValue }
         let head: HTTPRequestHead
         do {
             head = try load.wireHead(url)

@@ -51,8 +51,8 @@ extension ATSClient {
         package var pinnedAddress: AddressOverride?
         /// What kind of address a server has.
         package var kind: @Sendable (SocketAddress) -> AddressKind = { AddressKind($0) }
-        /// Whether a connection may carry the request of another load later; a proxy's loads are those of different people.
-        package var sharesConnections = true
+        /// Connections of all hosts together that are kept for the request of another load; a proxy's loads are those of different people.
+        package var restingConnections = 256
         /// Addresses of one host that are tried at the same time.
         package var parallelAttempts = 16
         /// Why an address must not be connected to at all; nil if it may.
