@@ -67,15 +67,13 @@ public final class ATSClient: Sendable {
         let deadline = total.map { NIODeadline.now() + TimeAmount($0) }
         while true {
             let answer = try await perform(&load, deadline: deadline, bodyLimit: bodyLimit ?? configuration.bodyLimit)
-            guard let limit = configuration.redirectLimit, let next = load.redirect(from: answer, limit: limit) else {
-                return answer.response(load)
-            }
+            guard let limit = configuration.redirectLimit,
+                let next = try load.redirected(
+                    by: answer, limit: limit, toAnyNetwork: configuration.mayRedirectToPrivateAddresses)
+            else { return answer.response(load) }
             // A short body is read so that the connection can be used again; a long one is dropped with its connection.
-            if case .buffered = answer.wire.body.storage {
-            } else {
-                _ = try? await answer.wire.body.collect(upTo: 16 * 1024)
-            }
-            try load.follow(next.get(), toAnyNetwork: configuration.mayRedirectToPrivateAddresses)
+            if case .streaming = answer.wire.body.storage { _ = try? await answer.wire.body.collect(upTo: 16 * 1024) }
+            load = next
         }
     }
 
