@@ -147,12 +147,15 @@ public final class ATSClient: Sendable {
 
     /// Opens a connection that complies, or in monitor mode one that would have been refused, with the reason.
     private static func open(
-        _ key: PoolKey, _ policy: ATSPolicy, _ connector: Connector, _ configuration: Configuration,
-        _ deadline: NIODeadline?
+        _ key: PoolKey, _ policy: ATSPolicy, _ connector: Connector, _ deadline: NIODeadline?
     ) async throws -> HTTPConnection {
-        guard key.isSecure else {
-            return try await connector.establish(Connector.Attempt(key: key, tls: nil, deadline: deadline))
+        let configuration = connector.configuration
+        func establish(
+            _ tls: (TLSOffer, HandshakeJudge)?, _ wouldRefuse: ATSLoadError? = nil
+        ) async throws -> HTTPConnection {
+            try await connector.establish(.init(key: key, tls: tls, deadline: deadline, wouldRefuse: wouldRefuse))
         }
+        guard key.isSecure else { return try await establish(nil) }
         let url = try LoadURL("https://\(HostPort.text(host: key.host, port: key.port))/")
         let decision = policy.decide(url)
         let requirements = decision.requirements
@@ -162,23 +165,18 @@ public final class ATSClient: Sendable {
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
             do {
-                return try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
+                return try await establish((offer, judge))
             } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
                 judge.shown = await connector.observation(key, requirements, until: deadline)
                     .flatMap(ShownTimestamps.init)
                 guard judge.shown != nil else { throw refused }
-                return try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
+                return try await establish((offer, judge))
             }
         } catch {
             let refusal = await connector.explained(error, key, url: url, decision: decision, until: deadline)
             guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
             judge.onlyReports = true
-            return try await connector.establish(
-                Connector.Attempt(
-                    key: key, tls: (TLSOffer(everythingWith: protocols), judge), deadline: deadline,
-                    wouldRefuse: refusal))
+            return try await establish((TLSOffer(everythingWith: protocols), judge), refusal)
         }
     }
 }
@@ -197,7 +195,7 @@ extension Connector {
     ) async -> HandshakeObservation? {
         let limit = timeLimit(until: deadline)
         guard let addresses = try? await usableAddresses(of: key, timeout: limit) else { return nil }
-        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: material.resolver)
         return await PolicyHello(requirements, host: key.host, prober, addresses)
             .observation(timeout: .nanoseconds(limit.nanoseconds))
     }
@@ -208,18 +206,20 @@ extension Connector {
         _ error: any Error, _ key: PoolKey, url: LoadURL, decision: URLDecision, until deadline: NIODeadline?
     ) async -> ATSLoadError {
         let now = configuration.now()
+        func translated(
+            _ error: any Error, _ widest: HandshakeObservation? = nil, _ chain: ChainFacts? = nil,
+            _ smaller: HandshakeOutcome? = nil
+        ) -> ATSLoadError {
+            LoadFaults.translate(
+                error, url: url, decision: decision, widest: widest, chain: chain, smaller: smaller, at: now,
+                logs: configuration.transparencyLogs)
+        }
         guard let failure = error as? ConnectFailure, failure.wasConnected, !failure.askedForClientCertificate,
             let addresses = try? await usableAddresses(of: key, timeout: timeLimit(until: deadline))
-        else {
-            return LoadFaults.translate(
-                error, url: url, decision: decision, at: now, logs: configuration.transparencyLogs)
-        }
-        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        else { return translated(error) }
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: material.resolver)
         let left = Duration.nanoseconds(timeLimit(until: deadline).nanoseconds)
-        if let judged = await judged(failure, key, decision, prober, addresses, left) {
-            return LoadFaults.translate(
-                judged, url: url, decision: decision, at: now, logs: configuration.transparencyLogs)
-        }
+        if let judged = await judged(failure, key, decision, prober, addresses, left) { return translated(judged) }
         var widest: HandshakeObservation?
         if failure.outcome.isRefusal {
             widest = await WidestHello.ask(
@@ -230,16 +230,14 @@ extension Connector {
         var chain: ChainFacts?
         if let widest, let address = addresses.first {
             chain = await TargetDeadline.within(left) {
-                await chains.facts(of: widest.certificates, at: now, fetchingWithin: FetchScope(of: address))
+                await material.chains.facts(of: widest.certificates, at: now, fetchingWithin: FetchScope(of: address))
             }
         }
         let smaller = await TargetDeadline.within(left * 2) {
             await PolicyHello(decision.requirements, host: key.host, prober, addresses)
                 .smaller(after: failure.outcome, widest: widest, timeout: left)
         }
-        return LoadFaults.translate(
-            error, url: url, decision: decision, widest: widest, chain: chain, smaller: smaller, at: now,
-            logs: configuration.transparencyLogs)
+        return translated(error, widest, chain, smaller)
     }
 
     /// Where the TLS library may lack what the server and the system have in common: what the system's own hello comes to.

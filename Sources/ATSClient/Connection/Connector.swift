@@ -14,16 +14,7 @@ import Vocabulary
 /// Opens connections: name, TCP, TLS with the judge inside the handshake, and HTTP/1.1 or HTTP/2 on top.
 struct Connector: Sendable {
     let configuration: ATSClient.Configuration
-    let resolver: NameResolver
-    let contexts: TLSOffer.Contexts
-    let chains: RememberingChains
-
-    init(configuration: ATSClient.Configuration, material: ConnectionMaterial) {
-        self.configuration = configuration
-        chains = material.chains
-        contexts = material.contexts
-        resolver = material.resolver
-    }
+    let material: ConnectionMaterial
 
     struct Attempt: Sendable {
         let key: PoolKey
@@ -71,7 +62,8 @@ struct Connector: Sendable {
         if let pinned = configuration.pinnedAddress, pinned.port == key.port, pinned.host == key.host {
             return pinned.places
         }
-        return try await resolver.addresses(of: key.host, port: key.port, timeout: .nanoseconds(timeout.nanoseconds))
+        return try await material.resolver.addresses(
+            of: key.host, port: key.port, timeout: .nanoseconds(timeout.nanoseconds))
     }
 
     private struct Opening: Sendable {
@@ -153,7 +145,7 @@ struct Connector: Sendable {
         let bound = NIOLoopBound(state, eventLoop: channel.eventLoop)
         let isName = IPAddress(attempt.key.host) == nil
         let tls = try NIOSSLClientHandler(
-            context: try offer.context(from: contexts),
+            context: try offer.context(from: material.contexts),
             serverHostname: isName ? Connector.serverName(attempt.key.host) : nil,
             customVerificationCallback: { certificates, promise in
                 Connector.verify(certificates, bound, judge, peer: kind, timeLimit, promise)
