@@ -77,14 +77,7 @@ extension CertificateJob {
         self.path = path(file)
         if let given = try text("host") { host = given }
         if let id = try text("os") {
-            let known: OSProfile
-            do {
-                known = try OSProfile.asked(id)
-            } catch {
-                throw fault(error.reason)
-            }
-            profile = defaults.system.sdk.map(known.linked) ?? known
-            guard profile.hasTransportSecurity else { throw fault(profile.absence) }
+            do { profile = try defaults.system.judged(on: OSProfile.asked(id)) } catch { throw fault(error.reason) }
         }
         switch object.member("sdk") {
         case nil, .null: break
