@@ -135,7 +135,7 @@ struct CheckCommand: WorkingCommand {
         let instant = network.at?.date ?? Date()
         let historyRun = try fleet.history.map { path in
             try CheckHistoryRun(
-                path, at: instant, start: Date(), asked: question(profiles, app), token: journal?.run)
+                path, at: instant, asked: question(profiles, app), token: journal?.run)
         }
         let stream = try ResultStream(path: shared.output, sparing: files)
         if let days = fleet.keep { try historyRun?.forget(days, quiet: shared.quiet) }

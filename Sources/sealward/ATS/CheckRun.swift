@@ -98,7 +98,7 @@ final class CheckHistoryRun {
     private let path: String
     private let file: HistoryFile
     private let instant: Date
-    private let start: Date
+    private let start = Date()
     private let asked: String
     private let token: String?
     private var number: Int64?
@@ -110,13 +110,11 @@ final class CheckHistoryRun {
     ///
     /// - Parameters:
     ///   - instant: the time that the run judges at.
-    ///   - start: when it began.
     ///   - asked: what the run asks of every target.
     ///   - token: what the run has in common with itself if it is taken up again.
-    init(_ path: String, at instant: Date, start: Date, asked: String, token: String?) throws(CommandFault) {
+    init(_ path: String, at instant: Date, asked: String, token: String?) throws(CommandFault) {
         self.path = path
         self.instant = instant
-        self.start = start
         self.asked = asked
         self.token = token
         file = try HistoryCommand.open(path, writes: true, creates: true)

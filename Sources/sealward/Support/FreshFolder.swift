@@ -54,21 +54,20 @@ final class FreshFolder {
         }
         self.path = trimmed
         wasMade = SystemFile.makeFolder(trimmed)
-        if !wasMade, errno != EEXIST { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
+        func unusable() -> CommandFault { FreshFolder.fault(trimmed, errno, "choose another folder") }
+        if !wasMade, errno != EEXIST { throw unusable() }
         descriptor = SystemFile.open(trimmed, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw errno == ELOOP || errno == ENOTDIR
                 ? CommandFault("\(trimmed.terminalSafe): is not a folder; name one that is empty or does not exist.")
-                : FreshFolder.fault(trimmed, errno, "choose another folder")
+                : unusable()
         }
-        guard let isOwn = InputFile.isOwn(descriptor) else {
-            throw FreshFolder.fault(trimmed, errno, "choose another folder")
-        }
+        guard let isOwn = InputFile.isOwn(descriptor) else { throw unusable() }
         guard isOwn else {
             throw CommandFault("\(trimmed.terminalSafe): belongs to another user; choose a folder of your own.")
         }
         try requireEmpty()
-        guard fchmod(descriptor, 0o700) == 0 else { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
+        guard fchmod(descriptor, 0o700) == 0 else { throw unusable() }
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
