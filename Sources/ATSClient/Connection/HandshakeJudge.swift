@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import FoundationEssentials
 import TLSModel
 import TLSProbe
 import Vocabulary

@@ -4,7 +4,6 @@
 import ATSClient
 import AppTransportSecurity
 import Formats
-import FoundationEssentials
 import NIOCore
 import TLSModel
 import TLSProbe

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Formats
-import FoundationEssentials
 public import TLSModel
 public import Vocabulary
 

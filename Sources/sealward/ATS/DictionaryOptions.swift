@@ -4,7 +4,6 @@
 import ATSLint
 import AppTransportSecurity
 import ArgumentParser
-import FoundationEssentials
 import PropertyLists
 import Vocabulary
 

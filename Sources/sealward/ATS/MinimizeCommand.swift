@@ -5,7 +5,6 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import Vocabulary
 
 struct MinimizeCommand: WorkingCommand {

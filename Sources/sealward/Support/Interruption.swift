@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import FoundationEssentials
 import Glibc
 
 /// Ctrl-C as a cancellation, so that a command can print what it knows.

@@ -6,7 +6,6 @@ import AppTransportSecurity
 import AppleServices
 import ArgumentParser
 import ConnectionAdmission
-import FoundationEssentials
 import HTTPService
 import TLSProbe
 import Vocabulary
