@@ -20,7 +20,6 @@ package protocol ServerProbing: Sendable {
         of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence
 
-    /// What a server at an address may lead to.
     func scope(ofServerAt address: String) -> FetchScope
 
     /// The addresses of a host that no hello is sent to; empty if it has none.
@@ -51,7 +50,6 @@ package struct TargetDiagnosis: Sendable {
 
     private var profile: OSProfile { configuration.profile }
     private var isManaged: Bool { configuration.isManaged }
-    /// The system with the SDK that the app is linked on.
     private var appProfile: OSProfile { configuration.appSDK.map(profile.linked) ?? profile }
 
     /// - Parameter clock: measures how long the check took; it decides nothing.

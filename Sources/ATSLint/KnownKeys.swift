@@ -5,7 +5,6 @@ import AppTransportSecurity
 import PropertyLists
 import Vocabulary
 
-/// The keys of one exception.
 enum ExceptionKeys {
     static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]

@@ -68,7 +68,6 @@ struct PlistFacts: Sendable {
         (entry.isPin ? pinNames : exceptionNames).contains(UTF8Key(key))
     }
 
-    /// Every key of every entry, exceptions and pins.
     var allEntries: FlattenSequence<[[DomainEntry]]> { [exceptions, pins].joined() }
 }
 

@@ -61,7 +61,6 @@ public struct ExceptionEntry: Sendable, Hashable {
         return .dictionary(members)
     }
 
-    /// The boolean keys of an entry.
     static let flags: [(key: String, path: any WritableKeyPath<ExceptionEntry, Bool> & Sendable)] = [
         (ATSKey.includesSubdomains, \.includesSubdomains), (ATSKey.insecureHTTPLoads, \.allowsInsecureHTTPLoads),
         (ATSKey.forwardSecrecy, \.requiresForwardSecrecy),

@@ -13,7 +13,6 @@ package struct CheckPage {
     /// What the page has of one server: nothing else of its report is kept, for there may be many.
     package struct Target: Sendable {
         fileprivate let name: String
-        /// The verdict on each system that was asked for.
         fileprivate let verdicts: [(system: String, result: ConfigurationResult.Result)]
         fileprivate let leaf: CertificateFacts?
         fileprivate let markup: HTML

@@ -68,7 +68,6 @@ struct MachOImage {
     }
 }
 
-/// Bytes of a file, with numbers in them.
 struct FileNumbers {
     private let storage: [UInt8]
 

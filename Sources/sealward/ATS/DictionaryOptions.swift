@@ -178,7 +178,6 @@ enum PropertyListFile {
             dictionary: ATSDictionary(members[ATSKey.dictionary]), sdk: InfoPlistSearch.linkedSDK(of: list, at: path))
     }
 
-    /// The dictionary of the one app in a folder or project.
     private static func app(folder path: String, _ values: [UTF8Key: String]) throws -> AppDictionary {
         let found = try CommandIO.named(path) { () throws(MalformedInput) in try InfoPlistSearch.search(path) }
         let name = CommandIO.name(of: path)

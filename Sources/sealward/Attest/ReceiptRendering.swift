@@ -48,7 +48,6 @@ extension ReceiptVerdict {
 }
 
 extension Receipt {
-    /// `sealward.receipt-inspect/1`.
     var inspection: JSONValue { .object([.init("schema", "sealward.receipt-inspect/1")] + members) }
 
     fileprivate var members: [JSONValue.Member] {

@@ -90,7 +90,6 @@ final class ResultStream {
         try check(file.write(bytes))
     }
 
-    /// A value on one line.
     func write(line value: JSONValue) throws { try write(value.encoded(pretty: false) + [0x0A]) }
 
     /// - Throws: `CommandFault` where the file system says only now that something was not written.

@@ -55,7 +55,6 @@ struct CommandResult {
     }
 }
 
-/// The form and the place of a result.
 struct ResultForm: ParsableArguments {
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text

@@ -8,7 +8,6 @@ package struct DotNetStack: Sendable, Equatable {
     package enum Handler: String, Sendable {
         case managed, cfnetwork, nsurlsession
 
-        /// The name of its class.
         package var className: String {
             switch self {
             case .managed: "HttpClientHandler (managed)"

@@ -19,7 +19,6 @@ final class HistoryFile {
         let at: Int64
         /// What the run asked: systems and dictionary. Only observations that asked the same are compared.
         let asked: String
-        /// Which run it is of.
         let run: Int64
         let summary: TargetSummary
     }
