@@ -107,7 +107,9 @@ public final class ATSClient: Sendable {
         do {
             head = try load.wireHead(url)
         } catch {
-            throw load.failed(LoadFaults.unframed(error, url: url))
+            throw load.failed(
+                LoadFaults.refusal(
+                    url.text, -1002, .httpRequestBody, "The request cannot be sent: \(error.reason)."))
         }
         let wire = WireRequest(
             head: head, body: load.body.content, deadline: deadline,
@@ -128,7 +130,7 @@ public final class ATSClient: Sendable {
                     return Answer(wire: response, connection: connection, url: url, decision: decision)
                 } catch let failure as ExchangeFailure
                     where isReused && attempts < 3 && !failure.answerHadBegun && load.mayBeSentAgain
-                    && failure.reason.isLostConnection
+                    && [.closedBeforeAnswer, .reset].contains(failure.reason)
                 {
                     // The server closed a resting connection just as it was used: the request was not answered, and goes once more.
                     continue
@@ -161,12 +163,14 @@ public final class ATSClient: Sendable {
         let requirements = decision.requirements
         let protocols = configuration.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
         let offer = TLSOffer(requirements, protocols: protocols)
-        var judge = HandshakeJudge(key, requirements, connector)
+        var judge = HandshakeJudge(key: key, requirements: requirements, connector: connector)
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
             do {
                 return try await establish((offer, judge))
-            } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
+            } catch let refused as RefusedHandshake
+                where refused.judgement.verdict.causes.contains(where: { $0.code == .ctMissing })
+            {
                 judge.shown = await connector.observation(key, requirements, until: deadline)
                     .flatMap(ShownTimestamps.init)
                 guard judge.shown != nil else { throw refused }
@@ -252,18 +256,13 @@ extension Connector {
         guard case .negotiated(let seen) = await hello.send(timeout: timeout).outcome,
             let missing = ATSClient.missing(seen)
         else { return nil }
-        let judge = HandshakeJudge(key, decision.requirements, self)
+        let judge = HandshakeJudge(key: key, requirements: decision.requirements, connector: self)
         let judgement = await TargetDeadline.within(timeout) {
             await judge.judge(seen, peer: configuration.kind(address))
         }
         if !judgement.passes { return RefusedHandshake(judgement: judgement) }
         return LoadFaults.notLoadable(missing, decision)
     }
-}
-
-extension ExchangeFailure.Reason {
-    /// The connection went away; nothing was said about the request.
-    fileprivate var isLostConnection: Bool { self == .closedBeforeAnswer || self == .reset }
 }
 
 extension ATSClient: Service {

@@ -8,19 +8,13 @@ import Vocabulary
 
 /// Who decides inside the handshake whether it goes on: one for each connection.
 struct HandshakeJudge: Sendable {
-    private let key: PoolKey
-    private let requirements: TransportRequirements
-    private let connector: Connector
+    let key: PoolKey
+    let requirements: TransportRequirements
+    let connector: Connector
     /// Monitor mode, second attempt: everything passes, and what would not have is reported.
     var onlyReports = false
     /// What the server showed to a hello that asks for timestamps, where that was sent.
     var shown: ShownTimestamps?
-
-    init(_ key: PoolKey, _ requirements: TransportRequirements, _ connector: Connector) {
-        self.key = key
-        self.requirements = requirements
-        self.connector = connector
-    }
 
     private var configuration: ATSClient.Configuration { connector.configuration }
 
@@ -30,9 +24,6 @@ struct HandshakeJudge: Sendable {
         /// Accepted by the app's own code in spite of the verdict.
         let acceptedByDelegate: Bool
         let passes: Bool
-
-        /// Whether timestamps beside the certificate could make a difference.
-        var lacksTimestamps: Bool { verdict.causes.contains { $0.code == .ctMissing } }
     }
 
     /// - Parameter peer: what kind of address the server has; intermediates are fetched from public ones and from its own kind.

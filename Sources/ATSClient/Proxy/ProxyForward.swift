@@ -182,9 +182,8 @@ extension HTTPRequestHead {
             guard method == .OPTIONS else {
                 return Refusal(status: .methodNotAllowed, text: "The proxy does not answer TRACE itself.")
             }
-            var answer = Refusal(status: .ok, text: "A forward proxy: absolute http URLs, and CONNECT.")
-            answer.proxyStatus = ""
-            return answer
+            return Refusal(
+                status: .ok, text: "A forward proxy: absolute http URLs, and CONNECT.", proxyStatus: "")
         }
         headers.replaceOrAdd(name: "max-forwards", value: String(left - 1))
         return nil
