@@ -16,6 +16,10 @@ enum ExceptionKeys {
     }
     /// Keys whose value is a boolean, legacy ones included.
     static let allBooleans = ExceptionEntry.booleanKeys + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
+    /// Whether the value of a key of the dictionary or of an entry is a boolean.
+    static func isBoolean(_ key: String) -> Bool {
+        ATSDictionary.booleanKeys.contains(key) || allBooleans.contains(key)
+    }
     /// Keys whose value names a TLS version.
     static let tlsVersions = [ATSKey.minimumTLSVersion] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
 }
@@ -100,7 +104,7 @@ package enum Spelling {
 
     /// What value a key takes, in words; nil if it has one already.
     static func valueToWrite(_ key: String, _ node: PlistNode) -> String? {
-        if ATSDictionary.booleanKeys.contains(key) || ExceptionKeys.allBooleans.contains(key) {
+        if ExceptionKeys.isBoolean(key) {
             if case .boolean = node.value { return nil }
             return "<true/> or <false/>"
         }

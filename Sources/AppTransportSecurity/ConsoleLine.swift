@@ -63,7 +63,8 @@ extension ConsoleLine {
                 return
             }
             let cause = causes.first
-            switch (cause?.code, stream == RefusalNumbers.transportSecurity, Self.isAboutLeaf(cause)) {
+            // The library looks at key and hash of the leaf; those of the certificates above are a matter of trust evaluation.
+            switch (cause?.code, stream == RefusalNumbers.transportSecurity, cause?.situation == nil) {
             case (.tlsNoExtendedMasterSecret, false, _): self = .masterSecret
             case (.trustWeakSignature, false, _): self = .unofferedSignature
             case (_, false, _): self = .handshake
@@ -72,9 +73,6 @@ extension ConsoleLine {
             default: self = .trust
             }
         }
-
-        /// The library looks at key and hash of the leaf; those of the certificates above are a matter of trust evaluation.
-        private static func isAboutLeaf(_ cause: Cause?) -> Bool { cause?.situation == nil }
     }
 
     private struct Row {

@@ -43,12 +43,8 @@ enum VettedSuites {
 }
 
 extension ATSClient {
-    /// Whether a load can agree on the suite and the signature scheme of a handshake: false for those that the TLS library lacks, whose
-    /// servers only the prober can judge.
-    package static func canLoad(_ handshake: HandshakeObservation) -> Bool { missing(handshake) == nil }
-
-    /// What of a handshake the TLS library lacks, in words; nil if a load can agree on all of it.
-    static func missing(_ handshake: HandshakeObservation) -> String? {
+    /// What of a handshake the TLS library lacks, in words; nil if a load can agree on all of it. Only the prober can judge its server.
+    package static func missing(_ handshake: HandshakeObservation) -> String? {
         guard (VettedSuites.upToTLS12 + VettedSuites.tls13).contains(handshake.suite) else {
             return handshake.suite.description
         }

@@ -123,7 +123,8 @@ package struct DictionarySearch: Sendable {
         var least = global ?? ATSDictionary()
         if global == nil { least.exceptions = entries }
         var smallest = ShrinkingDictionary(least, possible.map(\.judge))
-        if global == nil { smallest.prune() }
+        // Two targets on one host may make a key of one superfluous.
+        if global == nil { for setting in smallest.dictionary.settings { smallest.remove(setting) } }
         let needed = DictionarySearch.needs(of: &smallest, possible)
         var notes: [Cause] = []
         for place in possible.indices {

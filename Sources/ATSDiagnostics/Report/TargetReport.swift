@@ -102,17 +102,11 @@ package struct AnsweredHello: Sendable, Equatable {
         case smaller
     }
 
-    package let kind: Kind
+    package var kind = Kind.default
     /// The bytes of its record; nil if it was not written here.
-    package let length: Int?
+    package var length: Int?
     /// Whether a hello without post-quantum groups got an answer where the others got none; nil if none was sent.
-    package let smallerGotFurther: Bool?
-
-    package init(kind: Kind = .default, length: Int? = nil, smallerGotFurther: Bool? = nil) {
-        self.kind = kind
-        self.length = length
-        self.smallerGotFurther = smallerGotFurther
-    }
+    package var smallerGotFurther: Bool?
 }
 
 /// What one system makes of the observations about a target.

@@ -35,7 +35,8 @@ final class FreshFolder {
     static func fill(_ path: String, with files: (_ folder: String) throws -> [File]) throws {
         let folder = try FreshFolder(path)
         do {
-            for file in try files(try folder.absolutePath()) { try folder.write(file) }
+            guard let place = SystemFile.resolved(folder.path) else { throw folder.fault(folder.path, errno) }
+            for file in try files(place) { try folder.write(file) }
             guard fsync(folder.descriptor) == 0 else { throw folder.fault(path, errno) }
         } catch {
             folder.undo()
@@ -90,11 +91,6 @@ final class FreshFolder {
                 )
             }
         }
-    }
-
-    private func absolutePath() throws(CommandFault) -> String {
-        guard let real = SystemFile.resolved(path) else { throw fault(path, errno) }
-        return real
     }
 
     private func write(_ file: File) throws(CommandFault) {
