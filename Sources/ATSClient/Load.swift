@@ -89,9 +89,6 @@ struct Load {
     // MARK: Redirects
 
     /// The load that goes on where a redirect leads; nil if the answer is none. Credentials and cookies stay with their origin.
-    ///
-    /// - Parameter limit: the most redirects.
-    /// - Throws: why it cannot be followed.
     func redirected(by answer: Answer, limit: Int, toAnyNetwork: Bool) throws(ATSLoadError) -> Load? {
         let status = Int(answer.wire.head.status.code)
         guard [301, 302, 303, 307, 308].contains(status),

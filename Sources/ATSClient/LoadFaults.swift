@@ -160,8 +160,6 @@ enum LoadFaults {
     // MARK: Redirects
 
     /// A redirect that cannot be followed.
-    ///
-    /// - Parameter number: that of the NSURLError.
     static func redirect(_ url: String, _ number: Int, _ sentence: String) -> ATSLoadError {
         refusal(url, number, .httpRedirectBlocked, sentence)
     }
@@ -174,7 +172,6 @@ enum LoadFaults {
             sentence + ", but a cookie was set on the way: URLSession sends it back, this load sends none.")
     }
 
-    /// - Parameter number: that of the NSURLError.
     static func refusal(_ url: String, _ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
         ATSLoadError(outcome: .refused, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
     }

@@ -15,7 +15,6 @@ package protocol ServerProbing: Sendable {
     /// - Parameters:
     ///   - offers: the default configuration's first.
     ///   - address: where to connect; nil asks the resolver.
-    ///   - scope: the addresses that may be connected to.
     func evidence(
         of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence
@@ -52,7 +51,6 @@ package struct TargetDiagnosis: Sendable {
     private var isManaged: Bool { configuration.isManaged }
     private var appProfile: OSProfile { configuration.appSDK.map(profile.linked) ?? profile }
 
-    /// - Parameter clock: measures how long the check took; it decides nothing.
     package func diagnose(_ target: CheckTarget, clock: ContinuousClock = ContinuousClock()) async -> TargetReport {
         let start = clock.now
         guard configuration.systems.isEmpty else { return await diagnoseAll(target, clock) }

@@ -45,9 +45,6 @@ final class ConnectionPool: Sendable {
     private let restingLimit: Int
     private let open: Open
 
-    /// - Parameters:
-    ///   - limit: connections to one host.
-    ///   - restingLimit: connections without an exchange, of all hosts together.
     init(limit: Int, restingLimit: Int, open: @escaping Open) {
         self.limit = max(1, limit)
         self.restingLimit = max(0, restingLimit)

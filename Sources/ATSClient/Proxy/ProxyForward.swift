@@ -52,9 +52,7 @@ struct ProxyForward: Sendable {
         case broken
     }
 
-    /// - Parameters:
-    ///   - goOn: tells a client that waits for it (RFC 9110 section 10.1.1) to send its body; called when the server is there to take it.
-    ///   - write: sends a part of the answer to the client, and waits until it is on its way.
+    /// - Parameter goOn: tells a client that waits for it (RFC 9110 section 10.1.1) to send its body; called when the server is there to take it.
     func run(
         body: (BodyBuffer, Body)?, goOn: @escaping @Sendable () async throws -> Void,
         write: @Sendable (HTTPServerResponsePart) async throws -> Void

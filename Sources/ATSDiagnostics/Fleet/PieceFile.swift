@@ -28,7 +28,6 @@ package final class PieceFile {
         return PieceFile(descriptor, end: 0)
     }
 
-    /// - Parameter end: how many bytes the file has.
     init(_ descriptor: Int32, end: Int) {
         self.descriptor = descriptor
         self.end = end

@@ -70,8 +70,6 @@ package struct TargetList: Sendable {
 
     /// Each target once for every address that `addresses` gives, in the order of their bytes: a name server gives them in another order each time.
     /// One without any stays as it is.
-    ///
-    /// - Parameter concurrency: targets that are asked for at a time.
     package func expanded(
         concurrency: Int, _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
     ) async throws -> TargetList {

@@ -49,9 +49,7 @@ package struct EnrollmentFault: Error {
 extension CheckSession {
     /// The targets, each once, and behind each place of an enrollment the servers that it names.
     ///
-    /// - Parameters:
-    ///   - concurrency: places that are asked at a time, each within the time for a target.
-    ///   - onFault: called with a place that names no server, and why.
+    /// - Parameter onFault: called with a place that names no server, and why.
     package func discovering(
         _ targets: [ManagedTarget], concurrency: Int, onFault: (CheckTarget, EnrollmentFault) -> Void
     ) async throws -> [CheckTarget] {

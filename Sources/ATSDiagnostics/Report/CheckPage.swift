@@ -34,7 +34,6 @@ package struct CheckPage {
     private let targets: [Target]
     private let instant: Date
 
-    /// - Parameter instant: the moment of judgement.
     package init(version: String, targets: [Target], at instant: Date) {
         self.version = version
         self.targets = targets
@@ -159,7 +158,6 @@ package struct CheckPage {
     /// Who renews by hand should begin thirty days before.
     private static let soon = 30 * 86_400.0
 
-    /// - Parameter rows: certificates with what they are called.
     private static func timeline(_ rows: [(certificate: CertificateFacts, name: String)], at now: Date) -> HTML {
         let first = min(rows.map(\.certificate.notBefore).min() ?? now, now)
         let length = max(rows.map(\.certificate.notAfter).max() ?? now, now).timeIntervalSince(first)

@@ -16,7 +16,6 @@ final class ProbeHandler: ChannelInboundHandler {
     private var isDone = false
     private var isConnected = false
 
-    /// - Parameter timeout: for the whole probe.
     init(_ handshake: ClientHandshake, promise: EventLoopPromise<ProbeEnd>, timeout: TimeAmount) {
         self.handshake = handshake
         self.promise = promise

@@ -92,11 +92,6 @@ final class CheckHistoryRun {
     private var isUnreadable = false
 
     /// Opens the history.
-    ///
-    /// - Parameters:
-    ///   - instant: the time that the run judges at.
-    ///   - asked: what the run asks of every target.
-    ///   - token: what the run has in common with itself if it is taken up again.
     init(_ path: String, at instant: Date, asked: String, token: String?) throws(CommandFault) {
         self.path = path
         self.instant = instant

@@ -102,7 +102,6 @@ struct SystemOptions: ParsableArguments {
 struct SystemList {
     let profiles: [OSProfile]
 
-    /// - Throws: `ValidationError` for more than 64, and for one that is unknown.
     init(_ argument: String) throws {
         var profiles: [OSProfile] = []
         let parts = argument.split(separator: ",", maxSplits: 64, omittingEmptySubsequences: false)

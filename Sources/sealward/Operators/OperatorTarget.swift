@@ -49,7 +49,6 @@ struct OperatorTarget: ParsableArguments {
         if let url, AppleEndpoint(url) == nil { throw ValidationError.address(url, of: "--url") }
     }
 
-    /// - Parameter most: the most entries of one page, as the service has it.
     static func validate(limit: Int, upTo most: Int) throws {
         guard 1...most ~= limit else { throw ValidationError("--limit must be from 1 to \(most).") }
     }
@@ -66,7 +65,6 @@ struct OperatorTarget: ParsableArguments {
     /// Does an operation over HTTP or on the store.
     ///
     /// - Parameter ask: the same of the operators' service on the store.
-    /// - Returns: the document that answers it.
     func document(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil,
         inStore ask: (OperatorSession) async throws -> JSONValue

@@ -38,7 +38,6 @@ struct ProjectMarkup {
 
     /// Reads a file.
     ///
-    /// - Returns: the element that holds all others.
     /// - Throws: `MalformedInput` with the place where the file is no well-formed XML in UTF-8, or beyond the limits.
     static func read(_ bytes: [UInt8]) throws(MalformedInput) -> Element {
         if TextFileEncoding.isUTF16(bytes) { throw .plist("", TextFileEncoding.utf16.reason) }

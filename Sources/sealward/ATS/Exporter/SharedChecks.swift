@@ -92,10 +92,7 @@ actor SharedChecks {
 
     /// The report of a check that is under way, or of a new one.
     ///
-    /// - Parameters:
-    ///   - client: the address or network that asks.
-    ///   - server: host and port that are checked.
-    ///   - time: how long the scrape waits; a check that the scrape starts ends before that.
+    /// - Parameter time: how long the scrape waits; a check that the scrape starts ends before that.
     func report(
         _ name: UTF8Key, for client: String, of server: String, within time: Duration,
         _ check: @escaping @Sendable () async -> TargetReport
