@@ -133,6 +133,5 @@ package enum Spelling {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// Every key of the dictionary and of its entries.
     static let all = ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.identities
 }

@@ -184,7 +184,6 @@ final class TunnelPair {
     }
 }
 
-/// One side of a tunnel.
 final class TunnelHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer

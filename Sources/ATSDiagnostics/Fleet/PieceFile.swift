@@ -51,7 +51,6 @@ package final class PieceFile {
         return place
     }
 
-    /// - Throws: ``InputFault`` if the file is shorter than that.
     package func bytes(at place: Place) throws(InputFault) -> [UInt8] {
         let found = try bytes(from: place.offset, atMost: place.count)
         guard found.count == place.count else { throw InputFault("is shorter than it was") }

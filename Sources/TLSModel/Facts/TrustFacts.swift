@@ -190,7 +190,6 @@ public enum StapleStatus: Sendable, Equatable {
     /// Why the response says nothing, as a sentence without its end.
     case unusable(String)
 
-    /// One word, for reports.
     package var word: String {
         switch self {
         case .good: "good"

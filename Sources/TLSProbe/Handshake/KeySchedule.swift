@@ -26,7 +26,6 @@ enum ScheduleHash: Sendable {
         }
     }
 
-    /// HKDF-Extract.
     func extract(salt: [UInt8], _ material: [UInt8]) -> [UInt8] { authenticate(material, key: salt) }
 
     func expand(_ secret: [UInt8], _ label: String, context: [UInt8] = [], count: Int) -> [UInt8] {

@@ -79,7 +79,6 @@ final class ProbeHandler: ChannelInboundHandler {
     }
 }
 
-/// How a probe ended.
 package struct ProbeEnd: Sendable {
     package let outcome: HandshakeOutcome
     /// The address that the outcome is from; nil if none was tried.

@@ -99,7 +99,6 @@ struct TrustOptions: ParsableArguments {
         }
     }
 
-    /// The logs of the option; nil without it.
     func logs() throws -> CTLogList? { try ctLogList.map { try TrustOptions.logs(of: $0) } }
 
     static func logs(of path: String) throws -> CTLogList {

@@ -7,7 +7,6 @@ import ArgumentParser
 import PropertyLists
 import Vocabulary
 
-/// Which dictionary, and on which system.
 struct DictionaryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The app's Info.plist, XML or binary; - is standard input.", valueName: "PATH"))
     var infoPlist: String?

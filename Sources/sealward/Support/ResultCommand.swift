@@ -95,7 +95,6 @@ enum TextJSONOrPage: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// The options that every command has.
 struct SharedOptions: ParsableArguments {
     @Option(
         name: .customLong("output"),

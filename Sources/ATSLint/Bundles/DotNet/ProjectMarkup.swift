@@ -6,7 +6,6 @@ import Vocabulary
 
 /// The elements of a project file of MSBuild: the XML that such files are written in, without document types and entities of its own.
 struct ProjectMarkup {
-    /// An element with what stands in it.
     struct Element {
         let name: [UInt8]
         let attributes: [(name: [UInt8], value: [UInt8])]

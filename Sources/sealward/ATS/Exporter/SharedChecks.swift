@@ -23,7 +23,6 @@ struct AllowedTarget: Sendable, Equatable {
         ports = target.port.map { [$0] } ?? [443, 80]
     }
 
-    /// Whether a target is this one.
     func allows(_ target: CheckTarget) -> Bool { allows(target.url.host, target.url.effectivePort) }
 
     private func allows(_ host: String, _ port: Int) -> Bool { UTF8Key(host) == self.host && ports.contains(port) }
