@@ -28,10 +28,6 @@ package protocol ServerProbing: Sendable {
     func remembering() -> any ServerProbing
 }
 
-extension ServerProbing {
-    package func remembering() -> any ServerProbing { self }
-}
-
 /// What makes the one real load.
 package protocol TargetLoading: Sendable {
     /// Loads a URL under a dictionary, following redirects as far as the dictionary lets.
@@ -51,28 +47,28 @@ package struct TargetDiagnosis: Sendable {
     private var isManaged: Bool { configuration.isManaged }
     private var appProfile: OSProfile { configuration.appSDK.map(profile.linked) ?? profile }
 
-    package func diagnose(_ target: CheckTarget, clock: ContinuousClock = ContinuousClock()) async -> TargetReport {
-        let start = clock.now
-        guard configuration.systems.isEmpty else { return await diagnoseAll(target, clock) }
+    package func diagnose(_ target: CheckTarget) async -> TargetReport {
+        let start = ContinuousClock.now
+        guard configuration.systems.isEmpty else { return await diagnoseAll(target) }
         let configurations = configurations(of: target)
         let judge = await evidence(of: target, configurations)
         let secure = await secureResult(of: target, configurations)
-        return report(of: target, judge: judge, secure: secure, configurations, elapsed: clock.now - start)
+        return report(of: target, judge: judge, secure: secure, configurations, elapsed: .now - start)
     }
 
     /// The report of the first system, with the verdicts of all. What one system's plan has asked is not asked again for another; what only
     /// another one needs to know is asked then, so that its verdict and causes do not depend on the company.
-    private func diagnoseAll(_ target: CheckTarget, _ clock: ContinuousClock) async -> TargetReport {
-        let start = clock.now
+    private func diagnoseAll(_ target: CheckTarget) async -> TargetReport {
+        let start = ContinuousClock.now
         let shared = probing.remembering()
-        var report = await alone(profile, shared).diagnose(target, clock: clock)
+        var report = await alone(profile, shared).diagnose(target)
         report.systems = [SystemVerdict(profile, report)]
         for other in configuration.systems.dropFirst() {
-            let next = await alone(other, shared).diagnose(target, clock: clock)
+            let next = await alone(other, shared).diagnose(target)
             report.systems.append(SystemVerdict(other, next))
             report.handshakes += next.handshakes
         }
-        report.elapsed = clock.now - start
+        report.elapsed = .now - start
         return report
     }
 

@@ -26,16 +26,18 @@ public struct ATSDictionary: Sendable, Equatable {
     /// `NSRequiresNIAPTLSPackageVersion`; nil if it is absent or no known version.
     public var hardening: HardeningLevel?
     /// `NSExceptionDomains`, by exact key: lower case, without a port.
-    public var exceptions: [String: ExceptionEntry]
+    public var exceptions: [String: ExceptionEntry] = [:]
     /// `NSPinnedDomains`, in the order of the dictionary's keys sorted.
-    public var pinnedDomains: [PinnedDomain]
+    public var pinnedDomains: [PinnedDomain] = []
     /// What was read and has no effect, or another one than it seems: wrong types, unknown keys.
     package private(set) var remarks: [Remark] = []
 
     /// The empty dictionary: the defaults apply.
-    public init() {
-        exceptions = [:]
-        pinnedDomains = []
+    public init() {}
+
+    package init(arbitraryLoads: Bool? = nil, exceptions: [String: ExceptionEntry]) {
+        self.arbitraryLoads = arbitraryLoads
+        self.exceptions = exceptions
     }
 
     /// Reads the value of NSAppTransportSecurity; nil is the empty dictionary.

@@ -198,6 +198,7 @@ import Vocabulary
                 of: endpoint, offers: offers, address: address, within: scope)
         }
         func scope(ofServerAt address: String) -> FetchScope { FetchScope(of: isPrivate ? .privateNetwork : .global) }
+        func remembering() -> any ServerProbing { self }
         func addresses(of endpoint: Endpoint) async -> [String] { [] }
     }
 

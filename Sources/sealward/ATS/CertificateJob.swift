@@ -239,10 +239,10 @@ struct CertificateBench {
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
     private func anchors(_ job: CertificateJob) throws(MalformedInput) -> TrustAnchors {
         let key = [job.roots, job.authorities, job.appAnchors].map { paths in paths.map { UTF8Key($0) } }
-        if let known = stores[key] { return known }
-        let anchors = try TrustAnchors(system: job.roots, app: job.appAnchors, installed: job.authorities)
-        stores.keep(anchors, for: key)
-        return anchors
+        let anchors = try stores.value(for: key) { () throws(MalformedInput) in
+            try TrustAnchors(system: job.roots, app: job.appAnchors, installed: job.authorities)
+        }
+        return anchors ?? TrustAnchors()
     }
 
     /// DER, or PEM with the label that OpenSSL writes.
