@@ -6,7 +6,6 @@ public import HTTPTypes
 import NIOCore
 import NIOHTTP1
 public import ServiceLifecycle
-import Synchronization
 import TLSModel
 public import TLSProbe
 import Vocabulary
@@ -26,7 +25,6 @@ public final class ATSClient: Sendable {
     package let configuration: Configuration
     let connector: Connector
     let pool: ConnectionPool
-    private let requests = Atomic(0)
 
     /// - Parameters:
     ///   - trust: the roots that certificates may lead to.
@@ -47,10 +45,9 @@ public final class ATSClient: Sendable {
         let connector = Connector(configuration: configuration, material: material)
         self.connector = connector
         pool = ConnectionPool(
-            limit: configuration.connectionsPerHost, restingLimit: configuration.sharesConnections ? 256 : 0,
-            loop: configuration.eventLoopGroup.any()
+            limit: configuration.connectionsPerHost, restingLimit: configuration.restingConnections
         ) { key, deadline in
-            try await ATSClient.open(key, policy, connector, configuration, deadline)
+            try await ATSClient.open(key, policy, connector, deadline)
         }
     }
 
@@ -70,15 +67,13 @@ public final class ATSClient: Sendable {
         let deadline = total.map { NIODeadline.now() + TimeAmount($0) }
         while true {
             let answer = try await perform(&load, deadline: deadline, bodyLimit: bodyLimit ?? configuration.bodyLimit)
-            guard let limit = configuration.redirectLimit, let next = load.redirect(from: answer, limit: limit) else {
-                return answer.response(load)
-            }
+            guard let limit = configuration.redirectLimit,
+                let next = try load.redirected(
+                    by: answer, limit: limit, toAnyNetwork: configuration.mayRedirectToPrivateAddresses)
+            else { return answer.response(load) }
             // A short body is read so that the connection can be used again; a long one is dropped with its connection.
-            if case .buffered = answer.wire.body.storage {
-            } else {
-                _ = try? await answer.wire.body.collect(upTo: 16 * 1024)
-            }
-            try load.follow(next.get(), toAnyNetwork: configuration.mayRedirectToPrivateAddresses)
+            if case .streaming = answer.wire.body.storage { _ = try? await answer.wire.body.collect(upTo: 16 * 1024) }
+            load = next
         }
     }
 
@@ -108,12 +103,13 @@ public final class ATSClient: Sendable {
         }
         var key = PoolKey(isSecure: url.isSecure, host: url.host, port: url.effectivePort)
         key.scope = load.scope
-        if !configuration.sharesConnections { key.request = requests.add(1, ordering: .relaxed).newValue }
         let head: HTTPRequestHead
         do {
             head = try load.wireHead(url)
         } catch {
-            throw load.failed(LoadFaults.unframed(error, url: url))
+            throw load.failed(
+                LoadFaults.refusal(
+                    url.text, -1002, .httpRequestBody, "The request cannot be sent: \(error.reason)."))
         }
         let wire = WireRequest(
             head: head, body: load.body.content, deadline: deadline,
@@ -134,7 +130,7 @@ public final class ATSClient: Sendable {
                     return Answer(wire: response, connection: connection, url: url, decision: decision)
                 } catch let failure as ExchangeFailure
                     where isReused && attempts < 3 && !failure.answerHadBegun && load.mayBeSentAgain
-                    && failure.reason.isLostConnection
+                    && [.closedBeforeAnswer, .reset].contains(failure.reason)
                 {
                     // The server closed a resting connection just as it was used: the request was not answered, and goes once more.
                     continue
@@ -153,38 +149,38 @@ public final class ATSClient: Sendable {
 
     /// Opens a connection that complies, or in monitor mode one that would have been refused, with the reason.
     private static func open(
-        _ key: PoolKey, _ policy: ATSPolicy, _ connector: Connector, _ configuration: Configuration,
-        _ deadline: NIODeadline?
+        _ key: PoolKey, _ policy: ATSPolicy, _ connector: Connector, _ deadline: NIODeadline?
     ) async throws -> HTTPConnection {
-        guard key.isSecure else {
-            return try await connector.establish(Connector.Attempt(key: key, tls: nil, deadline: deadline))
+        let configuration = connector.configuration
+        func establish(
+            _ tls: (TLSOffer, HandshakeJudge)?, _ wouldRefuse: ATSLoadError? = nil
+        ) async throws -> HTTPConnection {
+            try await connector.establish(.init(key: key, tls: tls, deadline: deadline, wouldRefuse: wouldRefuse))
         }
+        guard key.isSecure else { return try await establish(nil) }
         let url = try LoadURL("https://\(HostPort.text(host: key.host, port: key.port))/")
         let decision = policy.decide(url)
         let requirements = decision.requirements
         let protocols = configuration.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
         let offer = TLSOffer(requirements, protocols: protocols)
-        var judge = HandshakeJudge(key, requirements, connector)
+        var judge = HandshakeJudge(key: key, requirements: requirements, connector: connector)
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
             do {
-                return try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
-            } catch let refused as RefusedHandshake where refused.judgement.lacksTimestamps {
+                return try await establish((offer, judge))
+            } catch let refused as RefusedHandshake
+                where refused.judgement.verdict.causes.contains(where: { $0.code == .ctMissing })
+            {
                 judge.shown = await connector.observation(key, requirements, until: deadline)
                     .flatMap(ShownTimestamps.init)
                 guard judge.shown != nil else { throw refused }
-                return try await connector.establish(
-                    Connector.Attempt(key: key, tls: (offer, judge), deadline: deadline))
+                return try await establish((offer, judge))
             }
         } catch {
             let refusal = await connector.explained(error, key, url: url, decision: decision, until: deadline)
             guard configuration.isMonitoring, refusal.outcome == .refused else { throw refusal }
             judge.onlyReports = true
-            return try await connector.establish(
-                Connector.Attempt(
-                    key: key, tls: (TLSOffer(everythingWith: protocols), judge), deadline: deadline,
-                    wouldRefuse: refusal))
+            return try await establish((TLSOffer(everythingWith: protocols), judge), refusal)
         }
     }
 }
@@ -203,7 +199,7 @@ extension Connector {
     ) async -> HandshakeObservation? {
         let limit = timeLimit(until: deadline)
         guard let addresses = try? await usableAddresses(of: key, timeout: limit) else { return nil }
-        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: material.resolver)
         return await PolicyHello(requirements, host: key.host, prober, addresses)
             .observation(timeout: .nanoseconds(limit.nanoseconds))
     }
@@ -214,18 +210,20 @@ extension Connector {
         _ error: any Error, _ key: PoolKey, url: LoadURL, decision: URLDecision, until deadline: NIODeadline?
     ) async -> ATSLoadError {
         let now = configuration.now()
+        func translated(
+            _ error: any Error, _ widest: HandshakeObservation? = nil, _ chain: ChainFacts? = nil,
+            _ smaller: HandshakeOutcome? = nil
+        ) -> ATSLoadError {
+            LoadFaults.translate(
+                error, url: url, decision: decision, widest: widest, chain: chain, smaller: smaller, at: now,
+                logs: configuration.transparencyLogs)
+        }
         guard let failure = error as? ConnectFailure, failure.wasConnected, !failure.askedForClientCertificate,
             let addresses = try? await usableAddresses(of: key, timeout: timeLimit(until: deadline))
-        else {
-            return LoadFaults.translate(
-                error, url: url, decision: decision, at: now, logs: configuration.transparencyLogs)
-        }
-        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        else { return translated(error) }
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: material.resolver)
         let left = Duration.nanoseconds(timeLimit(until: deadline).nanoseconds)
-        if let judged = await judged(failure, key, decision, prober, addresses, left) {
-            return LoadFaults.translate(
-                judged, url: url, decision: decision, at: now, logs: configuration.transparencyLogs)
-        }
+        if let judged = await judged(failure, key, decision, prober, addresses, left) { return translated(judged) }
         var widest: HandshakeObservation?
         if failure.outcome.isRefusal {
             widest = await WidestHello.ask(
@@ -236,16 +234,14 @@ extension Connector {
         var chain: ChainFacts?
         if let widest, let address = addresses.first {
             chain = await TargetDeadline.within(left) {
-                await chains.facts(of: widest.certificates, at: now, fetchingWithin: FetchScope(of: address))
+                await material.chains.facts(of: widest.certificates, at: now, fetchingWithin: FetchScope(of: address))
             }
         }
         let smaller = await TargetDeadline.within(left * 2) {
             await PolicyHello(decision.requirements, host: key.host, prober, addresses)
                 .smaller(after: failure.outcome, widest: widest, timeout: left)
         }
-        return LoadFaults.translate(
-            error, url: url, decision: decision, widest: widest, chain: chain, smaller: smaller, at: now,
-            logs: configuration.transparencyLogs)
+        return translated(error, widest, chain, smaller)
     }
 
     /// Where the TLS library may lack what the server and the system have in common: what the system's own hello comes to.
@@ -260,18 +256,13 @@ extension Connector {
         guard case .negotiated(let seen) = await hello.send(timeout: timeout).outcome,
             let missing = ATSClient.missing(seen)
         else { return nil }
-        let judge = HandshakeJudge(key, decision.requirements, self)
+        let judge = HandshakeJudge(key: key, requirements: decision.requirements, connector: self)
         let judgement = await TargetDeadline.within(timeout) {
             await judge.judge(seen, peer: configuration.kind(address))
         }
         if !judgement.passes { return RefusedHandshake(judgement: judgement) }
         return LoadFaults.notLoadable(missing, decision)
     }
-}
-
-extension ExchangeFailure.Reason {
-    /// The connection went away; nothing was said about the request.
-    fileprivate var isLostConnection: Bool { self == .closedBeforeAnswer || self == .reset }
 }
 
 extension ATSClient: Service {

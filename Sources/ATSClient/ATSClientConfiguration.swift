@@ -40,9 +40,9 @@ extension ATSClient {
         /// Whether a redirect may lead to any network; otherwise to public addresses and those of the server's own kind. Metadata services and
         /// link-local addresses are never led to.
         package var mayRedirectToPrivateAddresses = false
-        /// The app's own code that may accept a certificate which trust evaluation refused. It is asked only where the dictionary permits
-        /// insecure loads for the host.
-        package var acceptsUntrusted: (@Sendable (ServerChallenge) async -> Bool)?
+        /// Whether the app's own code accepts certificates which trust evaluation refused, where the dictionary permits insecure loads for the
+        /// host.
+        package var acceptsUntrusted = false
         /// The clock that certificates are judged by.
         package var now: @Sendable () -> Date = SystemClock.now
         /// Where connections live.
@@ -51,8 +51,8 @@ extension ATSClient {
         package var pinnedAddress: AddressOverride?
         /// What kind of address a server has.
         package var kind: @Sendable (SocketAddress) -> AddressKind = { AddressKind($0) }
-        /// Whether a connection may carry the request of another load later; a proxy's loads are those of different people.
-        package var sharesConnections = true
+        /// Connections of all hosts together that are kept for the request of another load; a proxy's loads are those of different people.
+        package var restingConnections = 256
         /// Addresses of one host that are tried at the same time.
         package var parallelAttempts = 16
         /// Why an address must not be connected to at all; nil if it may.
@@ -65,15 +65,6 @@ extension ATSClient {
         /// Judges Certificate Transparency against no list of logs: set ``transparencyLogs`` for that.
         public init() {}
     }
-}
-
-/// What the app's own code is asked about: a server that has shown its certificates, before any byte of a request is sent.
-package struct ServerChallenge: Sendable {
-    package let host: String
-    package let port: Int
-    package let facts: ConnectionFacts
-    /// The failed requirements of the evaluation; empty if it passed.
-    package let causes: [Cause]
 }
 
 extension CTLogList {

@@ -59,7 +59,6 @@ struct Load {
 
     // MARK: The request on the wire
 
-    /// - Throws: ``RequestFraming/Impossible``.
     func wireHead(_ url: LoadURL) throws(RequestFraming.Impossible) -> HTTPRequestHead {
         let framing = try RequestFraming(request.method, body.content)
         var fields = HTTPHeaders()
@@ -89,75 +88,54 @@ struct Load {
 
     // MARK: Redirects
 
-    /// The next request of a redirect, nil if the answer is none, or why it cannot be followed.
-    func redirect(from answer: Answer, limit: Int) -> Result<Redirect, ATSLoadError>? {
+    /// The load that goes on where a redirect leads; nil if the answer is none. Credentials and cookies stay with their origin.
+    func redirected(by answer: Answer, limit: Int, toAnyNetwork: Bool) throws(ATSLoadError) -> Load? {
         let status = Int(answer.wire.head.status.code)
         guard [301, 302, 303, 307, 308].contains(status),
             let location = answer.wire.head.headers.first(name: "location")
         else { return nil }
-        var ended = self
-        ended.hops.append(Hop(url: url, status: status, location: location))
-        func blocked(_ number: Int, _ sentence: String) -> Result<Redirect, ATSLoadError> {
-            .failure(ended.failed(LoadFaults.redirect(url, number, sentence)))
+        var next = self
+        let hop = Hop(url: url, status: status, location: location, leads: leads(after: answer.connection))
+        next.hops.append(hop)
+        func blocked(_ number: Int, _ sentence: String) -> ATSLoadError {
+            next.failed(LoadFaults.redirect(url, number, sentence))
         }
         var shown: String { location.terminalSafe(limit: 200) }
         guard location.utf8.count <= Load.locationLimit, let base = URL(string: url),
             let target = URL(string: location, relativeTo: base)?.absoluteURL,
             let scheme = target.scheme?.lowercased()
-        else { return blocked(-1011, "The Location '\(shown)' is not a URL.") }
+        else { throw blocked(-1011, "The Location '\(shown)' is not a URL.") }
         guard scheme == "http" || scheme == "https", target.host() != nil else {
-            return blocked(-1002, "The redirect leads to '\(shown)', which is neither http nor https.")
+            throw blocked(-1002, "The redirect leads to '\(shown)', which is neither http nor https.")
         }
         let rewrites =
             status == 303 && request.method != .head || (status == 301 || status == 302) && request.method == .post
         if !rewrites, !body.isReplayable {
-            return blocked(-1021, "The redirect requires sending the body again, but it was streamed.")
+            throw blocked(-1021, "The redirect requires sending the body again, but it was streamed.")
         }
-        var text = target.absoluteString
-        if let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) { text = String(text[..<fragment]) }
-        let method = rewrites ? HTTPRequest.Method.get : request.method
-        let next = "\(method.rawValue) \(text)"
-        let setsCookie = answer.wire.head.headers.contains(name: "set-cookie")
-        let afterCookie = wasGivenCookie || setsCookie
-        if seen.contains(UTF8Key(next)) || next.hasSameBytes(as: visit) {
-            let sentence = "The redirects loop back to \(text.terminalSafe(limit: 200))"
-            return .failure(ended.failed(LoadFaults.endless(url, sentence, afterCookie: afterCookie)))
-        }
-        if hops.count >= limit {
-            let sentence = "There are more than \(limit) redirects"
-            return .failure(ended.failed(LoadFaults.endless(url, sentence, afterCookie: afterCookie)))
-        }
-        return .success(
-            Redirect(
-                hop: Hop(url: url, status: status, location: location, leads: leads(after: answer.connection)),
-                url: text, becomesGet: rewrites,
-                setsCookie: setsCookie))
-    }
-
-    struct Redirect {
-        let hop: Hop
-        let url: String
-        let becomesGet: Bool
-        let setsCookie: Bool
-    }
-
-    /// Becomes the next request. Credentials and cookies stay with their origin.
-    mutating func follow(_ redirect: Redirect, toAnyNetwork: Bool) throws {
-        seen.insert(UTF8Key(visit))
-        if Load.origin(url) != Load.origin(redirect.url) {
-            for name in Load.credentials { request.headerFields[name] = nil }
-        }
-        if redirect.becomesGet, request.method != .get {
-            request.method = .get
-            body = .empty
+        if rewrites, request.method != .get {
+            next.request.method = .get
+            next.body = .empty
             for name in [HTTPField.Name.contentLength, .contentType, .contentEncoding, .transferEncoding] {
-                request.headerFields[name] = nil
+                next.request.headerFields[name] = nil
             }
         }
-        hops.append(redirect.hop)
-        led = toAnyNetwork ? .anyNetwork : redirect.hop.leads
-        wasGivenCookie = wasGivenCookie || redirect.setsCookie
-        url = redirect.url
+        next.url = target.absoluteString
+        if let fragment = next.url.utf8.firstIndex(of: UInt8(ascii: "#")) { next.url = String(next.url[..<fragment]) }
+        next.wasGivenCookie = wasGivenCookie || answer.wire.head.headers.contains(name: "set-cookie")
+        next.seen.insert(UTF8Key(visit))
+        func endless(_ sentence: String) -> ATSLoadError {
+            next.failed(LoadFaults.endless(url, sentence, afterCookie: next.wasGivenCookie))
+        }
+        if next.seen.contains(UTF8Key(next.visit)) {
+            throw endless("The redirects loop back to \(next.url.terminalSafe(limit: 200))")
+        }
+        if hops.count >= limit { throw endless("There are more than \(limit) redirects") }
+        if Load.origin(url) != Load.origin(next.url) {
+            for name in Load.credentials { next.request.headerFields[name] = nil }
+        }
+        next.led = toAnyNetwork ? .anyNetwork : hop.leads
+        return next
     }
 
     /// Bytes of a Location: the most that a URL may have.

@@ -39,11 +39,6 @@ enum LoadFaults {
         refusal(url, -1000, malformed.code, malformed.reason)
     }
 
-    /// The request has no form in HTTP.
-    static func unframed(_ impossible: RequestFraming.Impossible, url: LoadURL) -> ATSLoadError {
-        refusal(url.text, -1002, .httpRequestBody, "The request cannot be sent: \(impossible.reason).")
-    }
-
     /// The policy's versions and the suites that this TLS library has leave nothing.
     static func nothingToOffer(url: LoadURL) -> ATSLoadError {
         ATSLoadError(
@@ -165,8 +160,6 @@ enum LoadFaults {
     // MARK: Redirects
 
     /// A redirect that cannot be followed.
-    ///
-    /// - Parameter number: that of the NSURLError.
     static func redirect(_ url: String, _ number: Int, _ sentence: String) -> ATSLoadError {
         refusal(url, number, .httpRedirectBlocked, sentence)
     }
@@ -179,8 +172,7 @@ enum LoadFaults {
             sentence + ", but a cookie was set on the way: URLSession sends it back, this load sends none.")
     }
 
-    /// - Parameter number: that of the NSURLError.
-    private static func refusal(_ url: String, _ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
+    static func refusal(_ url: String, _ number: Int, _ code: Code, _ sentence: String) -> ATSLoadError {
         ATSLoadError(outcome: .refused, error: URLLoadError(number), causes: [Cause(code, sentence)], url: url)
     }
 

@@ -15,12 +15,10 @@ package protocol ServerProbing: Sendable {
     /// - Parameters:
     ///   - offers: the default configuration's first.
     ///   - address: where to connect; nil asks the resolver.
-    ///   - scope: the addresses that may be connected to.
     func evidence(
         of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence
 
-    /// What a server at an address may lead to.
     func scope(ofServerAt address: String) -> FetchScope
 
     /// The addresses of a host that no hello is sent to; empty if it has none.
@@ -28,10 +26,6 @@ package protocol ServerProbing: Sendable {
 
     /// The same, but a hello that was sent once is not sent again: for several questions about one target.
     func remembering() -> any ServerProbing
-}
-
-extension ServerProbing {
-    package func remembering() -> any ServerProbing { self }
 }
 
 /// What makes the one real load.
@@ -51,32 +45,30 @@ package struct TargetDiagnosis: Sendable {
 
     private var profile: OSProfile { configuration.profile }
     private var isManaged: Bool { configuration.isManaged }
-    /// The system with the SDK that the app is linked on.
     private var appProfile: OSProfile { configuration.appSDK.map(profile.linked) ?? profile }
 
-    /// - Parameter clock: measures how long the check took; it decides nothing.
-    package func diagnose(_ target: CheckTarget, clock: ContinuousClock = ContinuousClock()) async -> TargetReport {
-        let start = clock.now
-        guard configuration.systems.isEmpty else { return await diagnoseAll(target, clock) }
+    package func diagnose(_ target: CheckTarget) async -> TargetReport {
+        let start = ContinuousClock.now
+        guard configuration.systems.isEmpty else { return await diagnoseAll(target) }
         let configurations = configurations(of: target)
         let judge = await evidence(of: target, configurations)
         let secure = await secureResult(of: target, configurations)
-        return report(of: target, judge: judge, secure: secure, configurations, elapsed: clock.now - start)
+        return report(of: target, judge: judge, secure: secure, configurations, elapsed: .now - start)
     }
 
     /// The report of the first system, with the verdicts of all. What one system's plan has asked is not asked again for another; what only
     /// another one needs to know is asked then, so that its verdict and causes do not depend on the company.
-    private func diagnoseAll(_ target: CheckTarget, _ clock: ContinuousClock) async -> TargetReport {
-        let start = clock.now
+    private func diagnoseAll(_ target: CheckTarget) async -> TargetReport {
+        let start = ContinuousClock.now
         let shared = probing.remembering()
-        var report = await alone(profile, shared).diagnose(target, clock: clock)
+        var report = await alone(profile, shared).diagnose(target)
         report.systems = [SystemVerdict(profile, report)]
         for other in configuration.systems.dropFirst() {
-            let next = await alone(other, shared).diagnose(target, clock: clock)
+            let next = await alone(other, shared).diagnose(target)
             report.systems.append(SystemVerdict(other, next))
             report.handshakes += next.handshakes
         }
-        report.elapsed = clock.now - start
+        report.elapsed = .now - start
         return report
     }
 

@@ -5,7 +5,6 @@ import AppTransportSecurity
 import PropertyLists
 import Vocabulary
 
-/// The keys of one exception.
 enum ExceptionKeys {
     static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
@@ -17,6 +16,10 @@ enum ExceptionKeys {
     }
     /// Keys whose value is a boolean, legacy ones included.
     static let allBooleans = ExceptionEntry.booleanKeys + legacy.filter { !$0.hasSuffix("MinimumTLSVersion") }
+    /// Whether the value of a key of the dictionary or of an entry is a boolean.
+    static func isBoolean(_ key: String) -> Bool {
+        ATSDictionary.booleanKeys.contains(key) || allBooleans.contains(key)
+    }
     /// Keys whose value names a TLS version.
     static let tlsVersions = [ATSKey.minimumTLSVersion] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
 }
@@ -101,7 +104,7 @@ package enum Spelling {
 
     /// What value a key takes, in words; nil if it has one already.
     static func valueToWrite(_ key: String, _ node: PlistNode) -> String? {
-        if ATSDictionary.booleanKeys.contains(key) || ExceptionKeys.allBooleans.contains(key) {
+        if ExceptionKeys.isBoolean(key) {
             if case .boolean = node.value { return nil }
             return "<true/> or <false/>"
         }
@@ -130,6 +133,5 @@ package enum Spelling {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// Every key of the dictionary and of its entries.
     static let all = ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.identities
 }

@@ -26,16 +26,18 @@ public struct ATSDictionary: Sendable, Equatable {
     /// `NSRequiresNIAPTLSPackageVersion`; nil if it is absent or no known version.
     public var hardening: HardeningLevel?
     /// `NSExceptionDomains`, by exact key: lower case, without a port.
-    public var exceptions: [String: ExceptionEntry]
+    public var exceptions: [String: ExceptionEntry] = [:]
     /// `NSPinnedDomains`, in the order of the dictionary's keys sorted.
-    public var pinnedDomains: [PinnedDomain]
+    public var pinnedDomains: [PinnedDomain] = []
     /// What was read and has no effect, or another one than it seems: wrong types, unknown keys.
     package private(set) var remarks: [Remark] = []
 
     /// The empty dictionary: the defaults apply.
-    public init() {
-        exceptions = [:]
-        pinnedDomains = []
+    public init() {}
+
+    package init(arbitraryLoads: Bool? = nil, exceptions: [String: ExceptionEntry]) {
+        self.arbitraryLoads = arbitraryLoads
+        self.exceptions = exceptions
     }
 
     /// Reads the value of NSAppTransportSecurity; nil is the empty dictionary.
@@ -75,7 +77,6 @@ public struct ATSDictionary: Sendable, Equatable {
     /// Whether nothing is set, so that the defaults apply.
     package var isEmpty: Bool { self == ATSDictionary() }
 
-    /// The boolean keys of the dictionary itself.
     static let flags: [(key: String, path: any WritableKeyPath<ATSDictionary, Bool?> & Sendable)] = [
         (ATSKey.arbitraryLoads, \.arbitraryLoads), (ATSKey.arbitraryLoadsForMedia, \.arbitraryLoadsForMedia),
         (ATSKey.arbitraryLoadsInWebContent, \.arbitraryLoadsInWebContent),

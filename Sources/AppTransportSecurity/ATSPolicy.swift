@@ -1,8 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import PropertyLists
 import TLSModel
-import Vocabulary
+public import Vocabulary
 
 /// The policy of one app on one system: a dictionary and an OS profile.
 ///
@@ -264,11 +265,32 @@ extension String {
         return names
     }
 
-    /// Whether a host is the domain or one below it.
     package func isSameOrBelow(_ domain: String) -> Bool {
         guard utf8.count >= domain.utf8.count, utf8.suffix(domain.utf8.count).elementsEqual(domain.utf8) else {
             return false
         }
         return utf8.count == domain.utf8.count || utf8.dropLast(domain.utf8.count).last == 0x2E
+    }
+}
+
+extension ATSPolicy {
+    /// The policy of an app's Info.plist, XML or binary.
+    ///
+    /// As in Apple's parser, of two equal keys the last one counts and what follows the document is ignored; `PlistReader` reports both. The
+    /// SDK that the list names (`DTSDKName`, `DTPlatformVersion`) is the one that the app is linked on, whatever the profile has.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.plist`, the place and the fix.
+    public init(infoPlist bytes: [UInt8], profile: OSProfile = .standard) throws(MalformedInput) {
+        let root = try PlistReader.read(bytes).root
+        self.init(
+            dictionary: ATSDictionary(root[ATSKey.dictionary]?.propertyListValue),
+            profile: LinkedSDK(infoPlist: root).map(profile.linked) ?? profile)
+    }
+
+    /// The policy of an NSAppTransportSecurity dictionary written as JSON.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.json`.
+    public init(json bytes: [UInt8], profile: OSProfile = .standard) throws(MalformedInput) {
+        self.init(dictionary: ATSDictionary(try PropertyListValue(json: bytes)), profile: profile)
     }
 }

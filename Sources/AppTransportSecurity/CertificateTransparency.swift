@@ -8,7 +8,6 @@ package import Vocabulary
 
 /// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.
 public struct CTLogList: Sendable {
-    /// One log, and what became of it.
     struct Log: Sendable {
         /// `usable`, `qualified`, `readonly`, `retired`, `pending` or `rejected`.
         let state: String

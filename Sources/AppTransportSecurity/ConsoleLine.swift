@@ -16,11 +16,6 @@ public struct ConsoleLine: Sendable, Equatable {
 
 extension ConsoleLine {
     /// What the console of a system shows for a failed load, as far as a source has it; empty if none has.
-    ///
-    /// - Parameters:
-    ///   - error: what the app gets.
-    ///   - causes: why, first cause first.
-    ///   - host: of the URL.
     package static func lines(
         for error: URLLoadError, causes: [Cause], host: String, on profile: OSProfile
     ) -> [ConsoleLine] {
@@ -63,7 +58,8 @@ extension ConsoleLine {
                 return
             }
             let cause = causes.first
-            switch (cause?.code, stream == RefusalNumbers.transportSecurity, Self.isAboutLeaf(cause)) {
+            // The library looks at key and hash of the leaf; those of the certificates above are a matter of trust evaluation.
+            switch (cause?.code, stream == RefusalNumbers.transportSecurity, cause?.situation == nil) {
             case (.tlsNoExtendedMasterSecret, false, _): self = .masterSecret
             case (.trustWeakSignature, false, _): self = .unofferedSignature
             case (_, false, _): self = .handshake
@@ -72,9 +68,6 @@ extension ConsoleLine {
             default: self = .trust
             }
         }
-
-        /// The library looks at key and hash of the leaf; those of the certificates above are a matter of trust evaluation.
-        private static func isAboutLeaf(_ cause: Cause?) -> Bool { cause?.situation == nil }
     }
 
     private struct Row {

@@ -11,18 +11,16 @@ import TLSModel
 package enum ExceptionLadder {
     /// The first is the empty entry: the defaults.
     package static let entries: [ExceptionEntry] = {
-        let tls = [
-            ExceptionEntry(), ExceptionEntry(requiresForwardSecrecy: false), ExceptionEntry(minimumTLSVersion: .tls11),
-            ExceptionEntry(minimumTLSVersion: .tls10),
-            ExceptionEntry(minimumTLSVersion: .tls11, requiresForwardSecrecy: false),
-            ExceptionEntry(minimumTLSVersion: .tls10, requiresForwardSecrecy: false),
+        let tls: [(minimum: TLSVersionName?, secrecy: Bool)] = [
+            (nil, true), (nil, false), (.tls11, true), (.tls10, true), (.tls11, false), (.tls10, false),
         ]
-        return tls
-            + tls.map { entry in
-                var entry = entry
-                entry.allowsInsecureHTTPLoads = true
-                return entry
+        return [false, true].flatMap { isInsecure in
+            tls.map {
+                ExceptionEntry(
+                    allowsInsecureHTTPLoads: isInsecure, minimumTLSVersion: $0.minimum,
+                    requiresForwardSecrecy: $0.secrecy)
             }
+        }
     }()
 
     /// The key by which a dictionary names a host: its own name, but the whole range for an address of carrier NAT and of VPNs, since those
@@ -63,28 +61,17 @@ package enum ExceptionLadder {
 
     /// A dictionary with these entries, without those that change nothing.
     package static func dictionary(_ entries: [String: ExceptionEntry]) -> ATSDictionary {
-        var dictionary = ATSDictionary()
-        dictionary.exceptions = entries.filter { $0.value != ExceptionEntry() }
-        return dictionary
+        ATSDictionary(exceptions: entries.filter { $0.value != ExceptionEntry() })
     }
 
     /// Every dictionary that the search for one host may judge: the defaults, an entry that says nothing, which frees local names on the first
     /// systems, and one with each step.
     package static func candidates(key: String) -> [ATSDictionary] {
-        [ATSDictionary()]
-            + entries.map { entry in
-                var dictionary = ATSDictionary()
-                dictionary.exceptions[key] = entry
-                return dictionary
-            }
+        [ATSDictionary()] + entries.map { ATSDictionary(exceptions: [key: $0]) }
     }
 }
 
 extension ATSDictionary {
     /// NSAllowsArbitraryLoads and nothing else: what is left if no exception can name a host.
-    package static let allowingEverything: ATSDictionary = {
-        var dictionary = ATSDictionary()
-        dictionary.arbitraryLoads = true
-        return dictionary
-    }()
+    package static let allowingEverything = ATSDictionary(arbitraryLoads: true, exceptions: [:])
 }

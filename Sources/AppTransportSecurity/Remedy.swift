@@ -122,9 +122,7 @@ extension Remedy {
 
 /// What an app can do about a certificate that trust evaluation refuses.
 package enum AppTrust {
-    /// - Parameters:
-    ///   - keys: what the dictionary must say; nil where it, or ATS itself at addresses and local hosts, permits the app's code already.
-    ///   - causes: why the certificate is refused.
+    /// - Parameter keys: what the dictionary must say; nil where it, or ATS itself at addresses and local hosts, permits the app's code already.
     package static func sentence(keys: String?, after causes: [Cause]) -> String {
         let delegate = "your delegate, which accepts the certificate in the app's own code"
         let first =

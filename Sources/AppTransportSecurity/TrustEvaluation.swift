@@ -408,7 +408,6 @@ struct TrustEvaluation {
 }
 
 extension PublicKeyFacts {
-    /// The kind of the key for a cause that is about it.
     fileprivate var keyKind: Cause.KeyKind? {
         switch kind {
         case .rsa: .rsa

@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Glibc
 
 /// Text from outside as the key of a table: compared and hashed by its UTF-8 bytes.

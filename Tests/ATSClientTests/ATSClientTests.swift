@@ -100,7 +100,7 @@ struct ATSClientTests {
     func delegate(permitted: Bool) async throws {
         let servers = try #require(LoopbackServers.shared)
         let dictionary = permitted ? Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true") : "{}"
-        let client = try Fixture.client(servers, dictionary) { $0.acceptsUntrusted = { _ in true } }
+        let client = try Fixture.client(servers, dictionary) { $0.acceptsUntrusted = true }
         let report = await client.load(try servers.server("self-signed").url)
         #expect(report.result == (permitted ? .loaded : .refused))
         if permitted { #expect(report.because.first?.code == "ats.trust.needs-delegate") }

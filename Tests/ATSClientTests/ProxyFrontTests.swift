@@ -139,7 +139,7 @@ struct ProxyFrontTests {
         _ = stage.head(.POST, "http://up/", [("content-length", "9")])
         #expect(stage.front.mayContinue)
         #expect(stage.does { $0.bodyIsHeld() } == "stop" && stage.front.holdsRead)
-        #expect(stage.does { $0.bodyIsWanted() } == "wait request" && !stage.front.holdsRead)
+        #expect(stage.does { $0.readOn() } == "wait request" && !stage.front.holdsRead)
         stage.front.answerBegins()
         #expect(stage.does { $0.forwarded(.complete(closes: false)) } == "wait linger, end")
         #expect(stage.answered() == "close output")

@@ -48,6 +48,7 @@ struct ModelServer: ServerProbing {
 
     func scope(ofServerAt address: String) -> FetchScope { .publicAddresses }
     func addresses(of endpoint: Endpoint) async -> [String] { [] }
+    func remembering() -> any ServerProbing { self }
 
     static let host = "api.example.com"
     static let instant = Date(timeIntervalSince1970: 1_790_000_000)

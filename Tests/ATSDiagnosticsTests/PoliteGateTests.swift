@@ -1,10 +1,12 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import ATSDiagnostics
 import Synchronization
 import TLSModel
 import Testing
+import Vocabulary
+
+@testable import ATSDiagnostics
 
 /// How many checks go to one address and one network at once, and in which order a list is asked.
 @Suite struct PoliteGateTests {
@@ -50,7 +52,7 @@ import Testing
         }
         #expect(watch.most(network) <= 5 && watch.most(network) >= 3)
         for index in 1...4 { #expect(watch.most("\(prefix)\(index)") <= 3) }
-        #expect(gate.isIdle)
+        #expect(gate.places.isEmpty)
     }
 
     @Test func othersAreNotHeldUp() async throws {
@@ -60,7 +62,7 @@ import Testing
             // While one network is busy another one gets its place at once.
             (try? await gate.run(other) { 7 }) ?? 0
         }
-        #expect(answer == 7 && gate.isIdle)
+        #expect(answer == 7 && gate.places.isEmpty)
     }
 
     @Test func whoIsCancelledLeavesTheLine() async throws {
@@ -71,7 +73,7 @@ import Testing
             for task in waiting { task.cancel() }
             for task in waiting { await #expect(throws: CancellationError.self) { try await task.value } }
         }
-        #expect(gate.isIdle)
+        #expect(gate.places.isEmpty)
         let later = try await gate.run(address) { 2 }
         #expect(later == 2)
     }

@@ -4,9 +4,10 @@
 import Crypto
 import Foundation
 import TLSModel
-import TLSProbe
 import TestSupport
 import Testing
+
+@testable import TLSProbe
 
 /// The pure state machine, driven with flights that a real server sent.
 @Suite struct ClientHandshakeTests {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TLSModel
 import TestSupport
 import Testing
 
+@testable import TLSModel
 @testable import TLSProbe
 
 /// Certificates and timestamps are made by `openssl`; the precertificate is the one that it made, not one that this code took apart.

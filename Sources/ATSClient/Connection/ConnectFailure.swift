@@ -14,13 +14,10 @@ struct ConnectFailure: Error, Sendable {
     var askedForClientCertificate = false
     /// TCP was there, so the hello was sent.
     var wasConnected = false
+}
 
-    init(_ failure: ConnectionFailure) { outcome = .connection(failure) }
-
-    init(outcome: HandshakeOutcome, askedForClientCertificate: Bool = false) {
-        self.outcome = outcome
-        self.askedForClientCertificate = askedForClientCertificate
-    }
+extension ConnectFailure {
+    init(_ failure: ConnectionFailure) { self.init(outcome: .connection(failure)) }
 }
 
 /// The reason code that BoringSSL gave, as far as its wrapper shows it.

@@ -4,6 +4,7 @@
 import NIOCore
 import Synchronization
 import TLSProbe
+import Vocabulary
 
 /// Connections to one host that may serve the same request.
 struct PoolKey: Hashable, Sendable {
@@ -12,8 +13,6 @@ struct PoolKey: Hashable, Sendable {
     let port: Int
     /// The addresses that may be connected to: after a redirect not all.
     var scope = FetchScope.named
-    /// Set if the connection is for one request of one caller.
-    var request: Int?
 }
 
 /// A limited number of connections for each host. A connection carries one exchange at a time, HTTP/1.1 or HTTP/2, and rests between two.
@@ -22,62 +21,32 @@ struct PoolKey: Hashable, Sendable {
 final class ConnectionPool: Sendable {
     typealias Open = @Sendable (PoolKey, NIODeadline?) async throws -> HTTPConnection
 
-    private struct Waiter {
-        let id: Int
-        let continuation: CheckedContinuation<Void, any Error>
-    }
-
     private struct Host {
-        /// Every connection that is not closed.
         var connections: [ObjectIdentifier: HTTPConnection] = [:]
         var resting: [HTTPConnection] = []
-        /// Places that are taken: connections that are opened, used or about to close.
-        var taken = 0
-        var waiters: CircularBuffer<Waiter> = []
-
-        var isEmpty: Bool { connections.isEmpty && taken == 0 && waiters.isEmpty }
-
-        mutating func takePlace(limit: Int) -> Bool {
-            guard taken < limit, waiters.isEmpty else { return false }
-            taken += 1
-            return true
-        }
 
         /// One that is closed already stays until its end is reported.
         mutating func takeResting() -> HTTPConnection? {
             resting.lastIndex { $0.channel.isActive }.map { resting.remove(at: $0) }
         }
-
-        /// Gives a place to the first in the line, who is returned, or frees it.
-        mutating func leavePlace() -> Waiter? {
-            if let waiter = waiters.popFirst() { return waiter }
-            taken -= 1
-            return nil
-        }
     }
 
     private struct State {
+        /// Those with connections.
         var hosts: [PoolKey: Host] = [:]
-        var lastWaiter = 0
         var isShutDown = false
-
-        mutating func tidy(_ key: PoolKey) { if hosts[key]?.isEmpty == true { hosts[key] = nil } }
     }
 
     private let state = Mutex(State())
+    /// For connections that are opened, used or about to close.
+    private let places = Places<PoolKey>()
     private let limit: Int
     private let restingLimit: Int
-    private let loop: any EventLoop
     private let open: Open
 
-    /// - Parameters:
-    ///   - limit: connections to one host.
-    ///   - restingLimit: connections without an exchange, of all hosts together.
-    ///   - loop: for the timers of those who wait.
-    init(limit: Int, restingLimit: Int, loop: any EventLoop, open: @escaping Open) {
+    init(limit: Int, restingLimit: Int, open: @escaping Open) {
         self.limit = max(1, limit)
         self.restingLimit = max(0, restingLimit)
-        self.loop = loop
         self.open = open
     }
 
@@ -90,79 +59,31 @@ final class ConnectionPool: Sendable {
     func lease(
         _ key: PoolKey, deadline: NIODeadline?
     ) async throws -> (connection: HTTPConnection, isReused: Bool) {
+        if isShutDown { throw ExchangeFailure(reason: .shutDown) }
         if let deadline, deadline <= .now() { throw ExchangeFailure(reason: .timeout) }
-        if try !takePlace(key) { try await waitForPlace(key, until: deadline) }
-        if let connection = state.withLock({ $0.hosts[key]?.takeResting() }) {
-            return (connection, true)
-        }
         do {
+            let wait = deadline.map { Duration.nanoseconds(($0 - .now()).nanoseconds) }
+            try await places.take(key, of: limit, within: wait)
+        } catch is DeadlineFault {
+            throw ExchangeFailure(reason: .timeout)
+        }
+        if let connection = state.withLock({ $0.hosts[key]?.takeResting() }) { return (connection, true) }
+        do {
+            if isShutDown { throw ExchangeFailure(reason: .shutDown) }
             let connection = try await open(key, deadline)
             admit(connection)
             return (connection, false)
         } catch {
-            // Cancelled, or out of its own time: that says nothing about the host.
+            // Cancelled, or out of its own time: that says nothing about the host. Otherwise those who wait get the same error where the
+            // host was not reached at all: they would only find the same, one after another.
             let isOwn = Task.isCancelled || deadline.map { $0 <= .now() } ?? false
-            openingFailed(key, error, isOwn: isOwn)
+            if !isOwn, state.withLock({ $0.hosts[key] == nil }) { places.endWaiting(for: key, with: error) }
+            places.leave(key)
             throw error
         }
     }
 
-    private func takePlace(_ key: PoolKey) throws -> Bool {
-        try state.withLock { state in
-            if state.isShutDown { throw ExchangeFailure(reason: .shutDown) }
-            return state.hosts[key, default: Host()].takePlace(limit: limit)
-        }
-    }
-
-    private func waitForPlace(_ key: PoolKey, until deadline: NIODeadline?) async throws {
-        let id = state.withLock { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
-        }
-        let timer = deadline.map { deadline in
-            loop.scheduleTask(deadline: deadline) { self.endWait(id, key, ExchangeFailure(reason: .timeout)) }
-        }
-        defer { timer?.cancel() }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let ready: Result<Void, any Error>? = state.withLock { state in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    if state.isShutDown { return .failure(ExchangeFailure(reason: .shutDown)) }
-                    if state.hosts[key, default: Host()].takePlace(limit: limit) { return .success(()) }
-                    state.hosts[key]?.waiters.append(Waiter(id: id, continuation: continuation))
-                    return nil
-                }
-                if let ready { continuation.resume(with: ready) }
-            }
-        } onCancel: {
-            endWait(id, key, CancellationError())
-        }
-    }
-
-    /// Ends the wait of one who has no place yet.
-    private func endWait(_ id: Int, _ key: PoolKey, _ error: any Error) {
-        let waiter = state.withLock { state -> Waiter? in
-            guard let index = state.hosts[key]?.waiters.firstIndex(where: { $0.id == id }) else { return nil }
-            defer { state.tidy(key) }
-            return state.hosts[key]?.waiters.remove(at: index)
-        }
-        waiter?.continuation.resume(throwing: error)
-    }
-
-    /// Those who wait get the same error where the host was not reached at all: they would only find the same, one after another.
-    private func openingFailed(_ key: PoolKey, _ error: any Error, isOwn: Bool) {
-        let (told, next) = state.withLock { state -> (CircularBuffer<Waiter>, Waiter?) in
-            guard var host = state.hosts[key] else { return ([], nil) }
-            var told: CircularBuffer<Waiter> = []
-            if !isOwn, host.connections.isEmpty { swap(&told, &host.waiters) }
-            let next = host.leavePlace()
-            state.hosts[key] = host
-            state.tidy(key)
-            return (told, next)
-        }
-        for waiter in told { waiter.continuation.resume(throwing: error) }
-        next?.continuation.resume()
-    }
+    private var isShutDown: Bool { state.withLock { $0.isShutDown } }
 
     // MARK: Coming back
 
@@ -175,51 +96,41 @@ final class ConnectionPool: Sendable {
 
     /// An exchange is over: the connection rests, or closes.
     func giveBack(_ connection: HTTPConnection, canBeReused: Bool) {
-        let (rests, next) = state.withLock { state -> (Bool, Waiter?) in
+        let rests = state.withLock { state in
             let resting = state.hosts.values.reduce(0) { $0 + $1.resting.count }
-            guard canBeReused, !state.isShutDown, resting < restingLimit, var host = state.hosts[connection.key],
-                host.connections[ObjectIdentifier(connection)] != nil
-            else { return (false, nil) }
-            host.resting.append(connection)
-            let next = host.leavePlace()
-            state.hosts[connection.key] = host
-            return (true, next)
+            guard canBeReused, !state.isShutDown, resting < restingLimit,
+                state.hosts[connection.key]?.connections[ObjectIdentifier(connection)] != nil
+            else { return false }
+            state.hosts[connection.key]?.resting.append(connection)
+            return true
         }
-        next?.continuation.resume()
-        if !rests { connection.channel.close(promise: nil) }
+        if rests { places.leave(connection.key) } else { connection.channel.close(promise: nil) }
     }
 
     private func closed(_ connection: HTTPConnection) {
-        let next = state.withLock { state -> Waiter? in
-            guard var host = state.hosts[connection.key] else { return nil }
+        let hadPlace = state.withLock { state in
+            guard var host = state.hosts[connection.key] else { return false }
+            let resting = host.resting.firstIndex { $0 === connection }
+            if let resting { host.resting.remove(at: resting) }
             host.connections[ObjectIdentifier(connection)] = nil
-            var next: Waiter?
-            if let index = host.resting.firstIndex(where: { $0 === connection }) {
-                host.resting.remove(at: index)
-            } else {
-                next = host.leavePlace()
-            }
-            state.hosts[connection.key] = host
-            state.tidy(connection.key)
-            return next
+            state.hosts[connection.key] = host.connections.isEmpty ? nil : host
+            return resting == nil
         }
-        next?.continuation.resume()
+        if hadPlace { places.leave(connection.key) }
     }
 
     // MARK: The end
 
     /// Takes no new requests, closes what rests, and gives what runs this long to end.
     func shutDown(grace: Duration) async {
-        let (resting, waiters) = state.withLock { state in
+        let resting = state.withLock { state in
             state.isShutDown = true
-            let ended = (state.hosts.values.flatMap(\.resting), state.hosts.values.flatMap(\.waiters))
-            for key in Array(state.hosts.keys) { state.hosts[key]?.waiters = [] }
-            return ended
+            return state.hosts.values.flatMap(\.resting)
         }
-        for waiter in waiters { waiter.continuation.resume(throwing: ExchangeFailure(reason: .shutDown)) }
+        places.endWaiting(with: ExchangeFailure(reason: .shutDown))
         for connection in resting { connection.channel.close(promise: nil) }
         let end = ContinuousClock.now + grace
-        while state.withLock({ !$0.hosts.isEmpty }), .now < end, !Task.isCancelled {
+        while state.withLock({ !$0.hosts.isEmpty }) || !places.isEmpty, .now < end, !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(5))
         }
         let left = state.withLock { $0.hosts.values.flatMap(\.connections.values) }

@@ -2,28 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+package import FoundationEssentials
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
-import TLSModel
+package import TLSModel
 package import TLSProbe
 import Vocabulary
 
 /// Opens connections: name, TCP, TLS with the judge inside the handshake, and HTTP/1.1 or HTTP/2 on top.
 struct Connector: Sendable {
     let configuration: ATSClient.Configuration
-    let resolver: NameResolver
-    let contexts: TLSOffer.Contexts
-    let chains: RememberingChains
-
-    init(configuration: ATSClient.Configuration, material: ConnectionMaterial) {
-        self.configuration = configuration
-        chains = material.chains
-        contexts = material.contexts
-        resolver = material.resolver
-    }
+    let material: ConnectionMaterial
 
     struct Attempt: Sendable {
         let key: PoolKey
@@ -71,7 +63,8 @@ struct Connector: Sendable {
         if let pinned = configuration.pinnedAddress, pinned.port == key.port, pinned.host == key.host {
             return pinned.places
         }
-        return try await resolver.addresses(of: key.host, port: key.port, timeout: .nanoseconds(timeout.nanoseconds))
+        return try await material.resolver.addresses(
+            of: key.host, port: key.port, timeout: .nanoseconds(timeout.nanoseconds))
     }
 
     private struct Opening: Sendable {
@@ -153,7 +146,7 @@ struct Connector: Sendable {
         let bound = NIOLoopBound(state, eventLoop: channel.eventLoop)
         let isName = IPAddress(attempt.key.host) == nil
         let tls = try NIOSSLClientHandler(
-            context: try offer.context(from: contexts),
+            context: try offer.context(from: material.contexts),
             serverHostname: isName ? Connector.serverName(attempt.key.host) : nil,
             customVerificationCallback: { certificates, promise in
                 Connector.verify(certificates, bound, judge, peer: kind, timeLimit, promise)
@@ -264,5 +257,27 @@ extension NameResolver {
             if case .nameNotFound = failure { throw ConnectFailure(.nameNotFound(host)) }
             throw ConnectFailure(failure)
         }
+    }
+}
+
+/// Remembers the facts of chains that were seen, because one server shows the same chain on every connection.
+///
+/// Only chains that reached an anchor are kept, and only used while every certificate on them is valid: dates are still judged at every use. At
+/// most `capacity` chains.
+package final class RememberingChains: Sendable {
+    private let builder: ChainBuilder
+    private let kept = BoundedCache<PresentedChain, ChainFacts>(capacity: RememberingChains.capacity)
+    static let capacity = 256
+
+    package init(_ builder: ChainBuilder) { self.builder = builder }
+
+    /// The facts of a chain: remembered, or built.
+    package func facts(of presented: [[UInt8]], at instant: Date, fetchingWithin scope: FetchScope) async -> ChainFacts
+    {
+        let chain = PresentedChain(presented)
+        if let facts = kept[chain], facts.judged.allSatisfy({ $0.isValid(at: instant) }) { return facts }
+        let facts = await builder.build(presented: presented, at: instant, fetchingWithin: scope)
+        if case .anchored = facts.path { kept.keep(facts, for: chain) }
+        return facts
     }
 }

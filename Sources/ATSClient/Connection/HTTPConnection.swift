@@ -175,7 +175,7 @@ final class HeadGuard: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .headers(let block) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
         let status = block.headers.first(name: ":status")
-        if let status, !HeadGuard.isStatus(status) {
+        if let status, UInt16(status).map({ 100...999 ~= $0 }) != true || status.utf8.count != 3 {
             context.fireErrorCaught(InvalidStatus())
             return context.close(promise: nil)
         }
@@ -184,9 +184,5 @@ final class HeadGuard: ChannelInboundHandler {
             return context.close(promise: nil)
         }
         context.fireChannelRead(data)
-    }
-
-    static func isStatus(_ text: String) -> Bool {
-        text.utf8.count == 3 && text.utf8.allSatisfy { (0x30...0x39).contains($0) } && text.utf8.first != 0x30
     }
 }

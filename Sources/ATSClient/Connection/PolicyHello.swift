@@ -27,10 +27,7 @@ struct PolicyHello: Sendable {
 
     /// How a smaller hello ended, where the size of this one may be the reason that it brought no handshake.
     ///
-    /// - Parameters:
-    ///   - outcome: how this one ended, after it was written.
-    ///   - widest: what the server negotiates when everything is offered, where that was asked.
-    ///   - timeout: for each hello, and at most what the current target has left.
+    /// - Parameter timeout: for each hello, and at most what the current target has left.
     func smaller(
         after outcome: HandshakeOutcome, widest: HandshakeObservation?, timeout: Duration
     ) async -> HandshakeOutcome? {

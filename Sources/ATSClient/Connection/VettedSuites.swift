@@ -43,21 +43,11 @@ enum VettedSuites {
 }
 
 extension ATSClient {
-    /// Whether a load can agree on the suite and the signature scheme of a handshake: false for those that the TLS library lacks, whose
-    /// servers only the prober can judge.
-    package static func canLoad(_ handshake: HandshakeObservation) -> Bool { missing(handshake) == nil }
-
-    /// What of a handshake the TLS library lacks, in words; nil if a load can agree on all of it.
-    static func missing(_ handshake: HandshakeObservation) -> String? {
-        missingSuite(handshake) ?? missingScheme(handshake)
-    }
-
-    private static func missingSuite(_ handshake: HandshakeObservation) -> String? {
-        let suite = handshake.suite
-        return VettedSuites.upToTLS12.contains(suite) || VettedSuites.tls13.contains(suite) ? nil : suite.description
-    }
-
-    private static func missingScheme(_ handshake: HandshakeObservation) -> String? {
-        handshake.signatureScheme.flatMap { TLSOffer.knownSchemes.contains($0) ? nil : $0.description }
+    /// What of a handshake the TLS library lacks, in words; nil if a load can agree on all of it. Only the prober can judge its server.
+    package static func missing(_ handshake: HandshakeObservation) -> String? {
+        guard (VettedSuites.upToTLS12 + VettedSuites.tls13).contains(handshake.suite) else {
+            return handshake.suite.description
+        }
+        return handshake.signatureScheme.flatMap { TLSOffer.knownSchemes.contains($0) ? nil : $0.description }
     }
 }

@@ -15,9 +15,6 @@ package enum WidestHello {
         let maximum: TLSVersion
         let groups: [NamedGroup]
 
-        /// - Parameters:
-        ///   - maximum: the newest version of the system that was refused.
-        ///   - groups: those of its hello.
         package init(maximum: TLSVersion, groups: [NamedGroup]) {
             self.maximum = maximum
             self.groups = groups
@@ -35,9 +32,7 @@ package enum WidestHello {
 
     /// At most three hellos, with every suite, group and signature scheme that has a name here.
     ///
-    /// - Parameters:
-    ///   - baseline: what the system offers that was refused.
-    ///   - timeout: for all together.
+    /// - Parameter timeout: for all together.
     package static func ask(
         _ prober: Prober, _ addresses: [SocketAddress], serverName: String, beyond baseline: Baseline, timeout: Duration
     ) async -> HandshakeObservation? {

@@ -115,7 +115,8 @@ public final class ATSProxy: Service {
         var forward = ATSClient.Configuration()
         forward.connectTimeout = configuration.connectTimeout
         forward.totalTimeout = configuration.exchangeTimeout
-        forward.sharesConnections = false
+        forward.restingConnections = 0
+        forward.connectionsPerHost = .max
         // They have no place of their own among the connections that are counted.
         forward.parallelAttempts = 2
         forward.idleTimeout = configuration.idleTimeout

@@ -52,9 +52,7 @@ struct ProxyForward: Sendable {
         case broken
     }
 
-    /// - Parameters:
-    ///   - goOn: tells a client that waits for it (RFC 9110 section 10.1.1) to send its body; called when the server is there to take it.
-    ///   - write: sends a part of the answer to the client, and waits until it is on its way.
+    /// - Parameter goOn: tells a client that waits for it (RFC 9110 section 10.1.1) to send its body; called when the server is there to take it.
     func run(
         body: (BodyBuffer, Body)?, goOn: @escaping @Sendable () async throws -> Void,
         write: @Sendable (HTTPServerResponsePart) async throws -> Void
@@ -182,9 +180,8 @@ extension HTTPRequestHead {
             guard method == .OPTIONS else {
                 return Refusal(status: .methodNotAllowed, text: "The proxy does not answer TRACE itself.")
             }
-            var answer = Refusal(status: .ok, text: "A forward proxy: absolute http URLs, and CONNECT.")
-            answer.proxyStatus = ""
-            return answer
+            return Refusal(
+                status: .ok, text: "A forward proxy: absolute http URLs, and CONNECT.", proxyStatus: "")
         }
         headers.replaceOrAdd(name: "max-forwards", value: String(left - 1))
         return nil

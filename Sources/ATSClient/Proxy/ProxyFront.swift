@@ -70,7 +70,6 @@ struct ProxyFront {
     private var hasBody = false
     private let authorize: (HTTPRequestHead) -> ProxyPasswords.Verdict
 
-    /// - Parameter authorize: judges the password of a request.
     init(authorize: @escaping (HTTPRequestHead) -> ProxyPasswords.Verdict) { self.authorize = authorize }
 
     // MARK: What the client does
@@ -232,9 +231,6 @@ struct ProxyFront {
         return [.stopWaiting]
     }
 
-    /// The server takes more of the body, or answered without reading all of it, so that the rest is forgotten.
-    mutating func bodyIsWanted() -> [Action] { readOn() }
-
     /// Whether the client may still be told to send its body.
     var mayContinue: Bool {
         if case .forwarding(_, hasAnswerBegun: false) = state { true } else { false }
@@ -260,8 +256,6 @@ struct ProxyFront {
         answer(Refusal(status: .gatewayTimeout, text: "The server could not be judged in time."))
     }
 
-    mutating func tunnelRefused(_ refusal: Refusal) -> [Action] { answer(refusal) }
-
     mutating func tunnelOpened() -> [Action] {
         state = .tunnel
         return [.stopWaiting]
@@ -269,7 +263,7 @@ struct ProxyFront {
 
     // MARK: Answers
 
-    private mutating func answer(_ refusal: Refusal, lingers: Bool = false) -> [Action] {
+    mutating func answer(_ refusal: Refusal, lingers: Bool = false) -> [Action] {
         if lingers { keepsAlive = false }
         return [.answer(refusal, keepsAlive: keepsAlive, hasBody: !isHead)] + finish(lingers: lingers)
     }
@@ -294,7 +288,8 @@ struct ProxyFront {
         return actions + readOn()
     }
 
-    private mutating func readOn() -> [Action] {
+    /// The client may go on: the server takes more of the body, or answered without reading all of it, so that the rest is forgotten.
+    mutating func readOn() -> [Action] {
         guard waiting.isEmpty else { return [] }
         holdsRead = false
         if case .forwarding(isRequestOver: false, _) = state { return [.wait(.request)] }

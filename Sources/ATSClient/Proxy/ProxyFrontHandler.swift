@@ -197,7 +197,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let loop = context.eventLoop
         let handler = NIOLoopBound(self, eventLoop: loop)
         let readOn: @Sendable () -> Void = {
-            loop.execute { handler.value.act(handler.value.front.bodyIsWanted()) }
+            loop.execute { handler.value.act(handler.value.front.readOn()) }
         }
         let body = BodyBuffer(readOn: readOn, giveUp: readOn)
         self.body = body
@@ -273,7 +273,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         work = nil
         switch opened {
-        case .refused(let refusal): act(front.tunnelRefused(refusal))
+        case .refused(let refusal): act(front.answer(refusal))
         case .open(let back, let watch):
             act(front.tunnelOpened())
             becomeTunnel(context, back, watch)
@@ -288,8 +288,8 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 front: front, back: back, watch: watch, idleTimeout: TimeAmount(proxy.configuration.idleTimeout),
                 handshakeTimeout: TimeAmount(proxy.configuration.decisionTimeout))
             // From here on the client's bytes go to the tunnel, those that came with the request first.
-            try pipeline.addHandler(pair.frontHandler())
-            try back.pipeline.syncOperations.addHandler(pair.backHandler())
+            try pipeline.addHandler(TunnelHandler(pair, isFront: true))
+            try back.pipeline.syncOperations.addHandler(TunnelHandler(pair, isFront: false))
             let firstByte = try pipeline.context(handlerType: FirstByteHandler.self)
             pipeline.removeHandler(context: context, promise: nil)
             pipeline.removeHandler(context: firstByte, promise: nil)

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import FoundationEssentials
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -150,13 +149,11 @@ struct ProxyJudge: Sendable {
 
     /// Why the certificates of a program's own handshake would be refused; empty if they would not be. Version, suite and group are those
     /// of the program and no matter of the app's.
-    func trustCauses(
-        of handshake: HandshakeObservation, _ requirements: TransportRequirements, _ host: String,
-        _ address: SocketAddress
-    ) async -> [Cause] {
-        let facts = await facts(of: handshake, address)
+    func trustCauses(of handshake: HandshakeObservation, _ destination: Destination) async -> [Cause] {
+        let (decision, facts) = (destination.decision, await facts(of: handshake, destination.address))
         return evaluate(
-            requirements, facts.trust, host: host, at: SystemClock.now(), logs: configuration.transparencyLogs
+            decision.requirements, facts.trust, host: decision.url.host, at: SystemClock.now(),
+            logs: configuration.transparencyLogs
         ).causes
     }
 
@@ -203,11 +200,11 @@ final class ProbeCache: Sendable {
     /// The probe goes on when one of those who wait goes away; its own time limit ends it.
     func verdict(_ key: Key, probe: @escaping @Sendable () async -> ProxyJudge.Verdict) async -> ProxyJudge.Verdict {
         let task: Task<ProxyJudge.Verdict, Never> = running.withLock { running in
-            if let known = verdict(key, at: .now()) { return Task { known } }
+            if let known = kept[key], known.until > .now() { return Task { known.verdict } }
             if let task = running[key] { return task }
             let task = Task {
                 let verdict = await probe()
-                if case .unknown = verdict {} else { self.remember(verdict, key, at: .now()) }
+                if case .unknown = verdict {} else { self.kept.keep((verdict, .now() + self.lifetime), for: key) }
                 self.running.withLock { $0[key] = nil }
                 return verdict
             }
@@ -215,15 +212,6 @@ final class ProbeCache: Sendable {
             return task
         }
         return await task.value
-    }
-
-    func verdict(_ key: Key, at now: NIODeadline) -> ProxyJudge.Verdict? {
-        guard let found = kept[key], found.until > now else { return nil }
-        return found.verdict
-    }
-
-    func remember(_ verdict: ProxyJudge.Verdict, _ key: Key, at now: NIODeadline) {
-        kept.keep((verdict, now + lifetime), for: key)
     }
 }
 

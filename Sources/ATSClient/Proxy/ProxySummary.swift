@@ -3,6 +3,7 @@
 
 package import AppTransportSecurity
 import NIOCore
+import Synchronization
 import TLSModel
 package import Vocabulary
 
@@ -38,51 +39,39 @@ package struct ProxySummary: Sendable {
     ) async -> ProxySummary {
         let deadline = NIODeadline.now() + TimeAmount(limit)
         let places = hosts.filter { $0.failed < $0.requests }
-        var needs: [String: ExceptionEntry] = [:]
-        var needsArbitraryLoads = false
+        var dictionary = ATSDictionary()
         var impossible: Set<String> = []
         // Neither asking nor noting the answer throws.
         try? await BoundedTasks(width: 16).run(places) { _, place in
-            NIODeadline.now() < deadline ? await Need.smallest(for: place, judge) : nil
+            NIODeadline.now() < deadline ? await place.smallestDictionary(judge) : nil
         } each: { index, need in
-            let place = places[index]
-            switch need {
-            case .exception(let need)?: needs[place.host] = needs[place.host].map { $0.union(need) } ?? need
-            case .arbitraryLoads?: needsArbitraryLoads = true
-            case nil: impossible.insert("\(place.host):\(place.port)")
+            guard let need else {
+                impossible.insert("\(places[index].host):\(places[index].port)")
+                return
             }
+            dictionary.arbitraryLoads = dictionary.arbitraryLoads ?? need.arbitraryLoads
+            dictionary.exceptions.merge(need.exceptions) { $0.union($1) }
         }
-        var dictionary = ExceptionLadder.dictionary(needs)
-        if needsArbitraryLoads { dictionary.arbitraryLoads = true }
-        return ProxySummary(
-            hosts: hosts,
-            dictionary: dictionary,
-            impossible: impossible.sorted()
-        )
+        return ProxySummary(hosts: hosts, dictionary: dictionary, impossible: impossible.sorted())
     }
 }
 
-enum Need: Equatable {
-    case exception(ExceptionEntry)
-    /// The key for the whole app, where no exception reaches: before iOS 17 the entries of NSExceptionDomains are names, not addresses.
-    case arbitraryLoads
-
-    /// The first entry of ``ExceptionLadder`` under which the place complies; nil if none does.
-    static func smallest(for place: ProxySummary.Host, _ judge: ProxyJudge) async -> Need? {
-        let address = HostPort.text(host: place.host, port: place.port)
-        guard let url = try? LoadURL("\(place.isSecure ? "https" : "http")://\(address)/") else { return nil }
-        let profile = judge.policy.profile
-        let needs = ExceptionLadder.entries.map(Need.exception) + [.arbitraryLoads]
-        let addresses = place.isSecure ? await judge.addresses(of: place.host, port: place.port) : []
-        for need in needs {
-            let decision = ATSPolicy(dictionary: need.dictionary(place.host), profile: profile).decide(url)
+extension ProxySummary.Host {
+    /// The first dictionary of ``ExceptionLadder``, or then the key for the whole app, under which the place complies; nil if none does.
+    func smallestDictionary(_ judge: ProxyJudge) async -> ATSDictionary? {
+        let address = HostPort.text(host: host, port: port)
+        guard let url = try? LoadURL("\(isSecure ? "https" : "http")://\(address)/") else { return nil }
+        let ladder = ExceptionLadder.entries.map { ExceptionLadder.dictionary([host: $0]) }
+        let addresses = isSecure ? await judge.addresses(of: host, port: port) : []
+        for dictionary in ladder + [.allowingEverything] {
+            let decision = ATSPolicy(dictionary: dictionary, profile: judge.policy.profile).decide(url)
             if decision.verdict == .blocked { continue }
-            if !place.isSecure { return need }
+            if !isSecure { return dictionary }
             // Where nobody speaks TLS with any hello, another one changes nothing.
             var isMute = true
             for address in addresses {
                 switch await judge.probe(decision, address) {
-                case .complies: return need
+                case .complies: return dictionary
                 case .unknown(let causes, _):
                     if let code = causes.first?.code, [.netReset, .netClosed].contains(code) { isMute = false }
                     continue
@@ -96,11 +85,40 @@ enum Need: Equatable {
         }
         return nil
     }
+}
 
-    private func dictionary(_ host: String) -> ATSDictionary {
-        switch self {
-        case .exception(let entry): ExceptionLadder.dictionary([host: entry])
-        case .arbitraryLoads: .allowingEverything
+/// What passed through a proxy, for each host and port. At most 10,000 of them; what comes later is only counted as a whole.
+final class ProxyRecord: Sendable {
+    private struct Place: Hashable {
+        let host: String
+        let port: Int
+        let isSecure: Bool
+    }
+
+    static let capacity = 10_000
+    private let kept = Mutex<[Place: ProxySummary.Host]>([:])
+
+    func add(_ event: ATSProxy.Event, host: String, port: Int, isSecure: Bool) {
+        let place = Place(host: host, port: port, isSecure: isSecure)
+        kept.withLock { kept in
+            guard kept[place] != nil || kept.count < ProxyRecord.capacity else { return }
+            kept[place, default: .init(host: host, port: port, isSecure: isSecure)].requests += 1
+            switch event.result {
+            case .allowed: break
+            case .refused, .wouldRefuse:
+                kept[place]?.refused += 1
+                kept[place]?.causes = event.causes
+                kept[place]?.error = event.error
+                kept[place]?.console = event.console
+            case .failed:
+                kept[place]?.failed += 1
+                // What the policy refused says more.
+                if kept[place]?.refused == 0 { kept[place]?.error = event.error }
+            }
         }
+    }
+
+    var hosts: [ProxySummary.Host] {
+        kept.withLock { Array($0.values) }.sorted { ($0.host, $0.port) < ($1.host, $1.port) }
     }
 }

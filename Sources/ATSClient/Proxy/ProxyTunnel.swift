@@ -70,10 +70,7 @@ enum ProxyTunnel {
                 .channelOption(.autoRead, value: false)
                 .connect(to: destination.address)
                 .get()
-            let watch = TunnelWatch(
-                judge: proxy.judge, requirements: destination.decision.requirements,
-                host: destination.decision.url.host, address: destination.address, shown: destination.verdict.shown,
-                onViolation: onViolation)
+            let watch = TunnelWatch(judge: proxy.judge, destination: destination, onViolation: onViolation)
             return .open(channel, proxy.configuration.isMonitoring ? nil : watch)
         } catch {
             let outcome = HandshakeOutcome.connection(ConnectionFailure(reading: error) ?? .closed)
@@ -87,12 +84,11 @@ enum ProxyTunnel {
 /// What the handshake in a tunnel is judged by.
 struct TunnelWatch: Sendable {
     let judge: ProxyJudge
-    let requirements: TransportRequirements
-    let host: String
-    let address: SocketAddress
-    /// What the probe saw of the same server.
-    let shown: ShownTimestamps?
+    /// With what the probe saw of the same server.
+    let destination: ProxyJudge.Destination
     let onViolation: @Sendable ([Cause]) -> Void
+
+    private var host: String { destination.decision.url.host }
 
     /// Compares the name that the client's hello asks for with the host that the tunnel was opened to: only that one was judged.
     ///
@@ -110,11 +106,7 @@ struct TunnelWatch: Sendable {
 
     /// Host names without regard to case and to the dot at the end.
     private static func isSame(_ name: [UInt8], _ host: [UInt8]) -> Bool {
-        func plain(_ name: [UInt8]) -> [UInt8] {
-            (name.last == UInt8(ascii: ".") ? name.dropLast() : name[...]).map {
-                (0x41...0x5A).contains($0) ? $0 | 0x20 : $0
-            }
-        }
+        func plain(_ name: [UInt8]) -> [UInt8] { (name.last == 0x2E ? name.dropLast() : name[...]).asciiLowercased }
         return plain(name) == plain(host)
     }
 
@@ -130,7 +122,7 @@ struct TunnelWatch: Sendable {
         if let reason = flight.violation { return [Cause(.tlsHandshakeFailed, reason + ".")] }
         let reason = "The tunnel is not decrypted."
         guard let handshake = flight.observation(possession: .unproven(reason)) else { return [] }
-        let minimum = requirements.effectiveMinimum
+        let minimum = destination.decision.requirements.effectiveMinimum
         if handshake.version < minimum, offered >= minimum.rawValue {
             return [
                 Cause(
@@ -140,7 +132,6 @@ struct TunnelWatch: Sendable {
             ]
         }
         guard !handshake.certificates.isEmpty else { return [] }
-        return await judge.trustCauses(
-            of: shown?.added(to: handshake) ?? handshake, requirements, host, address)
+        return await judge.trustCauses(of: destination.verdict.shown?.added(to: handshake) ?? handshake, destination)
     }
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
-import FoundationEssentials
 import NIOHTTP1
 import Vocabulary
 
@@ -14,37 +13,30 @@ struct Refusal: Sendable {
     var proxyStatus = "http_request_denied"
     /// The first cause; empty if there is none.
     var code = ""
+}
 
-    init(status: HTTPResponseStatus, text: String) {
-        self.status = status
-        self.text = text
-    }
-
+extension Refusal {
     /// 403 with the reasons, the error that an app would get, and the keys that would change it.
     init(target: String, causes: [Cause], error: URLLoadError?, console: [ConsoleLine], remedies: [Remedy]) {
         var lines = ["App Transport Security refuses \(Refusal.shown(target))."]
         for cause in causes { lines.append("\(cause.code): \(Refusal.shown(cause.message))") }
         lines += Refusal.lines(error, console)
         if !remedies.isEmpty { lines.append(Refusal.shown(Remedy.sentence(remedies, after: causes))) }
-        code = causes.first?.code.rawValue ?? ""
-        status = Refusal.status(.forbidden, code)
-        text = lines.joined(separator: "\n")
+        self.init(.forbidden, causes.first?.code, lines)
     }
 
     /// 403 where the proxy leads nobody, whatever the policy says.
     init(target: String, forbidden reason: String) {
-        code = Code.proxyForbiddenAddress.rawValue
-        status = Refusal.status(.forbidden, code)
-        text = "The proxy does not connect to \(Refusal.shown(target)): \(reason)."
+        let line = "The proxy does not connect to \(Refusal.shown(target)): \(reason)."
+        self.init(.forbidden, .proxyForbiddenAddress, [line])
     }
 
     /// 502 where the server could not be reached or is no TLS server.
     init(target: String, unreachable causes: [Cause], error: URLLoadError?) {
-        code = causes.first?.code.rawValue ?? ""
-        status = Refusal.status(.badGateway, code)
         let lines = causes.map { "\($0.code): \(Refusal.shown($0.message))" }
-        let all = ["\(Refusal.shown(target)) cannot be reached."] + lines + Refusal.lines(error, [])
-        text = all.joined(separator: "\n")
+        self.init(
+            .badGateway, causes.first?.code,
+            ["\(Refusal.shown(target)) cannot be reached."] + lines + Refusal.lines(error, []))
         proxyStatus = "destination_unavailable"
     }
 
@@ -58,10 +50,11 @@ struct Refusal: Sendable {
     /// What others chose, as one line of a bounded length.
     private static func shown(_ text: String) -> String { text.terminalSafe(limit: 1000).commandSafe }
 
-    /// The status with the cause in its reason phrase: for a CONNECT that is refused, many programs show that line and drop the body.
-    private static func status(_ status: HTTPResponseStatus, _ code: String) -> HTTPResponseStatus {
-        guard !code.isEmpty else { return status }
-        return .custom(code: status.code, reasonPhrase: "\(status.reasonPhrase) (\(code))")
+    /// With the cause in the reason phrase: for a CONNECT that is refused, many programs show that line and drop the body.
+    private init(_ status: HTTPResponseStatus, _ code: Code?, _ lines: [String]) {
+        self.init(
+            status: code.map { .custom(code: status.code, reasonPhrase: "\(status.reasonPhrase) (\($0))") } ?? status,
+            text: lines.joined(separator: "\n"), code: code?.rawValue ?? "")
     }
 }
 

@@ -18,8 +18,8 @@ final class TunnelPair {
         case judging(held: [ByteBuffer])
     }
 
-    private let front: any Channel
-    private let back: any Channel
+    fileprivate let front: any Channel
+    fileprivate let back: any Channel
     private var watching: Watching
     private var clientHasSpoken = false
     /// The client's hello until it is whole; nil without a watch, and behind it.
@@ -31,10 +31,6 @@ final class TunnelPair {
     private let idleTimeout: TimeAmount
     private let handshakeTimeout: TimeAmount
     private var lastActivity = NIODeadline.now()
-    private var frontContext: ChannelHandlerContext?
-    private var backContext: ChannelHandlerContext?
-    private var frontMissedRead = false
-    private var backMissedRead = false
     private var isClosed = false
     private var idleTimer: Scheduled<Void>?
     /// Runs from the client's first byte until the server's flight is judged.
@@ -54,21 +50,9 @@ final class TunnelPair {
         armIdle()
     }
 
-    func frontHandler() -> some ChannelHandler { TunnelHandler(self, isFront: true) }
-
-    func backHandler() -> some ChannelHandler { TunnelHandler(self, isFront: false) }
-
-    fileprivate func attach(_ context: ChannelHandlerContext, isFront: Bool) {
-        if isFront { frontContext = context } else { backContext = context }
-    }
-
     fileprivate func read(_ bytes: ByteBuffer, isFront: Bool) {
         lastActivity = .now()
-        if isFront {
-            fromClient(bytes)
-        } else {
-            fromServer(bytes)
-        }
+        if isFront { fromClient(bytes) } else { fromServer(bytes) }
     }
 
     private func fromClient(_ bytes: ByteBuffer) {
@@ -152,7 +136,7 @@ final class TunnelPair {
         for bytes in held { front.write(bytes, promise: nil) }
         front.flush()
         if closesAfterJudgement { return close() }
-        resume(isFront: false)
+        back.read()
     }
 
     /// Ends the client's handshake with alert 71, insufficient_security, in place of a flight that breaks the policy.
@@ -163,32 +147,10 @@ final class TunnelPair {
         front.writeAndFlush(alert).whenComplete { _ in pair.value.close() }
     }
 
-    fileprivate func readComplete(isFront: Bool) {
-        if isFront { back.flush() } else { front.flush() }
-    }
-
     /// Whether a side may read: the other one takes more, and no flight is being judged.
     fileprivate func mayRead(isFront: Bool) -> Bool {
         if !isFront, case .judging = watching { return false }
         return isFront ? back.isWritable : front.isWritable
-    }
-
-    fileprivate func holdRead(isFront: Bool) {
-        if isFront { frontMissedRead = true } else { backMissedRead = true }
-    }
-
-    /// A side takes bytes again, so the other one may go on reading.
-    fileprivate func writabilityChanged(isFront: Bool) { resume(isFront: !isFront) }
-
-    private func resume(isFront: Bool) {
-        guard mayRead(isFront: isFront) else { return }
-        if isFront, frontMissedRead {
-            frontMissedRead = false
-            frontContext?.read()
-        } else if !isFront, backMissedRead {
-            backMissedRead = false
-            backContext?.read()
-        }
     }
 
     fileprivate func close() {
@@ -196,8 +158,6 @@ final class TunnelPair {
         isClosed = true
         idleTimer?.cancel()
         handshakeTimer?.cancel()
-        frontContext = nil
-        backContext = nil
         // What was taken from one side still reaches the other: an empty write is done when everything before it is.
         for channel in [front, back] {
             channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(promise: nil) }
@@ -224,7 +184,7 @@ final class TunnelPair {
     }
 }
 
-private final class TunnelHandler: ChannelDuplexHandler {
+final class TunnelHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -237,23 +197,18 @@ private final class TunnelHandler: ChannelDuplexHandler {
         self.isFront = isFront
     }
 
-    func handlerAdded(context: ChannelHandlerContext) { pair.attach(context, isFront: isFront) }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         pair.read(unwrapInboundIn(data), isFront: isFront)
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) { pair.readComplete(isFront: isFront) }
+    private var other: any Channel { isFront ? pair.back : pair.front }
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) { pair.writabilityChanged(isFront: isFront) }
+    func channelReadComplete(context: ChannelHandlerContext) { other.flush() }
 
-    func read(context: ChannelHandlerContext) {
-        if pair.mayRead(isFront: isFront) {
-            context.read()
-        } else {
-            pair.holdRead(isFront: isFront)
-        }
-    }
+    /// Where this side takes bytes again, the other one goes on reading.
+    func channelWritabilityChanged(context: ChannelHandlerContext) { other.read() }
+
+    func read(context: ChannelHandlerContext) { if pair.mayRead(isFront: isFront) { context.read() } }
 
     func channelInactive(context: ChannelHandlerContext) { pair.sideClosed() }
 

@@ -88,7 +88,7 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
         case .handshakeRefused(let error, let causes):
             let last = trace.places.last ?? target
-            guard let seen = handshake(at: last, dictionary: dictionary, profile), ATSClient.canLoad(seen),
+            guard let seen = handshake(at: last, dictionary: dictionary, profile), ATSClient.missing(seen) == nil,
                 causes.first?.stage == .handshake
             else {
                 notes.append(

@@ -34,11 +34,8 @@ package struct LoadTrace: Sendable {
 package struct Endpoint: Hashable, Sendable {
     package let host: String
     package let port: Int
+}
 
-    package init(host: String, port: Int) {
-        self.host = host
-        self.port = port
-    }
-
+extension Endpoint {
     package init(_ url: LoadURL) { self.init(host: url.host, port: url.effectivePort) }
 }

@@ -4,7 +4,6 @@
 import ATSClient
 import AppTransportSecurity
 import Formats
-import FoundationEssentials
 import NIOCore
 import TLSModel
 import TLSProbe
@@ -50,9 +49,7 @@ package struct EnrollmentFault: Error {
 extension CheckSession {
     /// The targets, each once, and behind each place of an enrollment the servers that it names.
     ///
-    /// - Parameters:
-    ///   - concurrency: places that are asked at a time, each within the time for a target.
-    ///   - onFault: called with a place that names no server, and why.
+    /// - Parameter onFault: called with a place that names no server, and why.
     package func discovering(
         _ targets: [ManagedTarget], concurrency: Int, onFault: (CheckTarget, EnrollmentFault) -> Void
     ) async throws -> [CheckTarget] {
@@ -172,8 +169,6 @@ extension CheckSession {
 /// What a place of an enrollment answers (Apple: account-driven enrollment).
 enum EnrollmentAnswer {
     /// The servers of an answer, at most ``most``; those without an absolute URL are passed over, as a device could not ask them.
-    ///
-    /// - Throws: `malformed.json`.
     static func servers(_ body: [UInt8]) throws(MalformedInput) -> [CheckTarget] {
         guard let servers = try JSONReader.read(body, limits: .outside).member("Servers")?.elements else { return [] }
         return servers.prefix(most).compactMap { server in

@@ -39,8 +39,12 @@ struct NetworkProbing: ServerProbing {
     func evidence(
         of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence {
-        let known = memory?.place(endpoint, address: address, within: scope) ?? HelloMemory.Place()
-        if case .failed(let failure) = await resolution(of: known, endpoint, address, scope) {
+        let place = HelloMemory.Key(endpoint: endpoint, address: address, scope: scope)
+        var known = memory?[place] ?? HelloMemory.Place()
+        defer { memory?[place] = known }
+        let resolution = if let found = known.resolution { found } else { await resolution(of: place) }
+        known.resolution = resolution
+        if case .failed(let failure) = resolution {
             let outcomes = offers.map { ($0, HandshakeOutcome.connection(failure)) }
             return HostEvidence(outcomes: Dictionary(outcomes) { first, _ in first })
         }
@@ -54,7 +58,7 @@ struct NetworkProbing: ServerProbing {
                     timeout: timeout)
             }
             hellos += 1
-            known.remember(end.outcome, of: offer, at: end.address, wasConnected: end.wasConnected)
+            known.remember(end, of: offer)
             return end.outcome
         }
         func ask(_ offer: HelloOffer) async -> HandshakeOutcome? {
@@ -65,13 +69,15 @@ struct NetworkProbing: ServerProbing {
         evidence.address = known.settled?.ipAddress
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             let baseline = WidestHello.Baseline(maximum: last.maximumVersion, groups: last.groups)
-            evidence.explanation = await known.explanation(beyond: baseline) {
-                await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
+            if known.explanations[baseline] == nil {
+                let explanation = await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
                     await WidestHello.ask(
                         prober, known.candidates, serverName: endpoint.host, beyond: baseline,
                         timeout: configuration.connectTimeout * 2)
                 }
+                known.explanations[baseline] = .some(explanation)
             }
+            evidence.explanation = known.explanations[baseline] ?? nil
         }
         if let widest = HelloOffer.widest(of: offers), let smaller = widest.smaller, known.wasConnected,
             evidence.mayFailForSize(widest),
@@ -95,21 +101,14 @@ struct NetworkProbing: ServerProbing {
         return evidence
     }
 
-    /// Where the hellos go: the addresses of the endpoint, or why there are none.
-    private func resolution(
-        of known: HelloMemory.Place, _ endpoint: Endpoint, _ address: String?, _ scope: FetchScope
-    ) async -> NameResolver.Resolution {
-        if let resolution = known.resolution { return resolution }
-        var resolution = await spans.around("resolve", endpoint, describe: \.attributes) {
-            await self.resolution(of: Endpoint(host: address ?? endpoint.host, port: endpoint.port))
+    /// Where the hellos go: the addresses of the place, or why there are none.
+    private func resolution(of place: HelloMemory.Key) async -> NameResolver.Resolution {
+        let resolution = await spans.around("resolve", place.endpoint, describe: \.attributes) {
+            await self.resolution(of: Endpoint(host: place.address ?? place.endpoint.host, port: place.endpoint.port))
         }
-        if case .addresses(let found) = resolution {
-            let allowed = found.filter(scope.allows)
-            resolution =
-                allowed.isEmpty && !found.isEmpty ? .failed(.unreachable(FetchScope.refusal)) : .addresses(allowed)
-        }
-        known.resolution = resolution
-        return resolution
+        guard case .addresses(let found) = resolution else { return resolution }
+        let allowed = found.filter(place.scope.allows)
+        return allowed.isEmpty && !found.isEmpty ? .failed(.unreachable(FetchScope.refusal)) : .addresses(allowed)
     }
 
     func remembering() -> any ServerProbing {

@@ -123,7 +123,8 @@ package struct DictionarySearch: Sendable {
         var least = global ?? ATSDictionary()
         if global == nil { least.exceptions = entries }
         var smallest = ShrinkingDictionary(least, possible.map(\.judge))
-        if global == nil { smallest.prune() }
+        // Two targets on one host may make a key of one superfluous.
+        if global == nil { for setting in smallest.dictionary.settings { smallest.remove(setting) } }
         let needed = DictionarySearch.needs(of: &smallest, possible)
         var notes: [Cause] = []
         for place in possible.indices {
@@ -164,8 +165,6 @@ package struct DictionarySearch: Sendable {
     /// Keys of the app's dictionary that can go: each alone, and all of them together, changes no decision about any target.
     ///
     /// Of a key for a target that could not be reached nothing is claimed, unless the system gives it no effect.
-    ///
-    /// - Parameter judgements: how many the search took so far.
     private func dead(
         in app: ATSDictionary, _ isUndetermined: (Int) -> Bool, _ judgements: Int
     ) -> (dead: [MinimalDictionary.DeadKey], together: [MinimalDictionary.DeadKey], judgements: Int) {

@@ -43,11 +43,6 @@ struct ShrinkingDictionary {
         }
     }
 
-    /// Removes every key without which all targets still load: two targets on one host may make a key of one superfluous.
-    mutating func prune() {
-        for setting in dictionary.settings { remove(setting) }
-    }
-
     /// Removes a key if all targets load without it; whether they do.
     @discardableResult mutating func remove(_ setting: ATSSetting) -> Bool {
         let concerned = concerned(by: setting)

@@ -25,9 +25,7 @@ package struct PinProposal: Sendable {
 
     /// Chooses the pins.
     ///
-    /// - Parameters:
-    ///   - chain: what the server presents, with its anchor.
-    ///   - spares: SHA-256 of the SubjectPublicKeyInfo of keys that are kept off the server.
+    /// - Parameter spares: SHA-256 of the SubjectPublicKeyInfo of keys that are kept off the server.
     package init(_ chain: ChainFacts, spares: [[UInt8]]) throws(Fault) {
         guard let leaf = chain.judged.first else { throw .noCertificate }
         let key = leaf.publicKey.sha256

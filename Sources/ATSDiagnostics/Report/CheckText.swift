@@ -74,7 +74,6 @@ package struct CheckText: Sendable {
         return lines
     }
 
-    /// The head of the matrix of systems.
     package func head(_ systems: [OSProfile]) -> String {
         (["".padded(to: width)] + systems.map { $0.id.padded(to: CheckText.column($0)) }).joined(separator: "  ")
             .trimmed + "\n"
@@ -220,5 +219,12 @@ extension String {
     /// Without spaces at the end.
     fileprivate var trimmed: String {
         String(decoding: utf8.reversed().drop { $0 == 0x20 }.reversed(), as: UTF8.self)
+    }
+}
+
+extension Duration {
+    package var milliseconds: Int {
+        let (seconds, attoseconds) = components
+        return Int(clamping: seconds) &* 1000 &+ Int(clamping: attoseconds / 1_000_000_000_000_000)
     }
 }

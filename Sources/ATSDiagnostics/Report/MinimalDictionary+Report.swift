@@ -3,7 +3,6 @@
 
 package import AppTransportSecurity
 package import Formats
-import FoundationEssentials
 import PropertyLists
 import Vocabulary
 

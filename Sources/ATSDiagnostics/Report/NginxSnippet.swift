@@ -8,9 +8,7 @@ package import Vocabulary
 package enum NginxSnippet {
     /// The lines for these causes, or nil if no configuration of the server fixes them.
     ///
-    /// - Parameters:
-    ///   - host: goes into `server_name`; anything that is no host name is left out.
-    ///   - port: the one that was connected to.
+    /// - Parameter host: goes into `server_name`; anything that is no host name is left out.
     package static func text(for causes: [Cause], host: String, port: Int) -> String? {
         let fixes = causes.compactMap { Remediation(for: $0) }.filter { $0.setting != nil }
         var unique: [String] = []

@@ -31,7 +31,6 @@ public struct TargetReport: Sendable {
     /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello, else of a smaller
     /// one.
     public let facts: ConnectionFacts?
-    /// Which hello the facts are from.
     package let hello: AnsweredHello
     /// The HTTP status that the load ended with; nil if none was made or none came.
     public let status: Int?
@@ -102,17 +101,11 @@ package struct AnsweredHello: Sendable, Equatable {
         case smaller
     }
 
-    package let kind: Kind
+    package var kind = Kind.default
     /// The bytes of its record; nil if it was not written here.
-    package let length: Int?
+    package var length: Int?
     /// Whether a hello without post-quantum groups got an answer where the others got none; nil if none was sent.
-    package let smallerGotFurther: Bool?
-
-    package init(kind: Kind = .default, length: Int? = nil, smallerGotFurther: Bool? = nil) {
-        self.kind = kind
-        self.length = length
-        self.smallerGotFurther = smallerGotFurther
-    }
+    package var smallerGotFurther: Bool?
 }
 
 /// What one system makes of the observations about a target.

@@ -63,10 +63,7 @@ package struct InfoPlistSearch {
     /// Inside a folder only regular files are opened, and links only to such files below the same folder: a named pipe, a device or
     /// a link that leads out is listed as unreadable if it has the name of something that would be read.
     ///
-    /// - Parameters:
-    ///   - budget: what the run may still keep and unfold.
-    ///   - configuration: the configuration that .NET projects are evaluated for.
-    ///   - looked: called for each file that is looked at.
+    /// - Parameter configuration: the configuration that .NET projects are evaluated for.
     /// - Throws: `MalformedInput` if the path itself cannot be read. What cannot be read inside a folder is listed in the result.
     package static func search(
         _ path: String, budget: ReadingBudget = ReadingBudget(), configuration: String = "Release",

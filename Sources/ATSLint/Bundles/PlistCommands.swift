@@ -102,7 +102,7 @@ enum PlistCommands {
             .reversed().drop { $0 <= 0x20 }.reversed()
         let (value, range) = (String(decoding: text, as: UTF8.self), rest.startIndex..<(rest.startIndex + text.count))
         guard !value.contains("$") else { return nil }
-        if kind == "bool" || kind == "-bool" || kind.isEmpty && isBoolean(key) {
+        if kind == "bool" || kind == "-bool" || kind.isEmpty && ExceptionKeys.isBoolean(key) {
             let isTrue = ["true", "yes", "1"].contains { $0.utf8.elementsEqual(text.map(\.asciiLowercased)) }
             return PlistNode(.boolean(isTrue), range: range)
         }
@@ -111,10 +111,6 @@ enum PlistCommands {
         case "integer", "-integer": return Int(value, radix: 10).map { PlistNode(.integer($0), range: range) }
         default: return nil
         }
-    }
-
-    private static func isBoolean(_ key: String) -> Bool {
-        ATSDictionary.booleanKeys.contains(key) || ExceptionKeys.allBooleans.contains(key)
     }
 
     /// The commands as one dictionary; of several for one path the last counts.

@@ -27,7 +27,10 @@ extension RuleCatalog {
                         member, path,
                         "The key '\(member.key.prefix(bytes: 120))' is filled in by the build; which host or key it becomes is not known here.",
                         fix: "Lint the built app too.")
-                } else if let text = member.node.string, PlaceholderText.isIn(text), !isSwitch(member.key) {
+                    // A string is an error in place of a boolean, whatever it becomes (ATS002).
+                } else if let text = member.node.string, PlaceholderText.isIn(text),
+                    !ExceptionKeys.isBoolean(member.key)
+                {
                     hits.report(
                         member, path,
                         "The value '\(text.prefix(bytes: 120))' is filled in by the build; what it becomes is not known here.",
@@ -40,9 +43,4 @@ extension RuleCatalog {
             }
         }
     )
-
-    /// Whether a string is an error there, whatever it becomes (ATS002).
-    private static func isSwitch(_ key: String) -> Bool {
-        ATSDictionary.booleanKeys.contains(key) || ExceptionKeys.allBooleans.contains(key)
-    }
 }

@@ -29,18 +29,6 @@ package struct SignedTimestamp: Sendable, Hashable {
 
     package var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
-    package init(
-        version: UInt8, logIdentifier: [UInt8], milliseconds: UInt64, extensions: [UInt8] = [], algorithm: [UInt8],
-        signature: [UInt8]
-    ) {
-        self.version = version
-        self.logIdentifier = logIdentifier
-        self.milliseconds = milliseconds
-        self.extensions = extensions
-        self.algorithm = algorithm
-        self.signature = signature
-    }
-
     /// Whether bytes are a SignedCertificateTimestampList by its lengths, with at least one entry, whatever is in it (RFC 6962 section 3.3).
     package static func isList(_ bytes: [UInt8]) -> Bool { entries(of: bytes)?.isEmpty == false }
 
@@ -68,6 +56,9 @@ package struct SignedTimestamp: Sendable, Hashable {
         return entries
     }
 
+}
+
+extension SignedTimestamp {
     private init?(_ entry: ArraySlice<UInt8>) {
         var reader = WireReader(entry)
         guard let version = reader.read8(), let log = reader.read(32), let time = reader.read(8),

@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+public import struct Foundation.Date
+
 /// Where a trust anchor comes from.
 public enum AnchorKind: String, Sendable {
     /// A root that came with the system.
@@ -153,5 +155,47 @@ public struct ConnectionFacts: Sendable, Equatable {
         self.handshake = handshake
         self.chain = chain
         self.staple = staple
+    }
+}
+
+/// The certificates that a server presented, as the key of a table.
+///
+/// Equality compares every byte; the hash looks at the end of the leaf alone, which is its signature and differs for every
+/// certificate, so that looking a chain up costs no pass over kilobytes.
+package struct PresentedChain: Hashable, Sendable {
+    /// DER, leaf first.
+    package let certificates: [[UInt8]]
+
+    package init(_ certificates: [[UInt8]]) { self.certificates = certificates }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(certificates.count)
+        guard let leaf = certificates.first else { return }
+        hasher.combine(leaf.count)
+        hasher.combine(leaf.suffix(16))
+    }
+}
+
+/// What the OCSP response says that a server stapled to its handshake (RFC 6960, RFC 6066 section 8).
+///
+/// Only a response that the issuer of the leaf, or a responder that it appointed, has signed for this leaf and for this time says
+/// anything; every other one is unusable and judges nothing.
+public enum StapleStatus: Sendable, Equatable {
+    /// The certificate is not revoked.
+    case good
+    /// Since when, and the CRLReason (RFC 5280 section 5.3.1) where one is given.
+    case revoked(Date, reason: Int?)
+    /// The responder does not know the certificate.
+    case unknown
+    /// Why the response says nothing, as a sentence without its end.
+    case unusable(String)
+
+    package var word: String {
+        switch self {
+        case .good: "good"
+        case .revoked: "revoked"
+        case .unknown: "unknown"
+        case .unusable: "unusable"
+        }
     }
 }

@@ -12,9 +12,7 @@ package struct DERReader {
     private var rest: ArraySlice<UInt8>
     private let what: String
 
-    /// - Parameters:
-    ///   - node: a value that ``parse(_:_:)`` returned, or a part of one.
-    ///   - what: the name of the structure, for the reason of an error.
+    /// - Parameter what: the name of the structure, for the reason of an error.
     package init(_ node: ASN1Element, _ what: String) throws(MalformedInput) {
         guard node.tag.isConstructed else { throw .certificate("\(what) is not a constructed value") }
         rest = node.content

@@ -15,9 +15,6 @@ enum HandshakeSignature {
         return possession(VerificationKey(key).check(signature, over: message, family: family, hash: hash))
     }
 
-    /// Whether ``check(_:_:over:_:)`` knows the scheme.
-    static func canCheck(_ scheme: SignatureScheme) -> Bool { schemes[scheme] != nil }
-
     /// A signature of TLS 1.0 or 1.1, which has no scheme (RFC 4492 section 5.4, RFC 4346 section 7.4.3).
     static func checkBeforeSchemes(
         _ signature: ArraySlice<UInt8>, over message: [UInt8], _ key: PublicKeyFacts
@@ -40,7 +37,8 @@ enum HandshakeSignature {
         }
     }
 
-    private static let schemes: [SignatureScheme: (SignatureAlgorithm.Family, SignatureFacts.Hash)] = [
+    /// Those that can be checked.
+    static let schemes: [SignatureScheme: (SignatureAlgorithm.Family, SignatureFacts.Hash)] = [
         .ecdsaSECP256R1SHA256: (.ecdsa, .sha256), .ecdsaSECP384R1SHA384: (.ecdsa, .sha384),
         .ecdsaSECP521R1SHA512: (.ecdsa, .sha512), .ecdsaSHA1: (.ecdsa, .sha1),
         .rsaPSSSHA256: (.rsaPSS(saltLength: 32, sameMaskHash: true), .sha256),

@@ -124,10 +124,4 @@ package struct HandshakeSecrets: Sendable {
     package let sessionIdentifier: [UInt8]
     /// A key for a group; nil for a group that is not supported.
     package let keyShare: @Sendable (NamedGroup) -> KeyShare?
-
-    package init(random: [UInt8], sessionIdentifier: [UInt8], keyShare: @escaping @Sendable (NamedGroup) -> KeyShare?) {
-        self.random = random
-        self.sessionIdentifier = sessionIdentifier
-        self.keyShare = keyShare
-    }
 }

@@ -11,8 +11,8 @@ import Vocabulary
 /// reach. Beyond it look-ups wait for a thread.
 final class LookUpThreads: Sendable {
     struct Job {
-        /// Whether anybody waits for it still.
-        let isWanted: @Sendable () -> Bool
+        /// When nobody waits for it any more.
+        let end: NIODeadline
         let run: @Sendable () -> Void
     }
 
@@ -41,7 +41,7 @@ final class LookUpThreads: Sendable {
                 state.threads += 1
                 return true
             }
-            if state.line.count >= LookUpThreads.sweepLimit { state.line.removeAll { !$0.isWanted() } }
+            if state.line.count >= LookUpThreads.sweepLimit { state.line.removeAll { $0.end <= .now() } }
             state.line.append(job)
             return false
         }
@@ -51,7 +51,7 @@ final class LookUpThreads: Sendable {
     private func work(_ first: Job) {
         var next: Job? = first
         while let job = next {
-            if job.isWanted() { job.run() }
+            if job.end > .now() { job.run() }
             next = state.withLock { state in
                 let next = state.line.popFirst()
                 if next == nil { state.threads -= 1 }

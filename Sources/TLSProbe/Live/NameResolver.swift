@@ -1,10 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 package import NIOCore
 import NIOPosix
-import Synchronization
 package import TLSModel
 import Vocabulary
 
@@ -78,17 +76,17 @@ public struct NameResolver: Sendable {
     private func found(_ name: String, _ port: Int, _ timeout: Duration) async -> Resolution {
         if let literal = try? SocketAddress(ipAddress: name, port: port) { return .addresses([literal]) }
         guard timeout > .zero else { return .failed(.timeout) }
-        let answer = FirstAnswer()
-        let timer = MultiThreadedEventLoopGroup.singleton.next()
-            .scheduleTask(in: TimeAmount(timeout)) { answer.end(.failed(.timeout)) }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        // The first of look-up, timer and cancellation answers.
+        let answer = loop.makePromise(of: Resolution.self)
+        let end = NIODeadline.now() + TimeAmount(timeout)
+        let timer = loop.scheduleTask(deadline: end) { answer.succeed(.failed(.timeout)) }
         defer { timer.cancel() }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                answer.wait(continuation)
-                threads.submit(.init(isWanted: { !answer.isOver }, run: { answer.end(lookUp(name, port)) }))
-            }
+            threads.submit(.init(end: end) { answer.succeed(lookUp(name, port)) })
+            return (try? await answer.futureResult.get()) ?? .failed(.timeout)
         } onCancel: {
-            answer.end(.failed(.timeout))
+            answer.succeed(.failed(.timeout))
         }
     }
 
@@ -113,34 +111,4 @@ public struct NameResolver: Sendable {
 
     /// No name needs more; the limit keeps a hostile zone from costing hours of connection attempts.
     static let maximumAddresses = 16
-}
-
-/// The first of several answers that race, handed to the one who waits.
-private final class FirstAnswer: Sendable {
-    private struct State {
-        var waiter: CheckedContinuation<NameResolver.Resolution, Never>?
-        var answer: NameResolver.Resolution?
-    }
-
-    private let state = Mutex(State())
-
-    var isOver: Bool { state.withLock { $0.answer != nil } }
-
-    func wait(_ continuation: CheckedContinuation<NameResolver.Resolution, Never>) {
-        let early = state.withLock { state in
-            if state.answer == nil { state.waiter = continuation }
-            return state.answer
-        }
-        if let early { continuation.resume(returning: early) }
-    }
-
-    func end(_ answer: NameResolver.Resolution) {
-        let waiter = state.withLock { state -> CheckedContinuation<NameResolver.Resolution, Never>? in
-            guard state.answer == nil else { return nil }
-            state.answer = answer
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume(returning: answer)
-    }
 }

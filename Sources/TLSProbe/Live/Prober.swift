@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Glibc
 public import NIOCore
 import NIOPosix
@@ -25,9 +24,7 @@ public struct Prober: Sendable {
 
     /// Probes the addresses in order; the first one that can be connected to decides.
     ///
-    /// - Parameters:
-    ///   - connectTimeout: for each address.
-    ///   - timeout: for each address. All of them together never take longer than the target of the current task has left.
+    /// - Parameter timeout: for each address. All of them together never take longer than the target of the current task has left.
     package func attempt(
         _ offer: HelloOffer, addresses: [SocketAddress], connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)

@@ -9,9 +9,7 @@ package enum SmallerHello {
     ///
     /// A server may have been busy once: only one that fails for the large hello again, after it answered the smaller one, is proven.
     ///
-    /// - Parameters:
-    ///   - smaller: sends the smaller hello; nil when the time is over.
-    ///   - again: sends the large hello once more; nil when the time is over.
+    /// - Parameter smaller: sends the smaller hello; nil when the time is over.
     /// - Returns: nil if the large hello was answered this time, or could not be sent.
     package static func outcome(
         of smaller: () async -> HandshakeOutcome?, again: () async -> HandshakeOutcome?

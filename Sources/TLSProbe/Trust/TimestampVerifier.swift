@@ -3,7 +3,6 @@
 
 import Crypto
 import Formats
-import FoundationEssentials
 package import TLSModel
 import Vocabulary
 

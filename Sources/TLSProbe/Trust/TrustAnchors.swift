@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 public import TLSModel
 public import Vocabulary
 
@@ -78,7 +77,6 @@ public struct TrustAnchors: Sendable {
     /// Adds the roots of what an option names: a file, or standard input for `-`.
     ///
     /// Standard input is read once: every store of this process that names it gets the same roots.
-    /// - Throws: `malformed.trust-store` where it has no certificate.
     package mutating func add(input path: String, kind: AnchorKind) throws(MalformedInput) {
         guard path.hasSameBytes(as: "-") else { return try add(file: path, kind: kind) }
         try add(pem: TrustAnchors.standardInput.get(), kind: kind, store: TrustAnchors.standardInputName)
@@ -176,4 +174,26 @@ public struct TrustAnchors: Sendable {
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
     ]
     private static let maximumSize = 64 << 20
+}
+
+/// DER bytes as the key of a dictionary: an array hashes one byte after the other, which takes longer than reading the certificate.
+struct EncodedKey: Hashable, Sendable {
+    let der: [UInt8]
+
+    init(_ der: [UInt8]) { self.der = der }
+
+    func hash(into hasher: inout Hasher) {
+        // Safe: the buffer is read while it is lent.
+        unsafe der.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    }
+}
+
+extension BoundedCache where Key == EncodedKey {
+    /// What is known of encodings of intermediates and roots. Leaves do not belong here.
+    static func issuers() -> BoundedCache { BoundedCache(capacity: 128) }
+
+    /// The value of an encoding, remembered or made; one of more than 8,192 bytes is not remembered.
+    func value(of der: [UInt8], make: () -> Value?) -> Value? {
+        der.count <= 8192 ? value(for: EncodedKey(der), make: make) : make()
+    }
 }

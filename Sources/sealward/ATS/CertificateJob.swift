@@ -77,14 +77,7 @@ extension CertificateJob {
         self.path = path(file)
         if let given = try text("host") { host = given }
         if let id = try text("os") {
-            let known: OSProfile
-            do {
-                known = try OSProfile.asked(id)
-            } catch {
-                throw fault(error.reason)
-            }
-            profile = defaults.system.sdk.map(known.linked) ?? known
-            guard profile.hasTransportSecurity else { throw fault(profile.absence) }
+            do { profile = try defaults.system.judged(on: OSProfile.asked(id)) } catch { throw fault(error.reason) }
         }
         switch object.member("sdk") {
         case nil, .null: break
@@ -157,7 +150,6 @@ struct CertificateBench {
         }
     }
 
-    /// - Parameter certificates: what ``chain(_:)`` reads from the job's file.
     func answer(_ job: CertificateJob, _ certificates: [[UInt8]]) async throws -> CertificateAnswer {
         let judge = CertificateJudge(
             anchors: try anchors(job),
@@ -247,10 +239,10 @@ struct CertificateBench {
     /// The system's roots or those of `--roots`, and those of `--ca-file`.
     private func anchors(_ job: CertificateJob) throws(MalformedInput) -> TrustAnchors {
         let key = [job.roots, job.authorities, job.appAnchors].map { paths in paths.map { UTF8Key($0) } }
-        if let known = stores[key] { return known }
-        let anchors = try TrustAnchors(system: job.roots, app: job.appAnchors, installed: job.authorities)
-        stores.keep(anchors, for: key)
-        return anchors
+        let anchors = try stores.value(for: key) { () throws(MalformedInput) in
+            try TrustAnchors(system: job.roots, app: job.appAnchors, installed: job.authorities)
+        }
+        return anchors ?? TrustAnchors()
     }
 
     /// DER, or PEM with the label that OpenSSL writes.

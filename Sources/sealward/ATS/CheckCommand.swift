@@ -133,46 +133,35 @@ struct CheckCommand: WorkingCommand {
             }
         }
         let instant = network.at?.date ?? Date()
-        let historyRun = try fleet.history.map { path in
+        let history = try fleet.history.map { path in
             try CheckHistoryRun(
-                path, at: instant, start: Date(), asked: question(profiles, app), token: journal?.run)
+                path, at: instant, asked: question(profiles, app), token: journal?.run)
         }
         let stream = try ResultStream(path: shared.output, sparing: files)
-        if let days = fleet.keep { try historyRun?.forget(days, quiet: shared.quiet) }
+        if let days = fleet.keep { try history?.forget(days, quiet: shared.quiet) }
         var output = try CheckOutput(
-            of: self, on: profiles, targets: list, places: places, journal: journal, stream: stream)
+            of: self, on: profiles, targets: list, places: places, journal: journal, history: history, stream: stream)
         try output.begin()
-        let run = CheckRun(
-            session: session, list: list, places: places,
-            order: fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet),
-            concurrency: network.width, statePath: fleet.state, journal: journal, gate: PoliteGate(fleet.limits),
-            history: historyRun, maximumAge: fleet.maxAge.map { TimeInterval($0.seconds) })
-        let known = try run.replay { try output.add($0, isKept: true) }
+        let order = fleet.order(of: places, concurrency: network.concurrency, quiet: shared.quiet)
+        let known = try output.replay()
         if !known.isEmpty, !shared.quiet {
             CommandIO.say(
                 "sealward: \(known.count) of \(places.count) targets were checked before, \(output.kept.times).")
         }
         let isComplete: Bool
         do {
-            isComplete = try await Interruption.run {
-                try await run.run(except: known) { place, report in
-                    try output.rendered(report, at: place)
-                } show: {
-                    try output.add($0)
-                }
-            }
+            isComplete = try await Interruption.run { try await output.run(session, order, except: known) }
         } catch let fault as CommandFault {
             // What is known stays readable: a document without an end is of no use.
             try? output.end(at: instant)
             throw fault
         }
-        if let historyRun { try output.compare(historyRun.changes) }
         try output.end(at: instant)
         if !isComplete {
             CommandIO.say("sealward: interrupted; \(output.finished) of \(places.count) targets are checked.")
             return output.outcome == .findings ? .findings : .undetermined
         }
-        if missesServers || historyRun?.isIncomplete == true, output.outcome == .clean { return .undetermined }
+        if missesServers || history?.isIncomplete == true, output.outcome == .clean { return .undetermined }
         return output.outcome
     }
 

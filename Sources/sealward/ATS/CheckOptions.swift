@@ -5,7 +5,6 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import ConnectionAdmission
-import FoundationEssentials
 import TLSModel
 import TLSProbe
 import Vocabulary

@@ -10,16 +10,16 @@ import Vocabulary
 
 /// Renders reports as they come: `jsonl` at once, every other form in the order in which the targets were given.
 struct CheckOutput {
-    private let command: CheckCommand
+    let command: CheckCommand
     /// The systems with the SDKs of nscurl's rows: mostly one.
     private let profiles: [OSProfile]
     private let progress: ProgressLine?
     private var profile: OSProfile { profiles.first ?? .standard }
     /// Whether several systems were asked for, or one in that manner.
     private var hasSystems: Bool { command.systems != nil }
-    private let targets: TargetList
+    let targets: TargetList
     /// The places of the list that are checked, in order.
-    private let places: [UInt32]
+    let places: [UInt32]
     /// Of the whole list, for the marks of a shard.
     private let digest: String?
     private let stream: ResultStream
@@ -27,7 +27,8 @@ struct CheckOutput {
     /// Where the results are whose turn has not come: in the journal if there is one, else in a temporary file.
     private var waiting: [Int: PieceFile.Place] = [:]
     private var spool: PieceFile?
-    private let journal: CheckJournal?
+    let journal: CheckJournal?
+    let history: CheckHistoryRun?
     /// What the page shows, by the place of the target; only the HTML form collects it.
     private var pages: [Int: CheckPage.Target] = [:]
     private var turn = 0
@@ -39,13 +40,9 @@ struct CheckOutput {
     private(set) var kept = KeptResults()
     private(set) var finished = 0
 
-    /// - Parameters:
-    ///   - targets: the whole list.
-    ///   - places: what is checked of it, in order.
-    ///   - journal: where results are kept that were rendered before they come here.
     init(
         of command: CheckCommand, on profiles: [OSProfile], targets: TargetList, places: [UInt32],
-        journal: CheckJournal?, stream: ResultStream
+        journal: CheckJournal?, history: CheckHistoryRun?, stream: ResultStream
     ) throws {
         self.command = command
         self.profiles = profiles
@@ -53,6 +50,7 @@ struct CheckOutput {
         self.targets = targets
         self.places = places
         self.journal = journal
+        self.history = history
         self.stream = stream
         digest = command.fleet.shard == nil ? nil : FleetOptions.digest(of: targets)
         var width = 0
@@ -157,16 +155,7 @@ struct CheckOutput {
         do throws(InputFault) { return try body() } catch { throw CommandFault("\(name) \(error.reason).") }
     }
 
-    /// Puts beside each target of the page what changed since the run before.
-    mutating func compare(_ changes: (_ target: String) throws -> [TargetHistory.Change]) throws {
-        for place in pages.keys {
-            pages[place]?.changes = try changes(try targets.name(at: place)).map(\.row)
-        }
-    }
-
     /// Writes what is known of targets whose predecessors never finished, and closes the document.
-    ///
-    /// - Parameter instant: the moment of judgement.
     mutating func end(at instant: Date) throws {
         for place in places[min(turn, places.count)...] {
             _ = try emitWaiting(Int(place))
@@ -176,6 +165,10 @@ struct CheckOutput {
         case .json: try stream.write(CheckedTargets.tail(isEmpty: written == 0))
         case .junit: try stream.write(CheckDocuments.junitTail)
         case .html:
+            for place in pages.keys {
+                // What changed since the run before.
+                pages[place]?.changes = try history?.changes(of: targets.name(at: place)).map(\.row) ?? []
+            }
             let page = CheckPage(
                 version: Sealward.configuration.version, targets: pages.keys.sorted().compactMap { pages[$0] },
                 at: instant)

@@ -5,91 +5,76 @@ import ATSDiagnostics
 import FoundationEssentials
 import Vocabulary
 
-/// One run over a list: what the journal has is taken from it, everything else is asked, kept and then shown.
-struct CheckRun {
-    let session: CheckSession
-    let list: TargetList
-    /// What is checked of the list, in its order and in the order in which it is asked.
-    let places: [UInt32]
-    let order: [UInt32]
-    let concurrency: Int
-    let statePath: String?
-    let journal: CheckJournal?
-    let gate: PoliteGate?
-    let history: CheckHistoryRun?
-    /// Results of the journal that were written longer ago are asked for again; nil for none.
-    let maximumAge: TimeInterval?
-
+/// How a list is gone through: what the journal has is taken from it, everything else is asked, kept and then shown.
+extension CheckOutput {
     /// How many results are written, and waited for, together.
     private static let batch = 256
 
     /// Takes from the journal what is in it.
     ///
-    /// - Parameter show: takes each result.
     /// - Returns: the places of the list that are done.
-    func replay(_ show: (CheckResult) throws -> Void) throws -> Set<Int> {
-        guard let journal else { return [] }
+    mutating func replay() throws -> Set<Int> {
+        guard let journal, let path = command.fleet.state?.terminalSafe else { return [] }
         var known: Set<Int> = []
         var batch: [CheckResult] = []
         let now = Date()
         do {
             let damaged = try journal.replay(places, isFresh: { isFresh($0, at: now) }) { result in
                 known.insert(result.place)
-                try show(result)
+                try add(result, isKept: true)
                 batch.append(result)
-                if batch.count == CheckRun.batch {
+                if batch.count == CheckOutput.batch {
                     try keep(batch)
                     batch = []
                 }
             }
             if damaged > 0 {
                 CommandIO.say(
-                    "sealward: \((statePath ?? "").terminalSafe): \(damaged) result\(damaged == 1 ? " is" : "s are") damaged and asked for again."
+                    "sealward: \(path): \(damaged) result\(damaged == 1 ? " is" : "s are") damaged and asked for again."
                 )
             }
         } catch let fault as InputFault {
-            throw CommandFault("\((statePath ?? "").terminalSafe): \(fault.reason).")
+            throw CommandFault("\(path): \(fault.reason).")
         }
         try keep(batch)
         return known
     }
 
-    private func isFresh(_ checked: Date?, at now: Date) -> Bool {
-        guard let maximumAge else { return true }
-        // A result from the future says nothing about its age.
-        return checked.map { -60...maximumAge ~= now.timeIntervalSince($0) } ?? false
-    }
-
     private func keep(_ results: [CheckResult]) throws {
-        if let history { history.append(try results.map { (try list.name(at: $0.place), $0.summary) }) }
+        if let history { history.append(try results.map { (try targets.name(at: $0.place), $0.summary) }) }
     }
 
-    /// Checks every place that is not in `known`, in the order of ``order``.
+    /// Checks every place that is not in `known`. A result is shown once it is on the disk, if there is a journal.
     ///
-    /// - Parameters:
-    ///   - render: what is shown of a report.
-    ///   - show: takes what was rendered, once it is on the disk if there is a journal.
-    func run(
-        except known: Set<Int>, render: (Int, TargetReport) throws -> [UInt8], show: (CheckResult) throws -> Void
-    ) async throws {
+    /// - Parameter order: the places in the order in which they are asked.
+    mutating func run(_ session: CheckSession, _ order: [UInt32], except known: Set<Int>) async throws {
         let open = known.isEmpty ? order : order.filter { !known.contains(Int($0)) }
-        try await session.run(list, places: open, concurrency: concurrency, gate: gate, atMost: CheckRun.batch) {
-            reports in
+        try await session.run(
+            targets, places: open, concurrency: command.network.width, gate: PoliteGate(command.fleet.limits),
+            atMost: CheckOutput.batch
+        ) { reports in
             let now = Date()
             var results = try reports.map { place, report in
                 CheckResult(
                     place: place, verdict: TargetSummary.verdict(report), summary: TargetSummary(report),
-                    text: try render(place, report), checked: now)
+                    text: try rendered(report, at: place), checked: now)
             }
             do throws(InputFault) {
                 results = try journal?.append(results) ?? results
             } catch {
                 throw CommandFault(
-                    "\((statePath ?? "").terminalSafe): \(error.reason); start again with the same --state.")
+                    "\((command.fleet.state ?? "").terminalSafe): \(error.reason); start again with the same --state.")
             }
             try keep(results)
-            for result in results { try show(result) }
+            for result in results { try add(result) }
         }
+    }
+
+    /// Results of the journal that were written longer ago than --max-age are asked for again.
+    private func isFresh(_ checked: Date?, at now: Date) -> Bool {
+        guard let maximum = command.fleet.maxAge.map({ TimeInterval($0.seconds) }) else { return true }
+        // A result from the future says nothing about its age.
+        return checked.map { -60...maximum ~= now.timeIntervalSince($0) } ?? false
     }
 }
 
@@ -98,7 +83,7 @@ final class CheckHistoryRun {
     private let path: String
     private let file: HistoryFile
     private let instant: Date
-    private let start: Date
+    private let start = Date()
     private let asked: String
     private let token: String?
     private var number: Int64?
@@ -107,16 +92,9 @@ final class CheckHistoryRun {
     private var isUnreadable = false
 
     /// Opens the history.
-    ///
-    /// - Parameters:
-    ///   - instant: the time that the run judges at.
-    ///   - start: when it began.
-    ///   - asked: what the run asks of every target.
-    ///   - token: what the run has in common with itself if it is taken up again.
-    init(_ path: String, at instant: Date, start: Date, asked: String, token: String?) throws(CommandFault) {
+    init(_ path: String, at instant: Date, asked: String, token: String?) throws(CommandFault) {
         self.path = path
         self.instant = instant
-        self.start = start
         self.asked = asked
         self.token = token
         file = try HistoryCommand.open(path, writes: true, creates: true)

@@ -4,11 +4,9 @@
 import ATSLint
 import AppTransportSecurity
 import ArgumentParser
-import FoundationEssentials
 import PropertyLists
 import Vocabulary
 
-/// Which dictionary, and on which system.
 struct DictionaryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The app's Info.plist, XML or binary; - is standard input.", valueName: "PATH"))
     var infoPlist: String?
@@ -41,16 +39,12 @@ struct DictionaryOptions: ParsableArguments {
 
     /// The dictionary on the system that was asked for.
     ///
-    /// - Throws: `ValidationError` for a system that is older than ATS.
-    func policy() throws -> ATSPolicy {
+    /// - Parameter ofAnySystem: whether it may be older than ATS; otherwise that is wrong usage.
+    func policy(ofAnySystem: Bool = false) throws -> ATSPolicy {
         let app = try load()
-        return ATSPolicy(dictionary: app.dictionary, profile: try system.profile(app))
-    }
-
-    /// The same, also for systems that are older than ATS.
-    func policyOfAnySystem() throws -> ATSPolicy {
-        let app = try load()
-        return ATSPolicy(dictionary: app.dictionary, profile: system.anyProfile(app))
+        return ATSPolicy(
+            dictionary: app.dictionary,
+            profile: try ofAnySystem ? system.anyProfile(app: app) : system.profile(app: app))
     }
 }
 
@@ -70,27 +64,20 @@ struct SystemOptions: ParsableArguments {
     @Option(help: ArgumentHelp("\(LinkedSDK.help), or the system's own.", valueName: "N"))
     var sdk: LinkedSDK?
 
-    /// The system with the SDK of the option, or else the app's, or else its own.
-    ///
-    /// - Throws: `ValidationError` for a system that is older than ATS.
-    func profile(_ app: AppDictionary? = nil) throws -> OSProfile { try profile(on: os ?? .standard, app) }
-
-    func anyProfile(_ app: AppDictionary? = nil) -> OSProfile { linked(os ?? .standard, app) }
-
-    private func linked(_ system: OSProfile, _ app: AppDictionary?) -> OSProfile {
-        (sdk ?? app?.sdk).map(system.linked) ?? system
+    /// A system, or that of the option, with the SDK of the option, or else the app's, or else its own. It may be older than ATS.
+    func anyProfile(on system: OSProfile? = nil, app: AppDictionary? = nil) -> OSProfile {
+        let system = system ?? os ?? .standard
+        return (sdk ?? app?.sdk).map(system.linked) ?? system
     }
 
-    /// The same on another system.
-    func profile(on system: OSProfile, _ app: AppDictionary? = nil) throws -> OSProfile {
-        try SystemOptions.usable { () throws(MalformedInput) in try judged(on: system, app) }
+    /// The same; one that is older than ATS is wrong usage.
+    func profile(on system: OSProfile? = nil, app: AppDictionary? = nil) throws -> OSProfile {
+        try SystemOptions.usable { () throws(MalformedInput) in try judged(on: system, app: app) }
     }
 
-    /// The same.
-    ///
-    /// - Throws: `MalformedInput` for a system that is older than ATS.
-    func judged(on system: OSProfile, _ app: AppDictionary? = nil) throws(MalformedInput) -> OSProfile {
-        let profile = linked(system, app)
+    /// The same; one that is older than ATS is malformed.
+    func judged(on system: OSProfile? = nil, app: AppDictionary? = nil) throws(MalformedInput) -> OSProfile {
+        let profile = anyProfile(on: system, app: app)
         guard profile.hasTransportSecurity else {
             throw MalformedInput(code: .malformedSystem, reason: profile.absence)
         }
@@ -114,7 +101,6 @@ struct SystemOptions: ParsableArguments {
 struct SystemList {
     let profiles: [OSProfile]
 
-    /// - Throws: `ValidationError` for more than 64, and for one that is unknown.
     init(_ argument: String) throws {
         var profiles: [OSProfile] = []
         let parts = argument.split(separator: ",", maxSplits: 64, omittingEmptySubsequences: false)
@@ -190,28 +176,28 @@ enum PropertyListFile {
             dictionary: ATSDictionary(members[ATSKey.dictionary]), sdk: InfoPlistSearch.linkedSDK(of: list, at: path))
     }
 
-    /// The dictionary of the one app in a folder or project.
     private static func app(folder path: String, _ values: [UTF8Key: String]) throws -> AppDictionary {
         let found = try CommandIO.named(path) { () throws(MalformedInput) in try InfoPlistSearch.search(path) }
         let name = CommandIO.name(of: path)
         let lists = found.lists.filter {
             if case .nothing = $0.origin { false } else { $0.place?.part != .framework }
         }
-        guard let first = lists.first(where: { $0.place?.part == .app }) ?? lists.first else {
+        let apps = lists.map { list in
+            (
+                list,
+                list.document.substituting { values[UTF8Key($0)] }.root.propertyListValue.members?[ATSKey.dictionary]
+            )
+        }
+        guard let (first, dictionary) = apps.first(where: { $0.0.place?.part == .app }) ?? apps.first else {
             let reason = found.unreadable.first.map { "\($0.path): \($0.fault.description)" }
             throw CommandFault(
                 "\(name): \(reason ?? "nothing was found of what is looked for: \(ProjectFile.searched)").")
         }
-        let dictionaries = lists.map { list in
-            list.document.substituting { values[UTF8Key($0)] }.root.propertyListValue.members?[ATSKey.dictionary]
-        }
-        guard dictionaries.dropFirst().allSatisfy({ $0 == dictionaries.first }) || first.place?.part == .app else {
+        guard apps.allSatisfy({ $0.1 == dictionary }) || first.place?.part == .app else {
             let names = lists.prefix(5).map(\.path).joined(separator: ", ")
             throw CommandFault(
                 "\(name): has \(lists.count) Info.plists with different dictionaries; name one: \(names).")
         }
-        let document = first.document.substituting { values[UTF8Key($0)] }
-        return AppDictionary(
-            dictionary: ATSDictionary(document.root.propertyListValue.members?[ATSKey.dictionary]), sdk: first.sdk)
+        return AppDictionary(dictionary: ATSDictionary(dictionary), sdk: first.sdk)
     }
 }

@@ -49,7 +49,7 @@ struct ExplainCommand: ResultCommand {
         if parsed.count == 1, let only = parsed.first {
             _ = try CommandIO.argument { () throws(MalformedInput) in try only.get() }
         }
-        let policy = try dictionary.policyOfAnySystem()
+        let policy = try dictionary.policy(ofAnySystem: true)
         let nearMisses = NearMisses(policy)
         let rows = zip(urls, parsed).map { text, url in
             (text: text, decision: url.map { nearMisses.explaining(policy.decide($0, loader: loader)) })

@@ -82,34 +82,28 @@ struct ExporterCommand: WorkingCommand {
             try CommandIO.argument("--allow") { () throws(MalformedInput) in try AllowedTarget(text) }
         }
         asked.limits = { AllowedTarget.scope(of: $0, $1, among: allowed) }
-        let (system, settings) = (system, asked)
         let identity = try await LiveIdentity(secure)
-        var place = Listener.Place(setting: "--listen", host: listen.host, port: listen.port)
-        place.identity = identity?.current
-        var configuration = CheckExporter.Configuration(
-            listen: place,
-            named: { id throws(MalformedInput) in try system.judged(on: OSProfile.asked(id)) },
-            session: { profile throws(MalformedInput) in
-                var settings = settings
-                settings.profile = profile
-                return try CheckSession(settings)
-            }
-        )
-        configuration.profile = profile
-        configuration.hosts = names.host
-        configuration.loadsHTTP = asked.loadsHTTP
-        // Each check needs a connection besides that of its scrape.
-        configuration.concurrency = min(concurrency, DescriptorLimit.current().connections(taking: 2))
-        configuration.timeout = .seconds(connection.timeout)
-        configuration.allowed = allowed
+        var listening = Listener.Place(setting: "--listen", host: listen.host, port: listen.port)
+        listening.identity = identity?.current
+        let place = listening
+        let sessions = MinuteSessions(asked)
         // Files that cannot be used are said now, not with the first scrape.
-        _ = try configuration.session(configuration.profile)
+        _ = try sessions.session(for: profile)
+        // Each check needs a connection besides that of its scrape.
+        let most = min(concurrency, DescriptorLimit.current().connections(taking: 2))
+        let responder = ExporterResponder(
+            allowed: allowed, loadsHTTP: asked.loadsHTTP, concurrency: most, timeout: .seconds(connection.timeout),
+            system: system, sessions: sessions, checks: SharedChecks(limit: most, observer: observer),
+            observer: observer, browsers: BrowserGate(listener: place.host, names: names.host))
+        responder.begin()
         let say: @Sendable (String) -> Void = { output.write(CommandIO.lines($0)) }
-        let exporter = CheckExporter(configuration: configuration, registry: registry, log: log, announce: say)
+        let listener = Listener(
+            place, admission: observer.admission(DescriptorLimit.current().limits(), to: "public"), observer: observer,
+            log: log, announce: { say("listening on \(place.url(port: $0))") }, answer: responder.answer)
         do {
             // They stop from the last to the first, so spans go out after the checks.
             let services: [any Service] =
-                (traces.map { [$0] } ?? []) + [exporter] + LiveIdentity.services(identity, say: say)
+                (traces.map { [$0] } ?? []) + [listener] + LiveIdentity.services(identity, say: say)
             try await ServiceGroup.run(services, stopping: .seconds(5), log: log)
         } catch let fault as ListenFault {
             throw CommandFault("\(fault.reason).")

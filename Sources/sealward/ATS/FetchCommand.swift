@@ -71,7 +71,7 @@ struct FetchCommand: WorkingCommand {
         configuration.transparencyLogs = try trust.logs()
         configuration.toleratesUncleanClose = true
         configuration.mayRedirectToPrivateAddresses = allowPrivate
-        if acceptUntrusted { configuration.acceptsUntrusted = { _ in true } }
+        configuration.acceptsUntrusted = acceptUntrusted
         let client = ATSClient(
             policy: policy, trust: try trust.anchors(),
             fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration)

@@ -133,7 +133,9 @@ struct LintCommand: WorkingCommand {
             },
             failOn: failOn,
             unreadable: gathered.unreadable,
-            unlisted: results.compactMap(LintCommand.omission),
+            unlisted: results.filter { $0.omitted > 0 }.map {
+                (LintInput.relative($0.subject.path), "has \($0.omitted) more findings, which are not listed")
+            },
             notes: notes(results, gathered)
         )
         let evidence = try checkReport.map { try CommandIO.value(of: $0, CheckEvidence.init(json:)) }
@@ -161,12 +163,6 @@ struct LintCommand: WorkingCommand {
                 "Skipped, because builds and package managers write them: \(paths)\(more). Name one to lint it.")
         }
         return notes
-    }
-
-    /// Says that a list has more findings than a report lists; nil if all are listed.
-    private static func omission(_ result: LintResult) -> (path: String, reason: String)? {
-        guard result.omitted > 0 else { return nil }
-        return (LintInput.relative(result.subject.path), "has \(result.omitted) more findings, which are not listed")
     }
 
     /// The report in UTF-8: a large one is made once.
@@ -209,7 +205,6 @@ struct LintCommand: WorkingCommand {
     }
 }
 
-/// The baseline file of `ats lint`.
 enum LintBaselines {
     /// Takes tolerated findings out of the results, and writes the file where that is asked for.
     static func apply(_ path: String, to results: [LintResult], update: Bool, quiet: Bool) throws -> [LintResult] {

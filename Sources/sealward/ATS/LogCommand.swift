@@ -4,7 +4,6 @@
 import ATSDiagnostics
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import Vocabulary
 
 struct LogCommand: ResultCommand {

@@ -5,7 +5,6 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import Vocabulary
 
 struct MinimizeCommand: WorkingCommand {
@@ -42,7 +41,7 @@ struct MinimizeCommand: WorkingCommand {
 
     func outcome() async throws -> Outcome {
         let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
-        let profile = try network.system.profile(app)
+        let profile = try network.system.profile(app: app)
         let list = try network.targets(targets).all()
         let session = try network.session(profile, app: app)
         let progress = ProgressLine(of: list.count, quiet: shared.quiet)

@@ -6,7 +6,6 @@ import ATSDiagnostics
 import AppTransportSecurity
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import Glibc
 import Logging
 import NIOCore

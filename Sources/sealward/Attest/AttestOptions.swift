@@ -9,7 +9,6 @@ import Vocabulary
 
 /// Values on the command line, in every form that people have (``PastedBytes``).
 enum PastedArgument {
-    /// A key identifier: 32 bytes.
     static func keyId(_ text: String) throws -> KeyIdentifier {
         let bytes = try read(text) { () throws(MalformedInput) in try fixed(text, sizes: [32], "32 bytes") }
         guard let keyId = KeyIdentifier(bytes: bytes) else { throw ValidationError("expected 32 bytes") }

@@ -14,14 +14,12 @@ struct AttestationAnswer {
     let replacesRoots: Bool
 
     /// The refusal of the key, or of the receipt where it counts.
-    private var refusal: Refusal? {
+    var refusal: Refusal? {
         switch verdict {
         case .refused(let refusal): refusal
         case .accepted(let key): requiresReceipt ? key.receiptVerdict?.refusal : nil
         }
     }
-
-    var isAccepted: Bool { refusal == nil }
 
     /// `sealward.attestation/1`. The step is the attestation's: the steps of its receipt have numbers of their own.
     var json: JSONValue {

@@ -4,7 +4,6 @@
 import AppAttest
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import Vocabulary
 
 struct InspectAttestationCommand: ResultCommand {

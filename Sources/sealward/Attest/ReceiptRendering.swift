@@ -24,15 +24,11 @@ struct JudgedReceipt {
         }
     }
 
-    var json: JSONValue { verdict.json(receipt) }
-    var text: String { verdict.text + (receipt.map(\.listing) ?? "") }
     var outcome: Outcome { verdict.refusal == nil ? .clean : .findings }
-}
 
-extension ReceiptVerdict {
     /// `sealward.receipt/1`. The fields are the receipt's own; they are proven only where the verdict is `accepted`.
-    func json(_ receipt: Receipt?) -> JSONValue {
-        let head = Refusal.document("sealward.receipt/1", refusal, step: refusal?.step)
+    var json: JSONValue {
+        let head = Refusal.document("sealward.receipt/1", verdict.refusal, step: verdict.refusal?.step)
         if let receipt { return .object(head + receipt.members) }
         let names = [
             "type", "appId", "environment", "creationTime", "refreshNotBefore", "expirationTime", "riskMetric",
@@ -43,29 +39,26 @@ extension ReceiptVerdict {
 
     /// The same for people.
     var text: String {
-        refusal?.text(of: "receipt") ?? "accepted: all verification steps of the receipt passed\n"
+        (verdict.refusal?.text(of: "receipt") ?? "accepted: all verification steps of the receipt passed\n")
+            + (receipt.map(\.listing) ?? "")
     }
 }
 
 extension Receipt {
-    /// `sealward.receipt-inspect/1`.
     var inspection: JSONValue { .object([.init("schema", "sealward.receipt-inspect/1")] + members) }
 
     fileprivate var members: [JSONValue.Member] {
         func time(_ number: Int, _ date: Date?) -> JSONValue { date == nil ? nil : .optional(field(number)?.text) }
+        // The first field of each number, so that the document has no name twice.
+        var seen: Set<Int> = []
+        let unique = fields.filter { seen.insert($0.number).inserted }
         return [
             .init("type", .optional(type?.rawValue)), .init("appId", .optional(applicationId)),
             .init("environment", .optional(environment)), .init("creationTime", time(12, creationTime)),
             .init("refreshNotBefore", time(19, refreshNotBefore)), .init("expirationTime", time(21, expirationTime)),
             .init("riskMetric", .optional(riskMetric)),
-            .init("fields", .object(uniqueFields.map { .init(String($0.number), .string($0.readable)) })),
+            .init("fields", .object(unique.map { .init(String($0.number), .string($0.readable)) })),
         ]
-    }
-
-    /// The first field of each number, so that the document has no name twice.
-    private var uniqueFields: [Field] {
-        var seen: Set<Int> = []
-        return fields.filter { seen.insert($0.number).inserted }
     }
 
     /// Every field with what is known about it.

@@ -4,7 +4,6 @@
 import AppAttest
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import Vocabulary
 
 struct VerifyAttestationCommand: ResultCommand {
@@ -112,7 +111,7 @@ struct VerifyAttestationCommand: ResultCommand {
         }
         let answer = AttestationAnswer(
             verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)
-        return CommandResult(answer.json, text: answer.text, answer.isAccepted ? .clean : .findings)
+        return CommandResult(answer.json, text: answer.text, answer.refusal == nil ? .clean : .findings)
     }
 
     /// What the receipt inside of an attestation counts for.

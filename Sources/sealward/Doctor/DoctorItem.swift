@@ -3,7 +3,6 @@
 
 import AppTransportSecurity
 import Formats
-import FoundationEssentials
 import Vocabulary
 
 /// What was recognised, and what the command that knows it said.

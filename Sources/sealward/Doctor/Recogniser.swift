@@ -5,7 +5,6 @@ import ATSLint
 import AppAttest
 import AppTransportSecurity
 import Formats
-import FoundationEssentials
 import PropertyLists
 import TLSModel
 import TLSProbe

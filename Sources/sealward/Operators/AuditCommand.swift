@@ -3,7 +3,6 @@
 
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import TrustService
 import Vocabulary
 

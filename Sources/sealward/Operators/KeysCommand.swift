@@ -4,7 +4,6 @@
 import AppAttest
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import TrustService
 import TrustStores
 import Vocabulary
@@ -265,7 +264,6 @@ extension OperatorTarget {
 }
 
 extension CommandResult {
-    /// What an operation changed.
     fileprivate static func keys(_ operation: String, _ count: Int) -> CommandResult {
         CommandResult(
             ["schema": "sealward.keys-change/1", "operation": .string(operation), "keys": .integer(count)],

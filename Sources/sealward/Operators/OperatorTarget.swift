@@ -49,7 +49,6 @@ struct OperatorTarget: ParsableArguments {
         if let url, AppleEndpoint(url) == nil { throw ValidationError.address(url, of: "--url") }
     }
 
-    /// - Parameter most: the most entries of one page, as the service has it.
     static func validate(limit: Int, upTo most: Int) throws {
         guard 1...most ~= limit else { throw ValidationError("--limit must be from 1 to \(most).") }
     }
@@ -66,8 +65,6 @@ struct OperatorTarget: ParsableArguments {
     /// Does an operation over HTTP or on the store.
     ///
     /// - Parameter ask: the same of the operators' service on the store.
-    /// - Returns: the document that answers it.
-    /// - Throws: ``refusal(_:_:_:)``.
     func document(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil,
         inStore ask: (OperatorSession) async throws -> JSONValue
@@ -84,8 +81,6 @@ struct OperatorTarget: ParsableArguments {
     }
 
     /// Asks the operators' service on the store, which has the reason for its audit.
-    ///
-    /// - Throws: ``refusal(_:_:_:)``.
     func inStore<Value: Sendable>(_ ask: (OperatorSession) async throws -> Value) async throws -> Value {
         let result = try await withStore { opened -> Result<Value, Problem> in
             let session = try await OperatorSession(opened, reason: reason)
@@ -100,14 +95,27 @@ struct OperatorTarget: ParsableArguments {
     /// Asks one route of the service.
     ///
     /// - Parameter access: that of a command that asks often; nil if its files are read for this call.
-    /// - Throws: ``refusal(_:_:_:)``.
     func overHTTP(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, access: Access? = nil
     ) async throws -> [UInt8] {
+        guard let url else { throw CommandFault("--url: is missing.") }
+        guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
+        let access = try access ?? self.access()
         let query = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
-        let reply = try await send(
-            method, path + (query.isEmpty ? "" : "?" + query), body?.encoded(pretty: false) ?? [],
-            try access ?? self.access())
+        let body = body?.encoded(pretty: false) ?? []
+        var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(access.token)"]
+        if !body.isEmpty { fields[.contentType] = "application/json" }
+        if let name = HTTPField.Name("X-Audit-Reason") { fields[name] = reason }
+        guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
+        let reply: HTTPTransport.Reply
+        do {
+            reply = try await connection.transport(to: [url], identity: access.identity).closing { transport in
+                try await transport.send(
+                    method, endpoint.url(path + (query.isEmpty ? "" : "?" + query)), fields, body: body)
+            }
+        } catch {
+            throw CommandFault("\(url.terminalSafe): no answer (\("\(error)".terminalSafe(limit: 200))).")
+        }
         if (200...299).contains(reply.status) { return reply.body }
         let document = try? JSONReader.read(reply.body)
         throw refusal(
@@ -130,24 +138,6 @@ struct OperatorTarget: ParsableArguments {
     func access() throws -> Access {
         guard let tokenFile else { throw CommandFault("--token-file: is missing.") }
         return (try CommandIO.token(tokenFile, kind: "operator's token"), try secure.identity())
-    }
-
-    private func send(
-        _ method: String, _ target: String, _ body: [UInt8], _ access: Access
-    ) async throws -> HTTPTransport.Reply {
-        guard let url else { throw CommandFault("--url: is missing.") }
-        guard let endpoint = AppleEndpoint(url) else { throw ValidationError.address(url, of: "--url") }
-        var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(access.token)"]
-        if !body.isEmpty { fields[.contentType] = "application/json" }
-        if let name = HTTPField.Name("X-Audit-Reason") { fields[name] = reason }
-        guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
-        do {
-            return try await connection.transport(to: [url], identity: access.identity).closing { transport in
-                try await transport.send(method, endpoint.url(target), fields, body: body)
-            }
-        } catch {
-            throw CommandFault("\(url.terminalSafe): no answer (\("\(error)".terminalSafe(limit: 200))).")
-        }
     }
 
     /// Opens the store, which must be there already, and closes it.

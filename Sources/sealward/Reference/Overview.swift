@@ -35,7 +35,6 @@ enum Overview {
         commands().first { $0.type == command }?.words ?? ""
     }
 
-    /// Every command, by what it is for.
     static let groups: [(title: String, commands: [any ParsableCommand.Type])] = [
         ("what you have", [DoctorCommand.self]),
         ("App Transport Security", [ATSCommand.self]),

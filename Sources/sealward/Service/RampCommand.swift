@@ -3,8 +3,8 @@
 
 import ArgumentParser
 import Formats
-import FoundationEssentials
 import Glibc
+import SimulatedFleet
 import TrustTokens
 import Vocabulary
 
@@ -110,24 +110,17 @@ private struct RampReport {
             // Two days by the hour; after that nothing changes but the total, so one line a day or month is enough.
             let step = plan.hours <= 24 * 14 ? 24 : plan.hours <= 24 * 200 ? 24 * 7 : 24 * 30
             guard hour < 36 || hour % step == 0 || hour == plan.hours - 1 else { continue }
-            let percent = 100 * Double(total) / Double(plan.dailyUsers)
+            let hundredths = Int((100 * (100 * Double(total) / Double(plan.dailyUsers))).rounded())
+            let percent = "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
             lines.append(
                 "\(hour)".aligned(to: 13) + grouped(plan.attestations(inHour: hour)).aligned(to: 18)
-                    + grouped(total).aligned(to: 18) + decimal(percent, hundredths: true).aligned(to: 10))
+                    + grouped(total).aligned(to: 18) + percent.aligned(to: 10))
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
     private func short(_ number: Double) -> String {
-        number >= 100 ? grouped(Int(number.rounded())) : decimal(number).replacing(".0", with: "")
-    }
-
-    /// A small number with one digit after the point, or two.
-    private func decimal(_ number: Double, hundredths: Bool = false) -> String {
-        let places = hundredths ? 100 : 10
-        let scaled = Int((number * Double(places)).rounded())
-        let rest = String(scaled % places)
-        return "\(scaled / places).\(hundredths && rest.count < 2 ? "0" : "")\(rest)"
+        number >= 100 ? grouped(Int(number.rounded())) : FleetTally.decimal(number).replacing(".0", with: "")
     }
 
     private func grouped(_ number: Int) -> String { number.grouped(by: " ") }

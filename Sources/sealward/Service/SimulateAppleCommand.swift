@@ -5,7 +5,6 @@ import AppleSimulator
 import ArgumentParser
 import ConnectionAdmission
 import Crypto
-import FoundationEssentials
 import Glibc
 import Logging
 import ServiceLifecycle

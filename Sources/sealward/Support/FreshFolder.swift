@@ -1,7 +1,6 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Glibc
 import Vocabulary
 
@@ -31,12 +30,11 @@ final class FreshFolder {
     /// Makes the folder or takes one that is there and empty, and writes all files or none.
     ///
     /// Of any number of runs for one folder at once exactly one succeeds: the first file is the claim, and only one of them can create it.
-    ///
-    /// - Parameter files: gets the absolute path of the folder.
     static func fill(_ path: String, with files: (_ folder: String) throws -> [File]) throws {
         let folder = try FreshFolder(path)
         do {
-            for file in try files(try folder.absolutePath()) { try folder.write(file) }
+            guard let place = SystemFile.resolved(folder.path) else { throw folder.fault(folder.path, errno) }
+            for file in try files(place) { try folder.write(file) }
             guard fsync(folder.descriptor) == 0 else { throw folder.fault(path, errno) }
         } catch {
             folder.undo()
@@ -54,21 +52,20 @@ final class FreshFolder {
         }
         self.path = trimmed
         wasMade = SystemFile.makeFolder(trimmed)
-        if !wasMade, errno != EEXIST { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
+        func unusable() -> CommandFault { FreshFolder.fault(trimmed, errno, "choose another folder") }
+        if !wasMade, errno != EEXIST { throw unusable() }
         descriptor = SystemFile.open(trimmed, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw errno == ELOOP || errno == ENOTDIR
                 ? CommandFault("\(trimmed.terminalSafe): is not a folder; name one that is empty or does not exist.")
-                : FreshFolder.fault(trimmed, errno, "choose another folder")
+                : unusable()
         }
-        guard let isOwn = InputFile.isOwn(descriptor) else {
-            throw FreshFolder.fault(trimmed, errno, "choose another folder")
-        }
+        guard let isOwn = InputFile.isOwn(descriptor) else { throw unusable() }
         guard isOwn else {
             throw CommandFault("\(trimmed.terminalSafe): belongs to another user; choose a folder of your own.")
         }
         try requireEmpty()
-        guard fchmod(descriptor, 0o700) == 0 else { throw FreshFolder.fault(trimmed, errno, "choose another folder") }
+        guard fchmod(descriptor, 0o700) == 0 else { throw unusable() }
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
@@ -92,11 +89,6 @@ final class FreshFolder {
                 )
             }
         }
-    }
-
-    private func absolutePath() throws(CommandFault) -> String {
-        guard let real = SystemFile.resolved(path) else { throw fault(path, errno) }
-        return real
     }
 
     private func write(_ file: File) throws(CommandFault) {

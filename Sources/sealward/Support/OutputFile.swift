@@ -25,8 +25,6 @@ final class OutputFile: Sendable {
     func write(_ bytes: [UInt8]) -> CInt { SystemFile.write(bytes, to: descriptor) }
 
     /// Asks the system for faults that some file systems tell only when a file is closed.
-    ///
-    /// - Returns: 0, or the number of the fault.
     func check() -> CInt {
         guard descriptor > STDERR_FILENO, case let copy = dup(descriptor), copy >= 0 else { return 0 }
         return close(copy) == 0 ? 0 : errno
@@ -41,10 +39,7 @@ final class ResultStream {
     private let file: OutputFile
     private let path: String?
 
-    /// - Parameters:
-    ///   - others: files that the command is going to read, or keeps: they are not overwritten either.
-    ///   - replacesInput: the file may be one that the command has read.
-    /// - Throws: `CommandFault` where the file cannot be created.
+    /// - Parameter others: files that the command is going to read, or keeps: they are not overwritten either.
     init(path: String?, sparing others: [String] = [], replacesInput: Bool = false) throws {
         self.path = path
         file = try ResultStream.open(path, sparing: others, replacesInput: replacesInput)
@@ -82,8 +77,6 @@ final class ResultStream {
     }
 
     /// Writes text in which nothing is a command for a build machine.
-    ///
-    /// - Throws: what ``write(_:)-([UInt8])`` throws.
     func write(_ text: String) throws { try write(Array(text.commandSafe.utf8)) }
 
     /// - Throws: `ExitCode` without a word where the reader of a pipe went away, as `head` does; ``CommandFault`` for a full disk and the like.
@@ -92,9 +85,6 @@ final class ResultStream {
         try check(file.write(bytes))
     }
 
-    /// A value on one line.
-    ///
-    /// - Throws: what ``write(_:)-([UInt8])`` throws.
     func write(line value: JSONValue) throws { try write(value.encoded(pretty: false) + [0x0A]) }
 
     /// - Throws: `CommandFault` where the file system says only now that something was not written.

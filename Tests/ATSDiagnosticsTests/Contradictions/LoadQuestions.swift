@@ -57,7 +57,7 @@ struct LoadQuestions {
         configuration.connectTimeout = .seconds(8)
         configuration.totalTimeout = .seconds(30)
         configuration.toleratesUncleanClose = true
-        if withDelegate { configuration.acceptsUntrusted = { _ in true } }
+        configuration.acceptsUntrusted = withDelegate
         let client = ATSClient(
             policy: ATSPolicy(dictionary: dictionary, profile: load.profile), trust: anchors,
             fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration)

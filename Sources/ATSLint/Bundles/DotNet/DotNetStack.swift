@@ -8,7 +8,6 @@ package struct DotNetStack: Sendable, Equatable {
     package enum Handler: String, Sendable {
         case managed, cfnetwork, nsurlsession
 
-        /// The name of its class.
         package var className: String {
             switch self {
             case .managed: "HttpClientHandler (managed)"
@@ -43,8 +42,6 @@ package struct DotNetProject: Sendable {
     private let byPlatform: [String: DotNetStack]
 
     /// The stack that counts for an Info.plist: below `Platforms/NAME` that of the platform, else the first.
-    ///
-    /// - Parameter path: the list's path.
     package func stack(forListAt path: String) -> DotNetStack {
         let folders = path.utf8.split(separator: 0x2F)
         for (place, next) in zip(folders, folders.dropFirst()) where place.elementsEqual("Platforms".utf8) {
@@ -59,12 +56,7 @@ package struct DotNetProject: Sendable {
     /// A property counts where it and the groups around it have no condition, or one that compares the configuration and the platform with
     /// literals. Everything else that may set one of them is listed in ``DotNetStack/notFollowed``.
     ///
-    /// - Parameters:
-    ///   - bytes: the project, XML in UTF-8.
-    ///   - name: its path, for the sources.
-    ///   - configuration: the configuration that is built, for example `Release`.
-    ///   - shared: the files above the project that a build imports unasked.
-    ///   - budget: what the projects of a run may still read.
+    /// - Parameter shared: the files above the project that a build imports unasked.
     /// - Returns: nil if it is no project for Apple systems.
     /// - Throws: `MalformedInput` if it is not well-formed.
     package static func read(

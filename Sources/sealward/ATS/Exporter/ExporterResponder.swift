@@ -11,14 +11,24 @@ import TLSModel
 import TLSProbe
 import Vocabulary
 
-/// The pages of an exporter.
+/// The pages of an exporter, which judges servers for Prometheus, like its blackbox exporter: a scrape of `/probe?target=URL` is one check.
+///
+/// Scrapes of the same target at the same time share one check. Every check has a deadline, and only so many run at once: more are answered
+/// with 503 at once, which Prometheus shows as a target that is down, and counted.
 struct ExporterResponder: Sendable {
-    let configuration: CheckExporter.Configuration
-    let registry: PrometheusRegistry
-    let observer: RequestObserver
-    let checks: SharedChecks
+    /// The targets that may be asked for; empty allows every one.
+    let allowed: [AllowedTarget]
+    /// Whether checks load the URL. If not, targets that differ in path and query only have one result.
+    let loadsHTTP: Bool
+    /// The most checks at the same time. One client, or one server, gets half of them, and one client for one server a quarter.
+    let concurrency: Int
+    /// The most time for one check; a scrape that names a shorter one gets that, less ``SharedChecks/margin``.
+    let timeout: Duration
+    /// The system of a scrape that names none, and the SDK of every one.
+    let system: SystemOptions
     let sessions: MinuteSessions
-    let log: Logger
+    let checks: SharedChecks
+    let observer: RequestObserver
     let browsers: BrowserGate
     private let sampler = LineSampler(1, every: 60)
 
@@ -56,7 +66,7 @@ struct ExporterResponder: Sendable {
         }
         switch path {
         case "/probe": return await probe(request.head, query, from: CallerAddress.bucket(of: request.peer))
-        case "/metrics": return ExporterResponder.metrics(registry.render())
+        case "/metrics": return ExporterResponder.metrics(observer.registry.render())
         case "/":
             return ExporterResponder.text(200, "/probe?target=URL[&os=ID] checks a server; /metrics counts the checks.")
         default: return ExporterResponder.text(404, "The pages are /probe?target=URL[&os=ID] and /metrics.")
@@ -72,7 +82,7 @@ struct ExporterResponder: Sendable {
         } catch {
             return refuse(.malformed, 400, "\(error.reason.terminalSafe).")
         }
-        guard configuration.allowed.isEmpty || configuration.allowed.contains(where: { $0.allows(target) }) else {
+        guard allowed.isEmpty || allowed.contains(where: { $0.allows(target) }) else {
             return refuse(.notAllowed, 403, "This target is not allowed by --allow.")
         }
         // Nothing that a check finds is in the head of an answer.
@@ -84,16 +94,16 @@ struct ExporterResponder: Sendable {
             return withoutRoots(error)
         }
         let address = AddressKind.isLoopback(host: target.url.host) ? "127.0.0.1" : target.url.host
-        let scope = AllowedTarget.scope(of: target.url.host, target.url.effectivePort, among: configuration.allowed)
+        let scope = AllowedTarget.scope(of: target.url.host, target.url.effectivePort, among: allowed)
         // A name may be at such an address too; then its check connects nowhere, and says so.
         guard IPAddress(address) == nil || scope.allows(address: address) else {
             return refuse(
                 .notAllowed, 403,
                 "This target is in a private network or on this machine; start the exporter with --allow for it.")
         }
-        let limit = ExporterResponder.limit(of: request.headerFields, atMost: configuration.timeout)
+        let limit = ExporterResponder.limit(of: request.headerFields, atMost: timeout)
         let server = "\(target.url.host) \(target.url.effectivePort)"
-        let load = configuration.loadsHTTP ? target.url.text : "\(target.url.isSecure) \(server)"
+        let load = loadsHTTP ? target.url.text : "\(target.url.isSecure) \(server)"
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "") \(load)")
         let answer = await checks.report(name, for: client, of: server, within: limit) {
             await TargetDeadline.within(limit) { await session.check(target) }
@@ -106,12 +116,12 @@ struct ExporterResponder: Sendable {
         case .busy:
             return refuse(
                 .busy, 503,
-                "\(configuration.concurrency) checks are running; raise --concurrency or scrape less often.",
+                "\(concurrency) checks are running; raise --concurrency or scrape less often.",
                 [(.retryAfter, "1")])
         case .shareTaken:
             return refuse(
                 .share, 503,
-                "One client, or one server, gets half of the \(configuration.concurrency) checks at once, and one client for one server "
+                "One client, or one server, gets half of the \(concurrency) checks at once, and one client for one server "
                     + "a quarter; raise --concurrency or scrape less often.", [(.retryAfter, "1")])
         }
         let summary = TargetSummary(report)
@@ -131,7 +141,8 @@ struct ExporterResponder: Sendable {
             throw MalformedInput(
                 code: .requestMalformed, reason: "the query names no target; write /probe?target=https://example.com")
         }
-        return (try CheckTarget(target), try query["os"].map(configuration.named) ?? configuration.profile)
+        let profile = try query["os"].map { id throws(MalformedInput) in try OSProfile.asked(id) }
+        return (try CheckTarget(target), try system.judged(on: profile))
     }
 
     /// The time for a check: what Prometheus says that it waits, less a margin, within the exporter's own limit.
@@ -139,7 +150,7 @@ struct ExporterResponder: Sendable {
         guard let name = HTTPField.Name("X-Prometheus-Scrape-Timeout-Seconds"), let text = headers[name],
             text.utf8.count <= 16, let seconds = Double(text), seconds > 0, seconds <= 86_400
         else { return most }
-        return min(most, max(CheckExporter.margin, .seconds(seconds) - CheckExporter.margin))
+        return min(most, max(SharedChecks.margin, .seconds(seconds) - SharedChecks.margin))
     }
 
     private func refuse(
@@ -156,7 +167,7 @@ struct ExporterResponder: Sendable {
     /// The scraper learns no path; the log names the file.
     private func withoutRoots(_ fault: MalformedInput) -> Answer {
         if sampler.note(Refusal.roots.rawValue, at: SystemSources.live.uptime()) != nil {
-            log.error(
+            observer.log.error(
                 "Roots cannot be read, so no check is made; this is logged at most once a minute.",
                 metadata: ["reason": "\(fault.description.terminalSafe)", "options": "--roots, --ca-file"])
         }
@@ -184,7 +195,6 @@ struct ExporterResponder: Sendable {
 
 /// One report as a page of metrics. Names that blackbox_exporter has too mean the same here.
 enum ProbeText {
-    /// - Parameter elapsed: from the scrape to the verdict.
     static func text(_ report: TargetReport, after elapsed: Duration) -> String {
         let registry = PrometheusRegistry()
         let summary = TargetSummary(report)

@@ -3,70 +3,10 @@
 
 import ATSDiagnostics
 import AppTransportSecurity
-import ConnectionAdmission
-import FoundationEssentials
 import HTTPService
-import Logging
-import ServiceLifecycle
 import TLSModel
 import TLSProbe
 import Vocabulary
-
-/// Judges servers for Prometheus, like its blackbox exporter: a scrape of `/probe?target=URL` is one check.
-///
-/// Scrapes of the same target at the same time share one check. Every check has a deadline, and only so many run at once: more are answered
-/// with 503 at once, which Prometheus shows as a target that is down, and counted.
-struct CheckExporter: Service {
-    /// What an exporter needs to know.
-    struct Configuration: Sendable {
-        /// Where it listens, and the option that says so; port 0 picks a free port.
-        var listen: Listener.Place
-        /// The targets that may be asked for; empty allows every one.
-        var allowed: [AllowedTarget] = []
-        /// The names that it answers to, without ports, besides loopback names, addresses and the name in ``listen``.
-        var hosts: [String] = []
-        /// Whether checks load the URL. If not, targets that differ in path and query only have one result.
-        var loadsHTTP = true
-        /// The most checks at the same time. One client, or one server, gets half of them, and one client for one server a quarter.
-        var concurrency = 16
-        /// The most time for one check; a scrape that names a shorter one gets that, less ``margin``.
-        var timeout: Duration = .seconds(30)
-        /// The system of a scrape that names none.
-        var profile: OSProfile = .standard
-        /// The system of an id, or why there is none.
-        var named: @Sendable (String) throws(MalformedInput) -> OSProfile
-        /// What judges for a system. Made again once a minute, so that roots and the time of judgement are today's.
-        var session: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
-    }
-
-    /// What of a scrape's time is left for the answer's way.
-    static let margin: Duration = .milliseconds(500)
-
-    let configuration: Configuration
-    let registry: PrometheusRegistry
-    let log: Logger
-    /// Is given the line that says where it listens.
-    let announce: @Sendable (String) -> Void
-
-    /// Serves until it is stopped.
-    ///
-    /// - Throws: `ListenFault` if it cannot listen.
-    func run() async throws {
-        let observer = RequestObserver(registry: registry, log: log)
-        let announce = announce
-        let responder = ExporterResponder(
-            configuration: configuration, registry: registry, observer: observer,
-            checks: SharedChecks(limit: configuration.concurrency, observer: observer),
-            sessions: MinuteSessions(configuration.session), log: log,
-            browsers: BrowserGate(listener: configuration.listen.host, names: configuration.hosts))
-        responder.begin()
-        let place = configuration.listen
-        let listener = Listener(
-            place, admission: observer.admission(DescriptorLimit.current().limits(), to: "public"), observer: observer,
-            log: log, announce: { announce("listening on \(place.url(port: $0))") }, answer: responder.answer)
-        try await listener.run()
-    }
-}
 
 /// A host that may be asked for, at one port or at those of https and http.
 struct AllowedTarget: Sendable, Equatable {
@@ -76,8 +16,6 @@ struct AllowedTarget: Sendable, Equatable {
     private let scope: FetchScope
 
     /// Reads `HOST` or `HOST:PORT`, in the forms that a target has.
-    ///
-    /// - Throws: `MalformedInput` with code `malformed.url`.
     init(_ text: String) throws(MalformedInput) {
         let target = try CheckTarget(text)
         host = UTF8Key(target.url.host)
@@ -85,7 +23,6 @@ struct AllowedTarget: Sendable, Equatable {
         ports = target.port.map { [$0] } ?? [443, 80]
     }
 
-    /// Whether a target is this one.
     func allows(_ target: CheckTarget) -> Bool { allows(target.url.host, target.url.effectivePort) }
 
     private func allows(_ host: String, _ port: Int) -> Bool { UTF8Key(host) == self.host && ports.contains(port) }
@@ -96,18 +33,20 @@ struct AllowedTarget: Sendable, Equatable {
     }
 }
 
-/// One session for each system, never older than a minute.
+/// One session for each system, never older than a minute, so that roots and the time of judgement are today's.
 final class MinuteSessions: Sendable {
-    private let make: @Sendable (OSProfile) throws(MalformedInput) -> CheckSession
+    private let settings: CheckSession.Configuration
     private let kept = BoundedCache<UTF8Key, (session: CheckSession, madeAt: ContinuousClock.Instant)>(capacity: 64)
 
-    init(_ make: @escaping @Sendable (OSProfile) throws(MalformedInput) -> CheckSession) { self.make = make }
+    init(_ settings: CheckSession.Configuration) { self.settings = settings }
 
     func session(for profile: OSProfile) throws(MalformedInput) -> CheckSession {
         let name = UTF8Key("\(profile.id) \(profile.sdk?.description ?? "")")
         let now = ContinuousClock.now
         if let known = kept[name], now - known.madeAt < .seconds(60) { return known.session }
-        let session = try make(profile)
+        var settings = settings
+        settings.profile = profile
+        let session = try CheckSession(settings)
         kept.keep((session, now), for: name)
         return session
     }
@@ -120,6 +59,9 @@ actor SharedChecks {
         case server(String)
         case both(String, String)
     }
+
+    /// What of a scrape's time is left for the answer's way.
+    static let margin: Duration = .milliseconds(500)
 
     private let limit: Int
     private let observer: RequestObserver
@@ -149,16 +91,13 @@ actor SharedChecks {
 
     /// The report of a check that is under way, or of a new one.
     ///
-    /// - Parameters:
-    ///   - client: the address or network that asks.
-    ///   - server: host and port that are checked.
-    ///   - time: how long the scrape waits; a check that the scrape starts ends before that.
+    /// - Parameter time: how long the scrape waits; a check that the scrape starts ends before that.
     func report(
         _ name: UTF8Key, for client: String, of server: String, within time: Duration,
         _ check: @escaping @Sendable () async -> TargetReport
     ) async -> Answer {
         // One that ends before this scrape's time is over would say less than a check that it starts.
-        if let (task, end) = shared[name], end >= .now + time - CheckExporter.margin {
+        if let (task, end) = shared[name], end >= .now + time - SharedChecks.margin {
             observer.count(.exporterShared)
             return await SharedChecks.answer(of: task, within: time)
         }
