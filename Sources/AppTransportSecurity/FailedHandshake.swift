@@ -47,7 +47,7 @@ package func evaluate(
         return FailedHandshakeVerdict(
             isDetermined: true,
             causes: inferred ?? [
-                LargeHello.cause(requirements, alert: description, smaller, host) ?? refusal(description)
+                LargeHello.cause(requirements, alert: description, smaller, host) ?? refusal(requirements, description)
             ],
             error: .secureConnectionFailed(streamCode)
         )
@@ -99,13 +99,13 @@ private enum LargeHello {
 }
 
 /// An alert whose reason is not known from anything else.
-private func refusal(_ description: UInt8) -> Cause {
+private func refusal(_ requirements: TransportRequirements, _ description: UInt8) -> Cause {
     let alert =
         "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))"
     return switch description {
     case 40:
         Cause(.tlsNoCommonSuite, "\(alert): it accepts none of the offered suites, groups or signature schemes.")
-    case 70: Cause(.tlsVersionTooLow, "\(alert).")
+    case 70: Cause(.tlsVersionTooLow, "\(alert).", situation: requirements.tooLowSituation)
     default: Cause(.tlsHandshakeFailed, "\(alert).")
     }
 }
@@ -156,7 +156,7 @@ package enum ConnectionCauses {
         case .notTLS(let prefix):
             "\(host) answers with something that is not TLS"
                 + (prefix.starts(with: Array("HTTP/".utf8)) ? ": plain HTTP on this port." : ".")
-        case .nameNotFound: "The name \(host) cannot be resolved."
+        case .nameNotFound(let reason): "The name \(host) cannot be resolved: \(reason)."
         }
     }
 

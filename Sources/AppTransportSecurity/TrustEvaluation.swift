@@ -196,7 +196,9 @@ struct TrustEvaluation {
     private func unanchored(_ path: [CertificateFacts], _ leaf: CertificateFacts) -> [Cause] {
         if leaf.isSelfIssued {
             return [
-                trust(.trustSelfSigned, "The certificate \(leaf.subject) is self-signed and not installed as a root.")
+                trust(
+                    .trustSelfSigned, "The certificate \(leaf.subject) is self-signed and not installed as a root.",
+                    privateHost)
             ]
         }
         let top = path.last ?? leaf
@@ -204,8 +206,8 @@ struct TrustEvaluation {
             .trustUnknownRoot,
             top.isSelfIssued
                 ? "The chain ends in \(top.subject), a root that is in none of the given trust stores."
-                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores."
-        )
+                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores.",
+            privateHost)
         guard path.count == 1 else { return [unknown] }
         let missing = trust(
             .trustMissingIntermediate,
@@ -215,6 +217,10 @@ struct TrustEvaluation {
                 + "the certificate of \(leaf.issuer) is missing.")
         // Servers leave out intermediates far more often than authorities issue leaves by an unknown root itself.
         return [missing, unknown]
+    }
+
+    private var privateHost: Remediation.Situation? {
+        host.map(LocalHosts.hasNoPublicCA) == true ? .privateHost : nil
     }
 
     // MARK: - Revocation

@@ -375,8 +375,13 @@ struct EvaluationTests {
         for (failure, code) in [
             (ConnectionFailure.refused, Code(rawValue: "ats.net.refused")), (.timeout, "ats.net.timeout"),
             (.reset, "ats.net.reset"), (.closed, "ats.net.closed"), (.notTLS(prefix: []), "ats.net.not-tls"),
+            (.nameNotFound("nobody knows it"), "ats.net.dns"),
         ] {
             let verdict = evaluate(requirements, failed: .connection(failure), host: "api.example.com")
+            if case .nameNotFound(let reason) = failure {
+                #expect(
+                    verdict.causes.first?.message == "The name api.example.com cannot be resolved: \(reason).")
+            }
             #expect(!verdict.isDetermined && verdict.causes.first?.code == code)
         }
     }
