@@ -73,7 +73,8 @@ enum LogJudge {
             return LogFailure(
                 evidence, .notApple, phrase.codes,
                 "\(phrase.speaker.name) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
-                fix: (phrase.codes.count == 1 ? LogExplanations.explanation(of: code).map { [$0.action] } ?? [] : [])
+                fix: (phrase.codes.count == 1
+                    ? LogExplanations.action(of: code, at: evidence.place?.host).map { [$0] } ?? [] : [])
                     + [phrase.speaker.advice])
         case (_, .trust):
             return trust(evidence, reasons(phrases) ?? [phrase.codes])
@@ -408,8 +409,9 @@ enum LogJudge {
             (codes.count == 1 ? " \(meaning(first).uppercasedFirst)." : "")
             + (besides.isEmpty ? "" : " Besides, \(besides.map(meaning).joined(separator: ", and ")).")
         var fix: [String] = []
-        if codes.count == 1, let action = LogExplanations.explanation(of: first)?.action { fix.append(action) }
-        fix += besides.compactMap { LogExplanations.explanation(of: $0)?.action }
+        func action(_ code: Code) -> String? { LogExplanations.action(of: code, at: evidence.place?.host) }
+        if codes.count == 1, let action = action(first) { fix.append(action) }
+        fix += besides.compactMap(action)
         if codes.count > 1 {
             fix.append("look at the certificates that the server sends: the check names the requirement that they miss")
         }
