@@ -29,7 +29,9 @@ final class ProxyRecord: Sendable {
             case .failed:
                 kept[place]?.failed += 1
                 // What the policy refused says more.
-                if kept[place]?.refused == 0 { kept[place]?.error = event.error }
+                guard kept[place]?.refused == 0 else { break }
+                kept[place]?.causes = event.causes
+                kept[place]?.error = event.error
             }
         }
     }

@@ -38,46 +38,40 @@ package struct ProxySummary: Sendable {
     ) async -> ProxySummary {
         let deadline = NIODeadline.now() + TimeAmount(limit)
         let places = hosts.filter { $0.failed < $0.requests }
-        var needs: [String: ExceptionEntry] = [:]
-        var needsArbitraryLoads = false
+        var dictionary = ATSDictionary()
         var impossible: Set<String> = []
         // Neither asking nor noting the answer throws.
         try? await BoundedTasks(width: 16).run(places) { _, place in
-            NIODeadline.now() < deadline ? await Need.smallest(for: place, judge) : nil
+            NIODeadline.now() < deadline ? await place.smallestDictionary(judge) : nil
         } each: { index, need in
-            let place = places[index]
-            switch need {
-            case .exception(let need)?: needs[place.host] = needs[place.host].map { $0.union(need) } ?? need
-            case .arbitraryLoads?: needsArbitraryLoads = true
-            case nil: impossible.insert("\(place.host):\(place.port)")
+            guard let need else {
+                impossible.insert("\(places[index].host):\(places[index].port)")
+                return
             }
+            dictionary.arbitraryLoads = need.arbitraryLoads ?? dictionary.arbitraryLoads
+            dictionary.exceptions.merge(need.exceptions) { $0.union($1) }
         }
-        var dictionary = ExceptionLadder.dictionary(needs)
-        if needsArbitraryLoads { dictionary.arbitraryLoads = true }
-        return ProxySummary(
-            hosts: hosts,
-            dictionary: dictionary,
-            impossible: impossible.sorted()
-        )
+        return ProxySummary(hosts: hosts, dictionary: dictionary, impossible: impossible.sorted())
     }
 }
 
-enum Need: Equatable {
-    case exception(ExceptionEntry)
-    /// The key for the whole app, where no exception reaches: before iOS 17 the entries of NSExceptionDomains are names, not addresses.
-    case arbitraryLoads
-
-    /// The first entry of ``ExceptionLadder`` under which the place complies; nil if none does.
-    static func smallest(for place: ProxySummary.Host, _ judge: ProxyJudge) async -> Need? {
-        let address = HostPort.text(host: place.host, port: place.port)
-        guard let url = try? LoadURL("\(place.isSecure ? "https" : "http")://\(address)/") else { return nil }
+extension ProxySummary.Host {
+    /// The first candidate of ``ExceptionLadder`` under which the place complies, or the key for the whole app, where no exception reaches: before
+    /// iOS 17 the entries of NSExceptionDomains are names, not addresses. Nil if none does.
+    func smallestDictionary(_ judge: ProxyJudge) async -> ATSDictionary? {
+        let address = HostPort.text(host: host, port: port)
+        guard let url = try? LoadURL("\(isSecure ? "https" : "http")://\(address)/") else { return nil }
         let profile = judge.policy.profile
-        let needs = ExceptionLadder.entries.map(Need.exception) + [.arbitraryLoads]
-        let addresses = place.isSecure ? await judge.addresses(of: place.host, port: place.port) : []
-        for need in needs {
-            let decision = ATSPolicy(dictionary: need.dictionary(place.host), profile: profile).decide(url)
+        let addresses = isSecure ? await judge.addresses(of: host, port: port) : []
+        var asked: LoadEffect?
+        for need in ExceptionLadder.candidates(key: ExceptionLadder.key(for: host, on: profile)) + [.allowingEverything]
+        {
+            let decision = ATSPolicy(dictionary: need, profile: profile).decide(url)
             if decision.verdict == .blocked { continue }
-            if !place.isSecure { return need }
+            if !isSecure { return need }
+            let effect = LoadEffect(decision)
+            if effect == asked { continue }
+            asked = effect
             // Where nobody speaks TLS with any hello, another one changes nothing.
             var isMute = true
             for address in addresses {
@@ -95,12 +89,5 @@ enum Need: Equatable {
             if isMute { return nil }
         }
         return nil
-    }
-
-    private func dictionary(_ host: String) -> ATSDictionary {
-        switch self {
-        case .exception(let entry): ExceptionLadder.dictionary([host: entry])
-        case .arbitraryLoads: .allowingEverything
-        }
     }
 }
