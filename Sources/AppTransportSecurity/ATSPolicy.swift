@@ -55,7 +55,8 @@ public struct ATSPolicy: Sendable {
             profile.facts.obeysOnlyArbitraryLoads.value && match == nil && ruling.tlsRequired
             && LocalHosts.contains(url, .namesAndAddresses)
         let isCleartext = !url.isSecure && ruling.tlsRequired
-        let pinFailures = url.isSecure ? requirements.pins?.unusable(for: url.host) ?? [] : []
+        let unusable = requirements.pins?.unusable(for: url.host) ?? []
+        let pinFailures = url.isSecure ? unusable : []
         let isPolicy = isCleartext || isOutOfReach
         let blocked = isPolicy || !pinFailures.isEmpty
         if isCleartext {
@@ -67,7 +68,8 @@ public struct ATSPolicy: Sendable {
                             ? ": \(LocalHosts.sharedRange), the range of carrier NAT and of many VPNs, does not count as local."
                             : "."),
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
-                    situation: isOutOfReach ? Remediation.Situation.localHost.rawValue : nil))
+                    situation: (isOutOfReach
+                        ? Remediation.Situation.localHost : unusable.isEmpty ? nil : .unusablePins)?.rawValue))
         }
         if isOutOfReach {
             failures.append(

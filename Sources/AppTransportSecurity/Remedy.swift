@@ -172,7 +172,14 @@ package enum AppTrust {
                 "An exception alone does not help; \($0) and \(delegate), \(isTried ? "do" : "let this connection through")"
             }
             ?? "ATS permits it here: \(delegate), is enough"
-        let isRootMissing = causes.contains { missingRoots.contains($0.code) }
+        // Installing it is advised where nothing else is wrong with the certificate.
+        let others = causes.filter { $0.code != .trustNeedsDelegate }
+        let isRootMissing =
+            !others.isEmpty
+            && others.allSatisfy {
+                missingRoots.contains($0.code)
+                    && ($0.situation == nil || $0.situation == Remediation.Situation.privateHost.rawValue)
+            }
         return first
             + (isRootMissing
                 ? "; or install the root on the devices and switch it on (Settings > General > About > Certificate Trust Settings)."

@@ -126,6 +126,15 @@ import Vocabulary
         )
     }
 
+    @Test("A cause behind a redirect says where that leads")
+    func redirectToAnotherHost() async throws {
+        let places = ["https://api.example.com:443/", "https://other.example/"].compactMap { try? LoadURL($0) }
+        let report = try await TargetDiagnosis.of(ModelServer(), load: LoadTrace(places: places, end: .loaded))
+        let cause = try #require(report.decisive?.because.first)
+        #expect(cause.code == .trustWrongHost)
+        #expect(cause.message.hasPrefix("The server redirects to https://other.example/. The certificate is for"))
+    }
+
     @Test func aLoopFailsAndSilenceAfterTLSIsUndetermined() async throws {
         let here = try LoadURL("https://api.example.com:443/")
         let loop = LoadTrace(

@@ -88,6 +88,26 @@ import Vocabulary
         }
     }
 
+    @Test(
+        "Installing the root is advised only if nothing else is wrong with the certificate",
+        arguments: [(800.0, "api.example.com", true), (3650, "api.example.com", false), (800, "a.example", false)])
+    func installing(_ days: Double, _ host: String, _ isAdvised: Bool) throws {
+        var scene = Scene()
+        (scene.isSelfSigned, scene.anchor, scene.days, scene.host) = (true, nil, days, host)
+        let causes = try scene.verdict().causes
+        #expect(causes.first?.code == .trustSelfSigned)
+        #expect(AppTrust.sentence(keys: nil, after: causes).contains("install the root") == isAdvised, "\(causes)")
+        (scene.anchor, scene.isOwnAnchor) = (.installed, true)
+        #expect(try scene.verdict().passed == isAdvised)
+    }
+
+    @Test("Where pins cut a host off over https, https alone is no advice")
+    func unusablePins() throws {
+        let json = #"{"NSPinnedDomains":{"api.example.com":{"NSPinnedLeafIdentities":[]}}}"#
+        let cause = try #require(try decide("http://api.example.com/", json).failures.first)
+        #expect(cause.code == .cleartextBlocked && Remediation(for: cause)?.server.contains("usable pin") == true)
+    }
+
     @Test("A public CA is advised only for hosts that one issues for")
     func publicAuthorities() throws {
         for (host, isPrivate) in [

@@ -144,7 +144,17 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .fail, error: decision.error, because: because, notes: [])
         }
         guard place.isSecure else { return .passed }
-        let requirements = decision.requirements
+        var judgement = judge(decision)
+        if isRedirect, let first = judgement.because.first {
+            let named = first.saying("The server redirects to \(place.text). \(first.message)")
+            judgement.because = [named] + judgement.because.dropFirst()
+        }
+        return judgement
+    }
+
+    /// What a host that speaks TLS comes to.
+    private func judge(_ decision: URLDecision) -> Judgement {
+        let (place, requirements) = (decision.url, decision.requirements)
         guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[HelloOffer(requirements)] else {
             return Judgement(
                 result: .undetermined, error: nil,
