@@ -87,7 +87,8 @@ extension Remedy {
             else { return .fails }
             let verdict = evaluate(requirements, facts, host: decision.url.host, at: instant, logs: logs)
             if verdict.passed { return .loads }
-            return verdict.onlyTrustFailed && requirements.delegateMayAccept ? .loadsWithDelegate : .fails
+            return verdict.onlyTrustFailed && requirements.delegateMayAccept && AppTrust.isAdvised(verdict.causes)
+                ? .loadsWithDelegate : .fails
         }
     }
 
@@ -186,10 +187,15 @@ package enum AppTrust {
                 : ".")
     }
 
+    /// Whether code of an app should accept a certificate that is refused for all of these causes: never one that is revoked.
+    package static func isAdvised(_ causes: [Cause]) -> Bool {
+        causes.allSatisfy { Remediation(for: $0)?.exceptionKey == .insecureHTTPLoadsWithDelegate }
+    }
+
     /// The same about a cause in general; nil for causes that no code of an app lifts.
     package static func sentence(about code: Code) -> String? {
         let cause = Cause(code, "")
-        guard Remediation(for: cause)?.exceptionKey == .insecureHTTPLoadsWithDelegate else { return nil }
+        guard isAdvised([cause]) else { return nil }
         return sentence(keys: "\(ATSKey.insecureHTTPLoads) = true in the host's entry", after: [cause])
             + " At an address or a local host, where ATS asks nothing of certificates, the delegate alone is enough."
     }

@@ -101,6 +101,17 @@ import Vocabulary
         #expect(try scene.verdict().passed == isAdvised)
     }
 
+    @Test("Nobody is advised to accept a revoked certificate", arguments: [false, true])
+    func revoked(_ isRevoked: Bool) throws {
+        var scene = Scene()
+        scene.host = "other.example.com"
+        if isRevoked { scene.staple = .revoked(Scene.date("2026-05-01"), reason: 1) }
+        let decision = try decide("https://other.example.com/")
+        let remedies = Remedy.forRefused(decision, scene.facts, at: Scene.date("2026-06-01"), logs: nil)
+        #expect(remedies.isEmpty == isRevoked)
+        #expect(!remedies.contains { !$0.needsDelegate })
+    }
+
     @Test("Where pins cut a host off over https, https alone is no advice")
     func unusablePins() throws {
         let json = #"{"NSPinnedDomains":{"api.example.com":{"NSPinnedLeafIdentities":[]}}}"#

@@ -31,9 +31,9 @@ package struct ConfigurationJudge: Sendable {
 
         package static let passed = Judgement(result: .pass, error: nil, because: [], notes: [])
 
-        /// Whether it passes, at least if the app's own code accepts the certificate.
+        /// Whether it passes, at least if the app's own code accepts the certificate, as it should not accept every one.
         package var passesWithDelegate: Bool {
-            result == .pass || because.contains { $0.code == .trustNeedsDelegate }
+            result == .pass || because.contains { $0.code == .trustNeedsDelegate } && AppTrust.isAdvised(because)
         }
     }
 
