@@ -130,7 +130,21 @@ private func inferred(
             HandshakeEvaluation.versionCause(requirements, widest.version),
         ].compactMap(\.self) + HandshakeEvaluation.suiteCauses(requirements, widest.suite)
     if !causes.isEmpty { return causes }
-    return HandshakeEvaluation.unofferedCause(requirements, widest, leaf).map { [$0] }
+    let unoffered = HandshakeEvaluation.unofferedCause(requirements, widest, leaf)
+    // The widest hello names no address. A server that lacks what it was offered says 40.
+    if case .alert(_, let description) = outcome, requirements.helloLayout.sendsAddresses,
+        description != 40 || unoffered == nil
+    {
+        let sends = requirements.profile.facts.sendsAddressNames
+        return [
+            Cause(
+                .tlsHandshakeFailed,
+                "The server refuses the ClientHello of \(requirements.profile.name), which names the address as the server, with alert "
+                    + "\(description) (\(ConnectionCauses.alertName(description))), and answers one without a name.",
+                citation: sends.citation, situation: Remediation.Situation.addressAsName.rawValue)
+        ]
+    }
+    return unoffered.map { [$0] }
 }
 
 /// Codes and sentences for connections that ended before TLS.

@@ -80,6 +80,8 @@ package struct Remediation: Sendable {
         case issuerDates = "issuer-dates"
         /// The first systems block an address or a local name whatever the server speaks.
         case localHost = "local-host"
+        /// The server refuses a hello that names an address as the server.
+        case addressAsName = "address-as-name"
         /// A host without a usable pin, which is blocked over https as well.
         case unusablePins = "unusable-pins"
         /// The dictionary asks for TLS 1.3, and the server speaks 1.2.
@@ -140,6 +142,7 @@ package struct Remediation: Sendable {
             "send the CA's current intermediate; the leaf needs no renewal if the key of the intermediate is unchanged",
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .localHost: .init("load https by a full host name: not an address, a name without a dot or one below .local"),
+        .addressAsName: .init("let the server ignore a server_name that is an address, or load by a host name"),
         .unusablePins: .init("serve https, and give the host a usable pin in NSPinnedDomains, where it has none"),
         .belowTLS13: .init(
             "enable TLS 1.3 on the server, since the dictionary asks for it", setting: .versions,

@@ -57,6 +57,7 @@ struct LoadQuestions {
         configuration.connectTimeout = .seconds(8)
         configuration.totalTimeout = .seconds(30)
         configuration.toleratesUncleanClose = true
+        configuration.asksAsTheSystem = true
         if withDelegate { configuration.acceptsUntrusted = { _ in true } }
         let client = ATSClient(
             policy: ATSPolicy(dictionary: dictionary, profile: load.profile), trust: anchors,
@@ -98,8 +99,7 @@ struct LoadQuestions {
         return LoadAnswers(
             explain: said, check: before, rows: rows(report), exhaustiveRows: rows(exhaustive),
             exhaustive: LoadAnswer(try #require(exhaustive.decisive)), fetch: LoadAnswer(fetch),
-            isHandshakeAlone: decisive.notes.contains { $0.code == .noteLoadNotMade }
-                || AskedLoad.hidden.contains(load.kind), edits: edits,
+            isHandshakeAlone: decisive.notes.contains { $0.code == .noteLoadNotMade }, edits: edits,
             cutOff: cutOff(subject, try LoadURL(load.url).host))
     }
 
