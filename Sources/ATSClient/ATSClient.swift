@@ -166,6 +166,9 @@ public final class ATSClient: Sendable {
         var judge = HandshakeJudge(key: key, requirements: requirements, connector: connector)
         do {
             guard offer.isPossible else { throw LoadFaults.nothingToOffer(url: url) }
+            if configuration.asksAsTheSystem {
+                judge.shown = try await connector.askedAsTheSystem(key, requirements, judge, until: deadline)
+            }
             do {
                 return try await establish((offer, judge))
             } catch let refused as RefusedHandshake
@@ -202,6 +205,31 @@ extension Connector {
         let prober = Prober(group: configuration.eventLoopGroup, resolver: material.resolver)
         return await PolicyHello(requirements, host: key.host, prober, addresses)
             .observation(timeout: .nanoseconds(limit.nanoseconds))
+    }
+
+    /// What the server shows beside its certificate to the hello of the system; nil if it shows nothing, or if no answer comes: then the load tells.
+    ///
+    /// - Throws: ``RefusedHandshake`` or ``ConnectFailure`` where the system's own handshake fails, whatever the library that loads comes to.
+    func askedAsTheSystem(
+        _ key: PoolKey, _ requirements: TransportRequirements, _ judge: HandshakeJudge, until deadline: NIODeadline?
+    ) async throws -> ShownTimestamps? {
+        let limit = timeLimit(until: deadline)
+        guard let addresses = try? await usableAddresses(of: key, timeout: limit), let address = addresses.first else {
+            return nil
+        }
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        let hello = PolicyHello(requirements, host: key.host, prober, addresses)
+        switch await hello.send(timeout: .nanoseconds(limit.nanoseconds)).outcome {
+        case .negotiated(let seen):
+            let judgement = await judge.judge(seen, peer: configuration.kind(address))
+            if !judgement.passes { throw RefusedHandshake(judgement: judgement) }
+            return ShownTimestamps(seen)
+        case .alert(let level, let description):
+            var failure = ConnectFailure(outcome: .alert(level: level, description: description))
+            failure.wasConnected = true
+            throw failure
+        case .protocolError, .connection: return nil
+        }
     }
 
     /// The error of a failed attempt, with the reason that other hellos tell: one that offers everything where the server itself ended the

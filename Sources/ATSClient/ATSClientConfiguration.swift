@@ -59,6 +59,9 @@ extension ATSClient {
         package var forbids: @Sendable (SocketAddress) -> String? = { _ in nil }
         /// For Certificate Transparency; nil leaves that rule a note.
         public var transparencyLogs: CTLogList?
+        /// Whether each new connection is preceded by the hello of the system, which shows what the library that loads does not ask for: a stapled
+        /// response, timestamps, an address as the name of the server.
+        package var asksAsTheSystem = false
         /// Whether Certificate Transparency is judged at all; not where somebody else judges it who sees all timestamps.
         package var judgesTransparency = true
 

@@ -114,9 +114,10 @@ package struct TargetDiagnosis: Sendable {
         guard let loading, isNamed || known.address != nil, let widest = widestPassing(configurations, judge)
         else { return judge }
         // The load goes to the address that the hellos reached.
-        let trace = await loading.load(
+        var trace = await loading.load(
             target.url, dictionary: widest.dictionary, profile: widest.profile,
             address: isNamed ? target.address ?? known.address : known.address)
+        trace.isBehindCertificate = widest.needsDelegate
         let led: FetchScope =
             configuration.allowsPrivateRedirects
             ? .anyNetwork : known.address.map(probing.scope(ofServerAt:)) ?? .publicAddresses
@@ -134,11 +135,11 @@ package struct TargetDiagnosis: Sendable {
         let rows = configurations.filter { !$0.isAppDictionary }.map { ($0.dictionary, profile) }
         let own = configurations.filter(\.isAppDictionary).map { ($0.dictionary, appProfile) }
         let edits = own.flatMap { ExceptionLadder.edits(of: $0.0, for: place, on: appProfile) }.map { ($0, appProfile) }
-        return HelloOffer.distinct(
-            rows + own
-                + ExceptionLadder.candidates(key: ExceptionLadder.key(for: place.host, on: profile)).map {
-                    ($0, profile)
-                } + edits, place)
+        let systems = appProfile.sdk == profile.sdk ? [profile] : [profile, appProfile]
+        let candidates = systems.flatMap { profile in
+            ExceptionLadder.candidates(key: ExceptionLadder.key(for: place.host, on: profile)).map { ($0, profile) }
+        }
+        return HelloOffer.distinct(rows + own + candidates + edits, place)
     }
 
     package func configurations(of target: CheckTarget) -> [DiagnosticConfiguration] {
@@ -158,17 +159,11 @@ package struct TargetDiagnosis: Sendable {
         let (facts, hello) = known.answer(to: defaults, host: target.url.host)
         let exception: SmallestException =
             isManaged ? (results.decisive?.result == .pass ? .none : .noneHelps) : judge.smallestException()
-        var edited: ATSDictionary?
-        if !isManaged, let appDictionary = configuration.appDictionary, results.decisive?.result == .fail {
-            edited = judge.smallestEdit(of: appDictionary)
-        }
-        var withDelegate: ATSDictionary?
-        if !isManaged, let decisive = results.decisive, decisive.result == .fail {
-            if decisive.because.contains(where: { $0.code == .trustNeedsDelegate }) {
-                withDelegate = ATSDictionary()
-            } else if exception == .noneHelps {
-                withDelegate = judge.exceptionWithDelegate()
-            }
+        var proposal: DictionaryProposal?
+        var behind: Cause?
+        if !isManaged, let decisive = results.decisive, decisive.result != .pass {
+            proposal = self.proposal(judge, exception)
+            if proposal == nil { behind = judge.causeBehindCertificate(.allowingEverything) }
         }
         var notes = (results.first?.notes ?? []) + expiring(facts)
         if case .dictionary(let dictionary) = exception {
@@ -183,16 +178,33 @@ package struct TargetDiagnosis: Sendable {
             results: results,
             secure: secure,
             smallestException: exception,
-            editedDictionary: edited,
-            exceptionWithDelegate: withDelegate,
+            proposal: proposal,
+            causeBehindCertificate: behind,
             facts: facts,
             hello: hello,
-            status: judge.trace?.status,
+            status: judge.trace.flatMap { $0.isBehindCertificate ? nil : $0.status },
             handshakes: known.hellos,
             elapsed: elapsed,
             notes: notes,
             instant: instant
         )
+    }
+
+    /// What would let a target load that fails under the dictionary that decides; nil if nothing does.
+    private func proposal(_ judge: ConfigurationJudge, _ exception: SmallestException) -> DictionaryProposal? {
+        let before = configuration.appDictionary ?? ATSDictionary()
+        func proposal(_ kind: DictionaryProposal.Kind, _ after: ATSDictionary?) -> DictionaryProposal? {
+            after.map { after in
+                let doubt = kind == .withDelegate ? judge.causeBehindCertificate(after) : nil
+                return DictionaryProposal(before: before, after: after, kind: kind, doubt: doubt)
+            }
+        }
+        guard configuration.appDictionary != nil else {
+            return proposal(.edit, exception.dictionary) ?? proposal(.withDelegate, judge.exceptionWithDelegate())
+        }
+        return proposal(.edit, judge.smallestEdit(of: before))
+            ?? proposal(.withDelegate, judge.smallestEdit(of: before, withDelegate: true))
+            ?? proposal(.replacement, judge.replacement())
     }
 
     /// A note for each certificate of the path that will soon have expired.
@@ -209,18 +221,21 @@ package struct TargetDiagnosis: Sendable {
     }
 
     /// What to load under: of the dictionaries whose handshake passes, the one that lets most redirects through, with the SDK that speaks
-    /// the older versions.
+    /// the older versions. Where only the certificate is refused, what an app's own code would come to by accepting it.
     private func widestPassing(
         _ configurations: [DiagnosticConfiguration], _ judge: ConfigurationJudge
-    ) -> (dictionary: ATSDictionary, profile: OSProfile)? {
+    ) -> (dictionary: ATSDictionary, profile: OSProfile, needsDelegate: Bool)? {
         let all = ATSDictionary.allowingEverything
         let older = configuration.appDictionary != nil && appProfile.stackMinimum.value < profile.stackMinimum.value
         // The target itself is judged at each place, so the widest dictionary is right for all but servers that dislike wide hellos.
         for profile in (older ? [appProfile] : []) + [profile]
         where judge.judge(dictionary: all, on: profile).result == .pass {
-            return (all, profile)
+            return (all, profile, false)
         }
-        return configurations.last { judge.judge($0).result == .pass }
-            .map { ($0.dictionary, $0.isAppDictionary ? appProfile : profile) }
+        if let row = configurations.last(where: { judge.judge($0).result == .pass }) {
+            return (row.dictionary, row.isAppDictionary ? appProfile : profile, false)
+        }
+        guard !isManaged, judge.judge(dictionary: all, on: appProfile).passesWithDelegate else { return nil }
+        return (all, appProfile, true)
     }
 }

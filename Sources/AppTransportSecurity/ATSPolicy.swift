@@ -56,7 +56,8 @@ public struct ATSPolicy: Sendable {
             profile.facts.obeysOnlyArbitraryLoads.value && match == nil && ruling.tlsRequired
             && LocalHosts.contains(url, .namesAndAddresses)
         let isCleartext = !url.isSecure && ruling.tlsRequired
-        let pinFailures = url.isSecure ? requirements.pins?.unusable(for: url.host) ?? [] : []
+        let unusable = requirements.pins?.unusable(for: url.host) ?? []
+        let pinFailures = url.isSecure ? unusable : []
         let isPolicy = isCleartext || isOutOfReach
         let blocked = isPolicy || !pinFailures.isEmpty
         if isCleartext {
@@ -67,16 +68,21 @@ public struct ATSPolicy: Sendable {
                         + (url.literalAddress.map(LocalHosts.isShared) == true
                             ? ": \(LocalHosts.sharedRange), the range of carrier NAT and of many VPNs, does not count as local."
                             : "."),
-                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21")))
+                    citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
+                    situation: (isOutOfReach
+                        ? Remediation.Situation.localHost : unusable.isEmpty ? nil : .unusablePins)?.rawValue))
         }
         if isOutOfReach {
             failures.append(
                 Cause(
                     .localBlocked,
                     url.literalAddress == nil
-                        ? "\(profile.name) blocks loads to local names; add an exception for \(url.host) or set NSAllowsArbitraryLoads."
-                        : "\(profile.name) blocks loads to addresses, and exceptions cannot name them: only NSAllowsArbitraryLoads allows "
-                            + "\(url.host).", citation: .apple(ATSKey.localNetworking, read: "2026-11-21")))
+                        ? "\(profile.name) blocks loads to local names that no exception names, over https too, unless "
+                            + "NSAllowsArbitraryLoads is YES."
+                        : "\(profile.name) blocks loads to addresses, over https too, and exceptions cannot name them: only "
+                            + "NSAllowsArbitraryLoads allows \(url.host).",
+                    citation: .apple(ATSKey.localNetworking, read: "2026-11-21"),
+                    situation: Remediation.Situation.localHost.rawValue))
         }
         return URLDecision(
             url: url, isLocal: local, applies: true, tlsRequired: ruling.tlsRequired, requirements: requirements,
@@ -94,6 +100,12 @@ public struct ATSPolicy: Sendable {
         let isLocal = LocalHosts.contains(url, profile.localRule.value)
         let ruling = ruling(match, isLocal: isLocal, loader: .urlsession)
         return requirements(for: url, entry: match?.entry, tlsRequired: ruling.tlsRequired)
+    }
+
+    /// The entry of NSExceptionDomains that decides about a URL, its legacy keys as they stand in the dictionary.
+    func deciding(_ url: LoadURL) -> (key: String, entry: ExceptionEntry)? {
+        guard let match = lookup.match(url) else { return nil }
+        return (match.key, match.isBuiltIn ? match.entry : dictionary.exceptions[match.key] ?? match.entry)
     }
 
     // MARK: - Whether TLS is required

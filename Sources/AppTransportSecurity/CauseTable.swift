@@ -62,7 +62,8 @@ package struct CauseTable: Sendable {
             "serve https", exception: .insecureHTTPLoads),
         Row(
             .localBlocked, at: .policy, "the system blocks loads to addresses and local names", .developer,
-            "load over https, or name the local host in NSExceptionDomains: iOS 9 does not support NSAllowsLocalNetworking"
+            "load https by a full host name; or name a local name in NSExceptionDomains, or set NSAllowsArbitraryLoads for an address, "
+                + "as iOS 9 does not support NSAllowsLocalNetworking"
         ),
         Row(
             .tlsVersionTooLow, at: .handshake,
@@ -207,7 +208,10 @@ package struct CauseTable: Sendable {
             .netClosed, at: .network, "the connection was closed without an answer", .server,
             "check the server's log: it closes the connection after the ClientHello"),
         Row(.netNotTLS, at: .network, "the answer is not TLS", .server, "check the port: it does not speak TLS"),
-        Row(.netDNS, at: .network, "the name cannot be resolved", .server, "check the name"),
+        Row(
+            .netDNS, at: .network, "the name cannot be resolved by the machine that asks", .server,
+            "check the name, and whether the resolver of this machine knows it: sealward asks that one, never another proxy"
+        ),
         Row(
             .proxyNameMismatch, at: .proxy,
             "the ClientHello in a tunnel names a different host than the tunnel was opened to", .developer,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TLSModel
+import Vocabulary
 
 /// The entries of NSExceptionDomains that are tried for one host when the smallest one is searched, least exposure first.
 ///
@@ -32,31 +33,47 @@ package enum ExceptionLadder {
         return LocalHosts.sharedRange
     }
 
-    /// A dictionary with entries more and more of whose keys are lifted for the host of a URL, least exposure first, and then with the key
-    /// for the whole app. What the host's own entry says already stays.
+    /// Dictionaries that loosen more and more for the host of a URL, least exposure first, and then for the whole app.
+    ///
+    /// They begin from the entry that decides now: what it says besides stays, also where it is that of a domain above and the host gets a copy of its
+    /// own. NSAllowsLocalNetworking is among them where it is NO, since it may be that alone which keeps a local host back.
     package static func edits(of dictionary: ATSDictionary, for url: LoadURL, on profile: OSProfile) -> [ATSDictionary]
     {
         var all = dictionary
         all.arbitraryLoads = true
-        guard url.literalAddress == nil || profile.readsAddressKeys.value else { return [all] }
-        let key = dictionary.exceptions[url.host] == nil ? key(for: url.host, on: profile) : url.host
-        let own = dictionary.exceptions[key]
-        return entries.flatMap { step -> [ATSDictionary] in
-            var entry = own ?? ExceptionEntry()
-            entry.minimumTLSVersion = step.minimumTLSVersion ?? entry.minimumTLSVersion
-            entry.requiresForwardSecrecy = entry.requiresForwardSecrecy && step.requiresForwardSecrecy
-            entry.allowsInsecureHTTPLoads = entry.allowsInsecureHTTPLoads || step.allowsInsecureHTTPLoads
-            var edits = [entry]
-            if entry.minimumTLSVersion == .tls13 {
-                entry.minimumTLSVersion = .tls12
-                edits.append(entry)
-            }
-            return edits.map { entry in
+        var local = dictionary
+        local.localNetworking = true
+        let wide = dictionary.localNetworking == false ? [local] : []
+        guard url.literalAddress == nil || profile.readsAddressKeys.value else { return wide + [all] }
+        let deciding = ATSPolicy(dictionary: dictionary, profile: profile).deciding(url)
+        let isShared = url.literalAddress.map(LocalHosts.isShared) == true
+        var key = Self.key(for: url.host, on: profile)
+        var own = deciding?.entry ?? ExceptionEntry()
+        if let found = deciding?.key, isShared || found.hasSameBytes(as: url.host) {
+            key = found
+        } else {
+            own.includesSubdomains = false
+        }
+        func edits(_ steps: [ExceptionEntry]) -> [ATSDictionary] {
+            steps.flatMap { step -> [ExceptionEntry] in
+                var entry = own
+                if let lowest = step.minimumTLSVersion {
+                    entry.minimumTLSVersion = min(own.minimumTLSVersion ?? lowest, lowest)
+                }
+                entry.requiresForwardSecrecy = entry.requiresForwardSecrecy && step.requiresForwardSecrecy
+                entry.allowsInsecureHTTPLoads = entry.allowsInsecureHTTPLoads || step.allowsInsecureHTTPLoads
+                guard entry.minimumTLSVersion == .tls13 else { return [entry] }
+                var older = entry
+                older.minimumTLSVersion = .tls12
+                return [entry, older]
+            }.map { entry in
                 var edited = dictionary
                 edited.exceptions[key] = entry
                 return edited
             }
-        } + [all]
+        }
+        return edits(entries.filter { !$0.allowsInsecureHTTPLoads }) + wide
+            + edits(entries.filter(\.allowsInsecureHTTPLoads)) + [all]
     }
 
     /// A dictionary with these entries, without those that change nothing.

@@ -45,7 +45,7 @@ package func evaluate(
         return FailedHandshakeVerdict(
             isDetermined: true,
             causes: inferred ?? [
-                LargeHello.cause(requirements, alert: description, smaller, host) ?? refusal(description)
+                LargeHello.cause(requirements, alert: description, smaller, host) ?? refusal(requirements, description)
             ],
             error: .secureConnectionFailed(streamCode)
         )
@@ -97,13 +97,13 @@ private enum LargeHello {
 }
 
 /// An alert whose reason is not known from anything else.
-private func refusal(_ description: UInt8) -> Cause {
+private func refusal(_ requirements: TransportRequirements, _ description: UInt8) -> Cause {
     let alert =
         "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))"
     return switch description {
     case 40:
         Cause(.tlsNoCommonSuite, "\(alert): it accepts none of the offered suites, groups or signature schemes.")
-    case 70: Cause(.tlsVersionTooLow, "\(alert).")
+    case 70: Cause(.tlsVersionTooLow, "\(alert).", situation: requirements.tooLowSituation)
     default: Cause(.tlsHandshakeFailed, "\(alert).")
     }
 }
@@ -128,7 +128,21 @@ private func inferred(
             HandshakeEvaluation.versionCause(requirements, widest.version),
         ].compactMap(\.self) + HandshakeEvaluation.suiteCauses(requirements, widest.suite)
     if !causes.isEmpty { return causes }
-    return HandshakeEvaluation.unofferedCause(requirements, widest, leaf).map { [$0] }
+    let unoffered = HandshakeEvaluation.unofferedCause(requirements, widest, leaf)
+    // The widest hello names no address. A server that lacks what it was offered says 40.
+    if case .alert(_, let description) = outcome, requirements.helloLayout.sendsAddresses,
+        description != 40 || unoffered == nil
+    {
+        let sends = requirements.profile.facts.sendsAddressNames
+        return [
+            Cause(
+                .tlsHandshakeFailed,
+                "The server refuses the ClientHello of \(requirements.profile.name), which names the address as the server, with alert "
+                    + "\(description) (\(ConnectionCauses.alertName(description))), and answers one without a name.",
+                citation: sends.citation, situation: Remediation.Situation.addressAsName.rawValue)
+        ]
+    }
+    return unoffered.map { [$0] }
 }
 
 /// Codes and sentences for connections that ended before TLS.
@@ -154,7 +168,7 @@ package enum ConnectionCauses {
         case .notTLS(let prefix):
             "\(host) answers with something that is not TLS"
                 + (prefix.starts(with: Array("HTTP/".utf8)) ? ": plain HTTP on this port." : ".")
-        case .nameNotFound: "The name \(host) cannot be resolved."
+        case .nameNotFound(let reason): "The name \(host) cannot be resolved: \(reason)."
         }
     }
 

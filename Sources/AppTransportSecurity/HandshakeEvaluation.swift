@@ -71,7 +71,8 @@ enum HandshakeEvaluation {
                 return Cause(
                     .tlsVersionTooLow,
                     "The server negotiated \(version); \(requirements.effectiveMinimum) or later is required.",
-                    citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"))
+                    citation: .apple(ATSKey.minimumTLSVersion, read: "2026-11-21"),
+                    situation: requirements.tooLowSituation)
             }
             let sentence =
                 version >= requirements.policyMinimum
@@ -97,7 +98,9 @@ enum HandshakeEvaluation {
     static func minimumCause(_ requirements: TransportRequirements) -> Cause? {
         let supports = requirements.profile.facts.supportsTLS13Minimum
         guard requirements.minimumTLS == .tls13, !supports.value else { return nil }
-        return Cause(.tlsHandshakeFailed, requirements.profile.disputedMinimum, citation: supports.citation)
+        return Cause(
+            .tlsHandshakeFailed, requirements.profile.disputedMinimum, citation: supports.citation,
+            situation: Remediation.Situation.unsupportedMinimum.rawValue)
     }
 
     static func suiteCauses(_ requirements: TransportRequirements, _ suite: CipherSuite) -> [Cause] {
@@ -194,6 +197,13 @@ enum HandshakeEvaluation {
                     citation: .certificateRequest, kind: .note))
         }
         return notes
+    }
+}
+
+extension TransportRequirements {
+    /// What is to be done about a version that is too low, where it is not the usual.
+    var tooLowSituation: String? {
+        effectiveMinimum == .tls13 ? Remediation.Situation.belowTLS13.rawValue : nil
     }
 }
 

@@ -110,6 +110,18 @@ package enum LocalHosts {
         host.hasSuffix(".local") || host.hasSuffix(".local.") || !host.utf8.contains(0x2E)
     }
 
+    /// Whether no public CA issues for a host in lower case: a private or reserved address, or a name that is nobody's in the public DNS (RFC 6761,
+    /// RFC 6762 appendix G, RFC 8375, and CA/Browser Forum BR section 4.2.2).
+    package static func hasNoPublicCA(_ host: String) -> Bool {
+        if let address = IPAddress(host) { return AddressKind(address).isPrivate }
+        let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+        return isLocalName(name) || privateDomains.contains(where: name.isSameOrBelow)
+    }
+
+    private static let privateDomains = [
+        "localhost", "test", "home.arpa", "intranet", "internal", "private", "corp", "home", "lan",
+    ]
+
     /// Whether an address is of the local network.
     package static func isDirect(_ address: IPAddress) -> Bool { direct.contains { $0.contains(address) } }
 

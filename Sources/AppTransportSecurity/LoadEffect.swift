@@ -11,7 +11,7 @@ package struct LoadEffect: Sendable, Equatable {
     package let source: DecidingRule.Source
     private let requirements: TransportRequirements
 
-    init(_ decision: URLDecision) {
+    package init(_ decision: URLDecision) {
         verdict = decision.verdict
         source = decision.rule.source
         requirements = decision.requirements

@@ -39,6 +39,12 @@ package struct Remediation: Sendable {
         self = known
     }
 
+    /// What to do about a code of which no more is known than the host.
+    package init?(for code: Code, at host: String?) {
+        let isPrivate = AppTrust.missingRoots.contains(code) && host.map(LocalHosts.hasNoPublicCA) == true
+        self.init(for: Cause(code, "", situation: isPrivate ? Situation.privateHost.rawValue : nil))
+    }
+
     /// Situations that need another fix than the others with the same code.
     package enum Situation: String, Sendable, CaseIterable {
         /// The server speaks newer versions than the system.
@@ -72,6 +78,18 @@ package struct Remediation: Sendable {
         case certificateWanted = "certificate-wanted"
         /// An intermediate or the root is out of its dates.
         case issuerDates = "issuer-dates"
+        /// The first systems block an address or a local name whatever the server speaks.
+        case localHost = "local-host"
+        /// The server refuses a hello that names an address as the server.
+        case addressAsName = "address-as-name"
+        /// A host without a usable pin, which is blocked over https as well.
+        case unusablePins = "unusable-pins"
+        /// The dictionary asks for TLS 1.3, and the server speaks 1.2.
+        case belowTLS13 = "below-tls13"
+        /// The dictionary asks for TLS 1.3 of a system on which no load with that minimum succeeds.
+        case unsupportedMinimum = "unsupported-minimum"
+        /// No public CA issues for the host.
+        case privateHost = "private-host"
     }
 
     private static let special: [Situation: Remediation] = [
@@ -122,6 +140,18 @@ package struct Remediation: Sendable {
             setting: .clientCertificate),
         .issuerDates: .init(
             "send the CA's current intermediate; the leaf needs no renewal if the key of the intermediate is unchanged",
+            setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
+        .localHost: .init("load https by a full host name: not an address, a name without a dot or one below .local"),
+        .addressAsName: .init("let the server ignore a server_name that is an address, or load by a host name"),
+        .unusablePins: .init("serve https, and give the host a usable pin in NSPinnedDomains, where it has none"),
+        .belowTLS13: .init(
+            "enable TLS 1.3 on the server, since the dictionary asks for it", setting: .versions,
+            exception: .minimumTLSVersion),
+        .unsupportedMinimum: .init(
+            "write TLSv1.2 as NSExceptionMinimumTLSVersion as long as the app supports this system",
+            exception: .minimumTLSVersion),
+        .privateHost: .init(
+            "issue the certificate from a CA of your own and install its root on the devices: no public CA issues for this host",
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
     ]
 }

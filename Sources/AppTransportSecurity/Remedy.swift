@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import FoundationEssentials
+import PropertyLists
 package import TLSModel
 package import Vocabulary
 
@@ -13,15 +14,25 @@ public struct Remedy: Sendable, Equatable, CustomStringConvertible {
     public let value: String
     /// Whether App Review asks for a justification of the key with this value.
     public let requiresJustification: Bool
-    /// Whether the app must also accept the certificate in code, because the key alone only permits that.
+    /// Whether the app must also accept the certificate in code: the keys together only permit that.
     public let needsDelegate: Bool
-    /// Whether the key lifts what the policy says before any connection, and the server is judged then.
-    let isConditional: Bool
+    /// What is known of the load with the key.
+    let effect: Effect
 
     public var description: String { Remedy.sentence([self]) }
 }
 
 extension Remedy {
+    /// How far the load was tried.
+    enum Effect: Sendable {
+        /// To its end: a server of cleartext is not judged.
+        case allowsLoad
+        /// What the policy says before any connection is lifted, and the server is judged then.
+        case liftsBlock
+        /// The handshake with this server passes, and what it answers is not known.
+        case allowsConnection
+    }
+
     /// What a load would come to under another dictionary.
     package enum Trial {
         case loads
@@ -40,11 +51,21 @@ extension Remedy {
             remedies.contains(where: \.requiresJustification)
             ? "App Review asks for a justification" : "no App Review justification required"
         if remedies.contains(where: \.needsDelegate) {
-            return "\(AppTrust.sentence(keys: keys, after: causes)) (\(review))"
+            return "\(AppTrust.sentence(keys: keys, after: causes, isTried: false)) (\(review))"
         }
         let effect =
-            first.isConditional ? "lifts this block, and the server is judged then" : "would allow this load"
+            switch first.effect {
+            case .allowsLoad: "would allow this load"
+            case .liftsBlock: "lifts this block, and the server is judged then"
+            case .allowsConnection: "would allow this connection"
+            }
         return "\(keys) \(remedies.count > 1 ? "together " : "")\(effect) (\(review))."
+    }
+
+    /// The keys in one line as people write them: `NSExceptionDomains.host.NSIncludesSubdomains = YES`.
+    package static func keys(_ remedies: [Remedy]) -> String {
+        remedies.map { "\($0.keyPath) = \(["true": "YES", "false": "NO"][$0.value] ?? $0.value)" }
+            .joined(separator: ", ")
     }
 
     /// The keys that would let a URL through which the policy itself blocks, together; empty if none does.
@@ -66,7 +87,8 @@ extension Remedy {
             else { return .fails }
             let verdict = evaluate(requirements, facts, host: decision.url.host, at: instant, logs: logs)
             if verdict.passed { return .loads }
-            return verdict.onlyTrustFailed && requirements.delegateMayAccept ? .loadsWithDelegate : .fails
+            return verdict.onlyTrustFailed && requirements.delegateMayAccept && AppTrust.isAdvised(verdict.causes)
+                ? .loadsWithDelegate : .fails
         }
     }
 
@@ -77,68 +99,103 @@ extension Remedy {
         guard decision.applies, trial(decision) == .fails else { return [] }
         for dictionary in ExceptionLadder.edits(of: policy.dictionary, for: decision.url, on: policy.profile) {
             let edited = ATSPolicy(dictionary: dictionary, profile: policy.profile)
-            let end = trial(edited.decide(decision.url, loader: decision.loader))
-            guard end != .fails else { continue }
+            let changed = edited.decide(decision.url, loader: decision.loader)
+            let end = trial(changed)
+            guard end != .fails, changed.legacyDoubts.isEmpty else { continue }
+            let effect: Effect =
+                decision.verdict != .blocked ? .allowsConnection : decision.url.isSecure ? .liftsBlock : .allowsLoad
             return changes(
-                from: policy.dictionary, to: dictionary, needsDelegate: end == .loadsWithDelegate,
-                isConditional: decision.verdict == .blocked && decision.url.isSecure)
+                from: policy.dictionary, to: dictionary, needsDelegate: end == .loadsWithDelegate, effect: effect)
         }
         return []
     }
 
     /// The keys that differ between two dictionaries of which the second allows more.
-    package static func changes(
-        from old: ATSDictionary, to new: ATSDictionary, needsDelegate: Bool = false, isConditional: Bool = false
+    package static func changes(from old: ATSDictionary, to new: ATSDictionary) -> [Remedy] {
+        changes(from: old, to: new, needsDelegate: false, effect: .allowsLoad)
+    }
+
+    private static func changes(
+        from old: ATSDictionary, to new: ATSDictionary, needsDelegate: Bool, effect: Effect
     ) -> [Remedy] {
+        func remedy(_ path: [String], _ value: String, justified: Bool = false) -> Remedy {
+            Remedy(
+                keyPath: path.joined(separator: "."), value: value, requiresJustification: justified,
+                needsDelegate: needsDelegate, effect: effect)
+        }
         var remedies: [Remedy] = []
-        func add(_ path: [String], _ value: String, justified: Bool, delegate: Bool = false) {
-            remedies.append(
-                Remedy(
-                    keyPath: path.joined(separator: "."), value: value, requiresJustification: justified,
-                    needsDelegate: delegate, isConditional: isConditional))
+        for (key, path) in ATSDictionary.flags where new[keyPath: path] != old[keyPath: path] {
+            let isAll = key.hasSameBytes(as: ATSKey.arbitraryLoads)
+            remedies.append(remedy([key], "\(new[keyPath: path] == true)", justified: isAll))
         }
-        if new.arbitraryLoads == true, old.arbitraryLoads != true {
-            add([ATSKey.arbitraryLoads], "true", justified: true, delegate: needsDelegate)
-        }
-        for (key, entry) in new.exceptions.sorted(by: { $0.key < $1.key }) {
+        for (key, entry) in new.exceptions.sorted(by: { $0.key < $1.key }) where old.exceptions[key] != entry {
             let path = [ATSKey.exceptionDomains, key]
-            let before = old.exceptions[key] ?? ExceptionEntry()
-            if old.exceptions[key] == nil, entry == before { add(path, "{}", justified: false) }
-            if let version = entry.minimumTLSVersion, version != before.minimumTLSVersion {
-                add(path + [ATSKey.minimumTLSVersion], version.rawValue, justified: version < .tls12)
-            }
-            if entry.requiresForwardSecrecy != before.requiresForwardSecrecy {
-                add(path + [ATSKey.forwardSecrecy], "\(entry.requiresForwardSecrecy)", justified: false)
-            }
-            if entry.allowsInsecureHTTPLoads != before.allowsInsecureHTTPLoads {
-                add(
-                    path + [ATSKey.insecureHTTPLoads], "\(entry.allowsInsecureHTTPLoads)", justified: true,
-                    delegate: needsDelegate)
+            let before = old.exceptions[key]?.propertyListValue.members ?? [:]
+            let after = entry.propertyListValue.members ?? [:]
+            if after.isEmpty { remedies.append(remedy(path, "{}")) }
+            for name in after.keys.sorted() where after[name] != before[name] {
+                guard let value = after[name] else { continue }
+                let isInsecure = name.hasSameBytes(as: ATSKey.insecureHTTPLoads)
+                let isOld =
+                    name.hasSameBytes(as: ATSKey.minimumTLSVersion)
+                    && entry.minimumTLSVersion.map { $0 < .tls12 } == true
+                remedies.append(remedy(path + [name], value.words, justified: isInsecure || isOld))
             }
         }
         return remedies
     }
 }
 
+extension PropertyListValue {
+    /// A value as the linter prints it: `true`, `TLSv1.1`.
+    fileprivate var words: String {
+        switch self {
+        case .boolean(let flag): "\(flag)"
+        case .string(let text): text
+        default: kind
+        }
+    }
+}
+
 /// What an app can do about a certificate that trust evaluation refuses.
 package enum AppTrust {
-    /// - Parameter keys: what the dictionary must say; nil where it, or ATS itself at addresses and local hosts, permits the app's code already.
-    package static func sentence(keys: String?, after causes: [Cause]) -> String {
+    /// A root that the devices do not trust.
+    static let missingRoots: [Code] = [.trustSelfSigned, .trustUnknownRoot]
+
+    /// - Parameters:
+    ///   - keys: what the dictionary must say; nil where it, or ATS itself at addresses and local hosts, permits the app's code already.
+    ///   - causes: why the certificate is refused.
+    ///   - isTried: whether the load was tried to its end; otherwise no more is known than the connection.
+    package static func sentence(keys: String?, after causes: [Cause], isTried: Bool = true) -> String {
         let delegate = "your delegate, which accepts the certificate in the app's own code"
         let first =
-            keys.map { "An exception alone does not help; \($0) and \(delegate), do" }
+            keys.map {
+                "An exception alone does not help; \($0) and \(delegate), \(isTried ? "do" : "let this connection through")"
+            }
             ?? "ATS permits it here: \(delegate), is enough"
-        let isRootMissing = causes.contains { [.trustSelfSigned, .trustUnknownRoot].contains($0.code) }
+        // Installing it is advised where nothing else is wrong with the certificate.
+        let others = causes.filter { $0.code != .trustNeedsDelegate }
+        let isRootMissing =
+            !others.isEmpty
+            && others.allSatisfy {
+                missingRoots.contains($0.code)
+                    && ($0.situation == nil || $0.situation == Remediation.Situation.privateHost.rawValue)
+            }
         return first
             + (isRootMissing
                 ? "; or install the root on the devices and switch it on (Settings > General > About > Certificate Trust Settings)."
                 : ".")
     }
 
+    /// Whether code of an app should accept a certificate that is refused for all of these causes: never one that is revoked.
+    package static func isAdvised(_ causes: [Cause]) -> Bool {
+        causes.allSatisfy { Remediation(for: $0)?.exceptionKey == .insecureHTTPLoadsWithDelegate }
+    }
+
     /// The same about a cause in general; nil for causes that no code of an app lifts.
     package static func sentence(about code: Code) -> String? {
         let cause = Cause(code, "")
-        guard Remediation(for: cause)?.exceptionKey == .insecureHTTPLoadsWithDelegate else { return nil }
+        guard isAdvised([cause]) else { return nil }
         return sentence(keys: "\(ATSKey.insecureHTTPLoads) = true in the host's entry", after: [cause])
             + " At an address or a local host, where ATS asks nothing of certificates, the delegate alone is enough."
     }

@@ -196,7 +196,9 @@ struct TrustEvaluation {
     private func unanchored(_ path: [CertificateFacts], _ leaf: CertificateFacts) -> [Cause] {
         if leaf.isSelfIssued {
             return [
-                trust(.trustSelfSigned, "The certificate \(leaf.subject) is self-signed and not installed as a root.")
+                trust(
+                    .trustSelfSigned, "The certificate \(leaf.subject) is self-signed and not installed as a root.",
+                    privateHost)
             ]
         }
         let top = path.last ?? leaf
@@ -204,8 +206,8 @@ struct TrustEvaluation {
             .trustUnknownRoot,
             top.isSelfIssued
                 ? "The chain ends in \(top.subject), a root that is in none of the given trust stores."
-                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores."
-        )
+                : "The chain ends in \(top.subject), issued by \(top.issuer), which is in none of the given trust stores.",
+            privateHost)
         guard path.count == 1 else { return [unknown] }
         let missing = trust(
             .trustMissingIntermediate,
@@ -215,6 +217,10 @@ struct TrustEvaluation {
                 + "the certificate of \(leaf.issuer) is missing.")
         // Servers leave out intermediates far more often than authorities issue leaves by an unknown root itself.
         return [missing, unknown]
+    }
+
+    private var privateHost: Remediation.Situation? {
+        host.map(LocalHosts.hasNoPublicCA) == true ? .privateHost : nil
     }
 
     // MARK: - Revocation
@@ -350,11 +356,14 @@ struct TrustEvaluation {
         }
     }
 
+    /// What the chain ends in. Where it ends in nothing that is trusted, it is judged as it would be with its root installed: whoever does that
+    /// learns at once what else is wrong.
+    private var anchorKind: AnchorKind { facts.chain.anchor?.kind ?? .installed }
+
     private func validityCauses(_ leaf: CertificateFacts) -> [Cause] {
-        guard let anchor = facts.chain.anchor else { return [] }
         let length = leaf.notAfter.timeIntervalSince(leaf.notBefore)
         let broken = rules.ceilings
-            .filter { $0.anchors.contains(anchor.kind) && leaf.notBefore >= $0.issuedFrom }
+            .filter { $0.anchors.contains(anchorKind) && leaf.notBefore >= $0.issuedFrom }
             .filter { length > Double($0.days) * 86400 + $0.slack }
             .min { $0.days < $1.days }
         guard let broken else { return [] }
@@ -367,9 +376,8 @@ struct TrustEvaluation {
     }
 
     private func purposeCauses(_ leaf: CertificateFacts) -> [Cause] {
-        guard let anchor = facts.chain.anchor else { return [] }
         let needsPurpose = rules.purposeRules.contains {
-            $0.anchors.contains(anchor.kind) && leaf.notBefore >= $0.issuedFrom
+            $0.anchors.contains(anchorKind) && leaf.notBefore >= $0.issuedFrom
         }
         let purposes = leaf.extendedKeyUsages
         if needsPurpose, purposes == nil {
@@ -380,7 +388,7 @@ struct TrustEvaluation {
             causes.append(
                 trust(.trustWrongKeyUsage, "The certificate's extended key usage does not include serverAuth."))
         }
-        guard rules.limitsAuthorities.contains(anchor.kind) else { return causes }
+        guard rules.limitsAuthorities.contains(anchorKind) else { return causes }
         for authority in judged.dropFirst() where authority.extendedKeyUsages != nil && !authority.isForServers {
             causes.append(
                 trust(

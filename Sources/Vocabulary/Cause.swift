@@ -48,4 +48,9 @@ public struct Cause: Sendable, ComparedByCode, CustomStringConvertible {
     }
 
     public var description: String { "\(code): \(message)" }
+
+    /// The same in other words.
+    package func saying(_ message: String) -> Cause {
+        Cause(code, message, citation: citation, kind: kind, situation: situation, keyKind: keyKind)
+    }
 }

@@ -38,6 +38,25 @@ import Testing
         #expect(!html.contains("outside"))
     }
 
+    @Test("Each system has the change that helps on it, and nothing is proposed where the app's dictionary loads")
+    func changesOfSeveralSystems() async throws {
+        func page(_ server: ModelServer, _ app: ATSDictionary?) async throws -> String {
+            let profiles = ["ios18", "ios26"].compactMap { OSProfile.named($0) }
+            let diagnosis = TargetDiagnosis(
+                profile: try #require(profiles.first), appDictionary: app, systems: profiles, probing: server,
+                instant: ModelServer.instant)
+            let report = await diagnosis.diagnose(try CheckTarget(ModelServer.host))
+            let target = CheckPage.Target(report, on: try #require(profiles.first))
+            return CheckPage(version: "1", targets: [target], at: ModelServer.instant).html()
+        }
+        let old = ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA])
+        let failing = try await page(old, nil)
+        #expect(failing.contains("The smallest change to the Info.plist on iOS 18</h3>"), "\(failing)")
+        #expect(failing.contains("No exception in the Info.plist helps on iOS 26."))
+        let app = ExceptionLadder.dictionary(["elsewhere.example": ExceptionEntry(minimumTLSVersion: .tls11)])
+        #expect(try await !page(ModelServer(), app).contains("The smallest change"))
+    }
+
     @Test func showsWhatIsOutsideOfItsTime() async throws {
         let html = try await Self.page(Self.withoutForwardSecrecy(leafEnds: -3600))
         #expect(html.contains("outside") && html.contains("class=\"out\"") && !html.contains("class=\"smallest\""))

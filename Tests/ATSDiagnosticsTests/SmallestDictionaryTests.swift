@@ -39,6 +39,29 @@ struct SmallestDictionaryTests {
         return summary.impossible.isEmpty ? summary.dictionary : nil
     }
 
+    @Test("The proxy says why a host could not be reached, and what the policy refused says more")
+    func whyAHostFailed() {
+        let record = ProxyRecord()
+        func note(_ result: ATSProxy.Event.Result, _ code: Code) {
+            let event = ATSProxy.Event(
+                result: result, method: "CONNECT", target: "a.example:443", causes: [Cause(code, "Why.")], error: nil,
+                console: [])
+            record.add(event, host: "a.example", port: 443, isSecure: true)
+        }
+        note(.failed, .netDNS)
+        #expect(record.hosts.first?.causes.map(\.code) == [.netDNS])
+        note(.refused, .trustExpired)
+        note(.failed, .netDNS)
+        #expect(record.hosts.first?.causes.map(\.code) == [.trustExpired])
+    }
+
+    @Test("The proxy names addresses that change by their range, as check and lint do")
+    func theKeyOfAnAddress() async throws {
+        let judge = try Self.judge(try #require(LoopbackServers.shared), .standard)
+        let found = await Self.ofProxy(judge, try LoadURL("http://100.64.1.2/"))
+        #expect(found?.exceptions == ["100.64.0.0/10": ExceptionEntry(allowsInsecureHTTPLoads: true)])
+    }
+
     /// - Parameter distinct: at least so many different dictionaries are found; the test would be empty if every server needed the same.
     /// - Parameter step: `make test` takes one server of so many. An SDK changes the versions that remain, and no more.
     @Test(arguments: [(18, 5, 1), (26, 2, 3)])

@@ -126,6 +126,15 @@ import Vocabulary
         )
     }
 
+    @Test("A cause behind a redirect says where that leads")
+    func redirectToAnotherHost() async throws {
+        let places = ["https://api.example.com:443/", "https://other.example/"].compactMap { try? LoadURL($0) }
+        let report = try await TargetDiagnosis.of(ModelServer(), load: LoadTrace(places: places, end: .loaded))
+        let cause = try #require(report.decisive?.because.first)
+        #expect(cause.code == .trustWrongHost)
+        #expect(cause.message.hasPrefix("The server redirects to https://other.example/. The certificate is for"))
+    }
+
     @Test func aLoopFailsAndSilenceAfterTLSIsUndetermined() async throws {
         let here = try LoadURL("https://api.example.com:443/")
         let loop = LoadTrace(
@@ -219,6 +228,78 @@ import Vocabulary
         #expect(report.notes.contains { $0.code == "ats.note.load-not-made" } == passes)
         let handshake = HandshakeObservation(version: .tls12, suite: suite, keyPossession: .proven)
         #expect((ATSClient.missing(handshake) == nil) == !passes)
+    }
+
+    // MARK: - Behind a certificate that only the app's code accepts
+
+    private static func selfSigned(_ server: ModelServer = ModelServer()) -> ModelServer {
+        var server = server
+        let names = [ModelServer.host, "other.example"]
+        let leaf = ModelServer.certificate("CN=own", issuer: "CN=own", names: names)
+        server.chain = ChainFacts(presented: [leaf], path: .unanchored([leaf]))
+        return server
+    }
+
+    @Test("An exception and a delegate are proposed for the whole way of the load, or not at all")
+    func theWayBehindACertificate() async throws {
+        let places = ["https://api.example.com:443/", "https://other.example/"].compactMap { try? LoadURL($0) }
+        let first = Array(places.prefix(1))
+        let loop = LoadTrace(
+            places: first, end: .refused(URLLoadError(-1007), [Cause(.httpRedirectLoop, "Round and round.")]))
+        let looped = try await TargetDiagnosis.of(Self.selfSigned(), load: loop)
+        #expect(looped.proposal == nil && looped.causeBehindCertificate?.code == .httpRedirectLoop)
+        let text = CheckText(colored: false, verbose: false).render(looped)
+        #expect(text.contains("no exception helps: if the app's own code accepts") && text.contains("Round and round."))
+
+        let old = Self.selfSigned(ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA]))
+        let redirected = LoadTrace(places: places, end: .loaded)
+        let led = try await TargetDiagnosis.of(old, sdk: 18, load: redirected)
+        let keys = try #require(led.proposal.flatMap { $0.kind == .withDelegate ? $0.keys : nil })
+        for host in ["api.example.com", "other.example"] {
+            for key in ["NSExceptionMinimumTLSVersion = TLSv1.1", "NSExceptionAllowsInsecureHTTPLoads = YES"] {
+                #expect(keys.contains("NSExceptionDomains.\(host).\(key)"), "\(keys)")
+            }
+        }
+        #expect(try await TargetDiagnosis.of(old, load: redirected).proposal == nil)
+
+        let silent = LoadTrace(places: first, end: .noAnswer(nil, [Cause(.httpNoAnswer, "Not a word.")]))
+        let unknown = try await TargetDiagnosis.of(Self.selfSigned(), load: silent)
+        let words = CheckText(colored: false, verbose: false).render(unknown)
+        #expect(words.contains("delegate") && words.contains("not known: Not a word."), "\(words)")
+    }
+
+    @Test("Beside a delegate the edit of the app's own dictionary is shown, and it is the one that was judged")
+    func theEditBesideADelegate() async throws {
+        let own = ExceptionEntry(minimumTLSVersion: .tls13, hardening: HardeningLevel.none)
+        let app = ExceptionLadder.dictionary([
+            ModelServer.host: own, "cdn.example": ExceptionEntry(requiresForwardSecrecy: false),
+        ])
+        let server = Self.selfSigned(ModelServer(versions: [.tls12]))
+        let report = try await TargetDiagnosis.of(server, app: app)
+        let proposal = try #require(report.proposal)
+        let prefix = "NSExceptionDomains.api.example.com."
+        #expect(
+            proposal.keys
+                == "\(prefix)NSExceptionAllowsInsecureHTTPLoads = YES, \(prefix)NSExceptionMinimumTLSVersion = TLSv1.2")
+        #expect(CheckText(colored: false, verbose: false).render(report).contains("and your delegate"))
+        #expect(report.exceptionWithDelegate?.exceptions["cdn.example"] == app.exceptions["cdn.example"])
+        let edited = try await TargetDiagnosis.of(server, app: proposal.after)
+        #expect(edited.decisive?.because.contains { $0.code == .trustNeedsDelegate } == true)
+        #expect(edited.proposal?.keys.isEmpty == true)
+    }
+
+    @Test("A dictionary in place of the app's own is judged with the app's SDK")
+    func theReplacement() async throws {
+        let app = try ATSDictionary(
+            PropertyListValue(
+                json: Array(
+                    #"{"NSPinnedDomains":{"api.example.com":{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}]}}}"#
+                        .utf8)))
+        let server = ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA])
+        let old = try await TargetDiagnosis.of(server, app: app, appSDK: 18)
+        #expect(old.proposal?.kind == .replacement)
+        #expect(old.proposal?.keys.hasSuffix("NSExceptionMinimumTLSVersion = TLSv1.1") == true)
+        #expect(try await TargetDiagnosis.of(server, app: app, appSDK: 26).proposal == nil)
     }
 
     /// The search against brute force: no dictionary of the space with fewer keys loads what the found one loads.

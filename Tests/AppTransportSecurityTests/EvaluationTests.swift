@@ -372,11 +372,28 @@ struct EvaluationTests {
         let explained = evaluate(
             requirements, failed: .alert(level: 2, description: 70), host: "api.example.com", widest: old)
         #expect(explained.causes.first?.code == "ats.tls.version-too-low" && explained.error.streamCode == -9836)
+        // The first systems name an address as the server, the widest hello does not.
+        let address = try decide("https://127.0.0.1/", os: "ios10").requirements
+        let modern = HandshakeObservation(
+            version: .tls12, suite: .ecdheRSAWithAES128GCMSHA256, signatureScheme: .rsaPSSSHA256,
+            keyPossession: .proven)
+        for (description, isName) in [(UInt8(47), true), (112, true), (40, false)] {
+            let verdict = evaluate(
+                address, failed: .alert(level: 2, description: description), host: "127.0.0.1", widest: modern)
+            #expect(
+                verdict.causes.first.map { $0.code == .tlsHandshakeFailed && $0.message.contains("names the address") }
+                    == isName, "\(verdict.causes)")
+        }
         for (failure, code) in [
             (ConnectionFailure.refused, Code(rawValue: "ats.net.refused")), (.timeout, "ats.net.timeout"),
             (.reset, "ats.net.reset"), (.closed, "ats.net.closed"), (.notTLS(prefix: []), "ats.net.not-tls"),
+            (.nameNotFound("nobody knows it"), "ats.net.dns"),
         ] {
             let verdict = evaluate(requirements, failed: .connection(failure), host: "api.example.com")
+            if case .nameNotFound(let reason) = failure {
+                #expect(
+                    verdict.causes.first?.message == "The name api.example.com cannot be resolved: \(reason).")
+            }
             #expect(!verdict.isDetermined && verdict.causes.first?.code == code)
         }
     }

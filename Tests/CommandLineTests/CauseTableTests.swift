@@ -239,8 +239,8 @@ struct CauseTableTests {
         #expect(lines.error.hasPrefix("NSURLErrorDomain -"), "\(run.output)")
     }
 
-    /// What only `check` finds: the library that loads asks for no staple (ADR 44), and only `check` judges as the system's own processes do.
-    static let onlyCheck: Set<String> = ["ats.trust.revoked", "ats.tls.no-extended-master-secret"]
+    /// What only `check` finds, which alone judges as the system's own processes do.
+    static let onlyCheck: Set<String> = ["ats.tls.no-extended-master-secret"]
 
     /// `fetch` names the same cause for the same server, with the same error.
     @Test(arguments: rows.filter { !onlyCheck.contains($0.code) }) func fetchNamesTheSameCause(_ row: Row) throws {

@@ -194,7 +194,7 @@ extension FetchCommandTests {
         #expect(refused.status == 1)
         #expect(
             refused.errors.contains("tlsMinimumSupportedProtocolVersion")
-                && !refused.errors.contains("would allow this load"))
+                && !refused.errors.contains("would allow this"))
     }
 
     @Test(

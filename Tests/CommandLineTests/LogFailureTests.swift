@@ -452,6 +452,26 @@ import Testing
         #expect(fix?.contains { $0.contains("NSAllowsArbitraryLoadsInWebContent") } == true, "\(fix ?? [])")
     }
 
+    @Test(
+        "The number of cleartext for an https URL is a redirect, and the key that is named is one that counts for the host"
+    )
+    func whatPermitsCleartext() throws {
+        func failure(_ url: String) throws -> [String: Any]? {
+            try failures("Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLKey=\(url)}").first
+        }
+        let redirected = try #require(try failure("https://a.example/x"))
+        #expect(summary([redirected]) == ["a.example ats ats.http.redirect-blocked"], "\(redirected)")
+        for (host, key) in [
+            ("a.example", "NSExceptionDomains > a.example"), ("192.168.1.5", "NSAllowsLocalNetworking"),
+            ("100.64.1.2", "NSExceptionDomains > 100.64.0.0/10"), ("nas.local", "NSAllowsLocalNetworking"),
+        ] {
+            let fix = try failure("http://\(host)/")?["fix"] as? [String]
+            #expect(fix?.contains { $0.contains(key) } == true, "\(fix ?? [])")
+        }
+        let local = try failure("http://192.168.1.5/")?["fix"] as? [String]
+        #expect(local?.contains { $0.contains("> 192.168.1.5 >") } == false, "\(local ?? [])")
+    }
+
     @Test("The computer's address of Android's emulator is named also where ATS blocks it")
     func theAddressOfTheEmulator() throws {
         let found = try failures(

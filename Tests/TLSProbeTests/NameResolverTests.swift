@@ -39,7 +39,7 @@ import Vocabulary
         for name in [String(repeating: "a", count: 300), "a" + TLSMisbehaviour.marks(400_000)] {
             let answer = await NameResolver(overrides: [AddressOverride(host: "*", port: 443, address: "127.0.0.1")])
                 .resolve(host: name, port: 443)
-            #expect(answer == .failed(.nameNotFound("the name is longer than 256 bytes")))
+            #expect(answer == .failed(.nameNotFound("it is longer than 256 bytes")))
             #expect(throws: MalformedInput.self) { try AddressOverride(name + ":443:127.0.0.1") }
         }
         #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(2))

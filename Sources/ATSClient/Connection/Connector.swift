@@ -32,7 +32,7 @@ struct Connector: Sendable {
     /// - Throws: ``ConnectFailure``, ``ForbiddenAddress``, ``RefusedHandshake``, `CancellationError`.
     func establish(_ attempt: Attempt) async throws -> HTTPConnection {
         let addresses = try await usableAddresses(of: attempt.key, timeout: timeLimit(until: attempt.deadline))
-        guard let first = addresses.first else { throw ConnectFailure(.nameNotFound("no address")) }
+        guard let first = addresses.first else { throw ConnectFailure(.nameNotFound("it has no address")) }
         let opening = addresses.count == 1 ? try await open(first, attempt) : try await race(addresses, attempt)
         do {
             return try await withTaskCancellationHandler {
@@ -254,7 +254,6 @@ extension NameResolver {
         case .addresses(let found): return found
         case .failed(let failure):
             try Task.checkCancellation()
-            if case .nameNotFound = failure { throw ConnectFailure(.nameNotFound(host)) }
             throw ConnectFailure(failure)
         }
     }

@@ -70,7 +70,7 @@ struct ProxyJudge: Sendable {
             if case .unknown = verdict { continue }
             break
         }
-        guard let last else { throw ConnectFailure(.nameNotFound(url.host)) }
+        guard let last else { throw ConnectFailure(.nameNotFound("it has no address")) }
         return last
     }
 

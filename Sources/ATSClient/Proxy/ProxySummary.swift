@@ -49,7 +49,7 @@ package struct ProxySummary: Sendable {
                 impossible.insert("\(places[index].host):\(places[index].port)")
                 return
             }
-            dictionary.arbitraryLoads = dictionary.arbitraryLoads ?? need.arbitraryLoads
+            dictionary.arbitraryLoads = need.arbitraryLoads ?? dictionary.arbitraryLoads
             dictionary.exceptions.merge(need.exceptions) { $0.union($1) }
         }
         return ProxySummary(hosts: hosts, dictionary: dictionary, impossible: impossible.sorted())
@@ -57,16 +57,22 @@ package struct ProxySummary: Sendable {
 }
 
 extension ProxySummary.Host {
-    /// The first dictionary of ``ExceptionLadder``, or then the key for the whole app, under which the place complies; nil if none does.
+    /// The first candidate of ``ExceptionLadder`` under which the place complies, or the key for the whole app, where no exception reaches: before
+    /// iOS 17 the entries of NSExceptionDomains are names, not addresses. Nil if none does.
     func smallestDictionary(_ judge: ProxyJudge) async -> ATSDictionary? {
         let address = HostPort.text(host: host, port: port)
         guard let url = try? LoadURL("\(isSecure ? "https" : "http")://\(address)/") else { return nil }
-        let ladder = ExceptionLadder.entries.map { ExceptionLadder.dictionary([host: $0]) }
+        let profile = judge.policy.profile
         let addresses = isSecure ? await judge.addresses(of: host, port: port) : []
-        for dictionary in ladder + [.allowingEverything] {
-            let decision = ATSPolicy(dictionary: dictionary, profile: judge.policy.profile).decide(url)
+        var asked: LoadEffect?
+        for need in ExceptionLadder.candidates(key: ExceptionLadder.key(for: host, on: profile)) + [.allowingEverything]
+        {
+            let decision = ATSPolicy(dictionary: need, profile: profile).decide(url)
             if decision.verdict == .blocked { continue }
-            if !isSecure { return dictionary }
+            if !isSecure { return need }
+            let effect = LoadEffect(decision)
+            if effect == asked { continue }
+            asked = effect
             // Where nobody speaks TLS with any hello, another one changes nothing.
             var isMute = true
             for address in addresses {
@@ -113,7 +119,9 @@ final class ProxyRecord: Sendable {
             case .failed:
                 kept[place]?.failed += 1
                 // What the policy refused says more.
-                if kept[place]?.refused == 0 { kept[place]?.error = event.error }
+                guard kept[place]?.refused == 0 else { break }
+                kept[place]?.causes = event.causes
+                kept[place]?.error = event.error
             }
         }
     }

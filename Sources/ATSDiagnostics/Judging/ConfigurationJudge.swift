@@ -30,6 +30,11 @@ package struct ConfigurationJudge: Sendable {
         package var notes: [Cause]
 
         package static let passed = Judgement(result: .pass, error: nil, because: [], notes: [])
+
+        /// Whether it passes, at least if the app's own code accepts the certificate, as it should not accept every one.
+        package var passesWithDelegate: Bool {
+            result == .pass || because.contains { $0.code == .trustNeedsDelegate } && AppTrust.isAdvised(because)
+        }
     }
 
     /// The verdict for one configuration: the handshake with the target, then every place that the load came to.
@@ -76,29 +81,35 @@ package struct ConfigurationJudge: Sendable {
             judgement.notes = notes
             if judgement.result != .pass { return judgement }
         }
+        var end = judge(endOf: trace, dictionary: dictionary, on: profile)
+        end.notes = notes + end.notes
+        return end
+    }
+
+    /// What a load came to behind its last place.
+    func judge(endOf trace: LoadTrace, dictionary: ATSDictionary, on profile: OSProfile) -> Judgement {
+        let last = trace.places.last ?? target
         switch trace.end {
-        case .loaded where trace.status == 403 && requestsCertificate(trace.places.last ?? target, dictionary, profile):
+        case .loaded where trace.status == 403 && requestsCertificate(last, dictionary, profile):
             return Judgement(
-                result: .fail, error: .clientCertificateRequired(host: (trace.places.last ?? target).host),
-                because: [.refusedWithoutCertificate], notes: notes)
-        case .loaded: return Judgement(result: .pass, error: nil, because: [], notes: notes)
+                result: .fail, error: .clientCertificateRequired(host: last.host),
+                because: [.refusedWithoutCertificate], notes: [])
+        case .loaded: return .passed
         case .refused(let error, let causes):
-            return Judgement(result: .fail, error: error, because: causes, notes: notes)
+            return Judgement(result: .fail, error: error, because: causes, notes: [])
         case .noAnswer(let error, let causes):
-            return Judgement(result: .undetermined, error: error, because: causes, notes: notes)
+            return Judgement(result: .undetermined, error: error, because: causes, notes: [])
         case .handshakeRefused(let error, let causes):
-            let last = trace.places.last ?? target
             guard let seen = handshake(at: last, dictionary: dictionary, profile), ATSClient.missing(seen) == nil,
                 causes.first?.stage == .handshake
             else {
-                notes.append(
-                    Cause(
-                        .noteLoadNotMade,
-                        "The load itself did not run, so the verdict is that of the handshake: \(causes.first?.message ?? "")",
-                        kind: .note))
-                return Judgement(result: .pass, error: nil, because: [], notes: notes)
+                let note = Cause(
+                    .noteLoadNotMade,
+                    "The load itself did not run, so the verdict is that of the handshake: \(causes.first?.message ?? "")",
+                    kind: .note)
+                return Judgement(result: .pass, error: nil, because: [], notes: [note])
             }
-            return Judgement(result: .fail, error: error, because: causes, notes: notes)
+            return Judgement(result: .fail, error: error, because: causes, notes: [])
         }
     }
 
@@ -133,7 +144,17 @@ package struct ConfigurationJudge: Sendable {
             return Judgement(result: .fail, error: decision.error, because: because, notes: [])
         }
         guard place.isSecure else { return .passed }
-        let requirements = decision.requirements
+        var judgement = judge(decision)
+        if isRedirect, let first = judgement.because.first {
+            let named = first.saying("The server redirects to \(place.text). \(first.message)")
+            judgement.because = [named] + judgement.because.dropFirst()
+        }
+        return judgement
+    }
+
+    /// What a host that speaks TLS comes to.
+    private func judge(_ decision: URLDecision) -> Judgement {
+        let (place, requirements) = (decision.url, decision.requirements)
         guard let known = evidence[Endpoint(place)], let outcome = known.outcomes[HelloOffer(requirements)] else {
             return Judgement(
                 result: .undetermined, error: nil,

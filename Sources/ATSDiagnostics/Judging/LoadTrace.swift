@@ -24,6 +24,8 @@ package struct LoadTrace: Sendable {
     package let places: [LoadURL]
     package let end: End
     package internal(set) var status: Int?
+    /// Whether the target's certificate was accepted as the app's own code might: the load then shows what is behind it.
+    package internal(set) var isBehindCertificate = false
     /// What the report should say of the load itself.
     package internal(set) var notes: [Cause] = []
     /// The addresses that the load could go to at each place that it was led to.

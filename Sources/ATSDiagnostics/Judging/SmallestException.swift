@@ -29,17 +29,20 @@ extension ConfigurationJudge {
     /// Hosts are searched one by one: an entry for one host never changes the decision for another, as none includes subdomains.
     package func smallestException() -> SmallestException {
         if judge(dictionary: ATSDictionary()).result == .pass { return .none }
-        return leastDictionary { $0.result == .pass }.map(SmallestException.dictionary) ?? .noneHelps
+        return leastDictionary(on: profile).map(SmallestException.dictionary) ?? .noneHelps
     }
 
     /// The app's own dictionary with the least more that lets the target load; nil if nothing more does.
     ///
     /// Hosts are searched one after the other: an entry for one changes no other.
-    package func smallestEdit(of app: ATSDictionary) -> ATSDictionary? {
+    ///
+    /// - Parameter withDelegate: whether the app's own code accepts certificates.
+    package func smallestEdit(of app: ATSDictionary, withDelegate: Bool = false) -> ATSDictionary? {
         var edited = app
-        for place in trace?.places ?? [target] {
+        for place in places {
             func loads(_ dictionary: ATSDictionary) -> Bool {
-                judge(place: place, dictionary: dictionary, isRedirect: false, on: appProfile).result == .pass
+                let judgement = judge(place: place, dictionary: dictionary, isRedirect: false, on: appProfile)
+                return judgement.isEnough(withDelegate: withDelegate)
             }
             if loads(edited) { continue }
             guard let fitting = ExceptionLadder.edits(of: edited, for: place, on: appProfile).first(where: loads) else {
@@ -47,45 +50,77 @@ extension ConfigurationJudge {
             }
             edited = fitting
         }
-        return judge(dictionary: edited, on: appProfile).result == .pass ? edited : nil
+        return isEnough(edited, on: appProfile, withDelegate: withDelegate) ? edited : nil
     }
 
-    /// The least that a dictionary must say for the app's own code to be asked about the certificate; nil if it would not be, or need not.
-    package func exceptionWithDelegate() -> ATSDictionary? {
-        leastDictionary { $0.result == .pass || $0.because.contains { $0.code == .trustNeedsDelegate } }
+    /// The least that a dictionary must say for the target to load in place of the app's own; nil if none does.
+    package func replacement() -> ATSDictionary? {
+        judge(dictionary: ATSDictionary(), on: appProfile).result == .pass
+            ? ATSDictionary() : leastDictionary(on: appProfile)
+    }
+
+    /// The least that a dictionary must say for the app's own code to be asked about every certificate; nil if it would not be, or if the load fails
+    /// all the same.
+    package func exceptionWithDelegate() -> ATSDictionary? { leastDictionary(on: profile, withDelegate: true) }
+
+    /// What stays in the way if the app's own code accepts the certificate of the target, or leaves it open how the load ends then; nil if nothing
+    /// does, or if its certificate is not what is wrong.
+    ///
+    /// - Parameter dictionary: what permits that code.
+    package func causeBehindCertificate(_ dictionary: ATSDictionary) -> Cause? {
+        let first = judge(place: target, dictionary: dictionary, isRedirect: false, on: appProfile)
+        guard let trace, first.result != .pass, first.passesWithDelegate else { return nil }
+        for place in trace.places.dropFirst() {
+            let judgement = judge(place: place, dictionary: dictionary, isRedirect: true, on: appProfile)
+            if !judgement.passesWithDelegate { return judgement.because.first }
+        }
+        return judge(endOf: trace, dictionary: dictionary, on: appProfile).because.first
+    }
+
+    private var places: [LoadURL] { trace?.places ?? [target] }
+
+    /// Whether the load comes to its end under a dictionary. Behind a certificate that only the app's code accepts the end may be unknown.
+    private func isEnough(_ dictionary: ATSDictionary, on profile: OSProfile, withDelegate: Bool) -> Bool {
+        if judge(dictionary: dictionary, on: profile).result == .pass { return true }
+        return withDelegate
+            && places.allSatisfy {
+                judge(place: $0, dictionary: dictionary, isRedirect: false, on: profile).passesWithDelegate
+            } && trace.map { judge(endOf: $0, dictionary: dictionary, on: profile).result } != .fail
     }
 
     /// The first dictionary of the ladder, host by host, under which each place of the load is as it should be.
-    private func leastDictionary(_ isEnough: (Judgement) -> Bool) -> ATSDictionary? {
-        switch trace?.end {
-        case nil, .loaded, .handshakeRefused: break
-        case .refused, .noAnswer: return nil
-        }
-        let places = trace?.places ?? [target]
+    private func leastDictionary(on profile: OSProfile, withDelegate: Bool = false) -> ATSDictionary? {
         var chosen = ATSDictionary()
         for host in Set(places.map(\.host)).sorted() {
             let own = places.filter { $0.host == host }
             let key = ExceptionLadder.key(for: host, on: profile)
             let fitting = ExceptionLadder.candidates(key: key).first { dictionary in
-                own.allSatisfy { isEnough(judge(place: $0, dictionary: dictionary, isRedirect: false)) }
+                own.allSatisfy {
+                    judge(place: $0, dictionary: dictionary, isRedirect: false, on: profile)
+                        .isEnough(withDelegate: withDelegate)
+                }
             }
-            guard let fitting else { return arbitraryLoads(places, isEnough) }
+            guard let fitting else {
+                // On systems whose exceptions cannot name addresses, only the global key frees an address.
+                guard !profile.readsAddressKeys.value, places.contains(where: { $0.literalAddress != nil }) else {
+                    return nil
+                }
+                let all = ATSDictionary.allowingEverything
+                return isEnough(all, on: profile, withDelegate: withDelegate) ? all : nil
+            }
             for (key, entry) in fitting.exceptions {
                 chosen.exceptions[key] = chosen.exceptions[key]?.union(entry) ?? entry
             }
         }
-        return isEnough(judge(dictionary: chosen)) ? chosen : nil
+        return isEnough(chosen, on: profile, withDelegate: withDelegate) ? chosen : nil
     }
 
     /// What the verdict under a dictionary rests on that was inferred and not measured.
     package func inferences(under dictionary: ATSDictionary) -> [Cause] {
         judge(dictionary: dictionary).notes.filter { $0.code == .noteSDKInferred }
     }
+}
 
-    /// On systems whose exceptions cannot name addresses, only the global key frees an address.
-    private func arbitraryLoads(_ places: [LoadURL], _ isEnough: (Judgement) -> Bool) -> ATSDictionary? {
-        guard !profile.readsAddressKeys.value, places.contains(where: { $0.literalAddress != nil }) else { return nil }
-        let all = ATSDictionary.allowingEverything
-        return isEnough(judge(dictionary: all)) ? all : nil
-    }
+extension ConfigurationJudge.Judgement {
+    fileprivate func isEnough(withDelegate: Bool) -> Bool { withDelegate ? passesWithDelegate : result == .pass }
 }

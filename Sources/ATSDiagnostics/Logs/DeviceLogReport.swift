@@ -95,13 +95,13 @@ extension DeviceLogReport.Host {
     fileprivate var json: JSONValue {
         .object([
             .init("host", .optional(name)), .init("port", .optional(port)), .init("lines", .integer(count)),
-            .init("findings", .array(findings.map(\.json))), .init("check", .optional(command)),
+            .init("findings", .array(findings.map { $0.json(at: name) })), .init("check", .optional(command)),
         ])
     }
 }
 
 extension DeviceLogReport.Finding {
-    fileprivate var json: JSONValue {
+    fileprivate func json(at host: String?) -> JSONValue {
         .object([
             .init("count", .integer(count)), .init("line", .integer(line)),
             .init(
@@ -114,13 +114,13 @@ extension DeviceLogReport.Finding {
                     ])
             ),
             .init("words", .optional(sentence?.text)), .init("codes", .array(codes.map { .string($0.rawValue) })),
-            .init("certain", .bool(codes.count == 1)), .init("fix", .optional(fix)),
+            .init("certain", .bool(codes.count == 1)), .init("fix", .optional(fix(at: host))),
         ])
     }
 
     /// What to do, where the cause is certain.
-    fileprivate var fix: String? {
+    private func fix(at host: String?) -> String? {
         guard codes.count == 1, let code = codes.first else { return nil }
-        return Remediation(for: Cause(code, ""))?.server
+        return Remediation(for: code, at: host)?.server
     }
 }

@@ -150,4 +150,9 @@ package enum LogExplanations {
     package static func explanation(of code: Code) -> CodeExplanation? {
         all.first { $0.code == code } ?? CauseTable.current[code]?.explanation
     }
+
+    /// What to do about a code, where nothing is known beside the host.
+    static func action(of code: Code, at host: String?) -> String? {
+        Remediation(for: code, at: host)?.server ?? explanation(of: code)?.action
+    }
 }

@@ -69,7 +69,10 @@ package struct LogFailure: Sendable {
             Cause(code, index == 0 ? sentence : LogExplanations.explanation(of: code)?.meaning ?? code.rawValue)
         }
         quote = evidence.quote.text
-        self.fix = fix.isEmpty ? LogFailure.fix(codes) : fix
+        // What the first cause asks for, where it is the only one.
+        self.fix =
+            !fix.isEmpty || codes.count != 1
+            ? fix : codes.compactMap { LogExplanations.action(of: $0, at: place?.host) }
         next = LogFailure.next(kind, codes, evidence)
         urlError = evidence.urlError
         streamError = evidence.streamError
@@ -100,14 +103,6 @@ package struct LogFailure: Sendable {
         if let stream = weak.streamError { return stream == streamError && (weak.urlError ?? urlError) == urlError }
         if let number = weak.urlError { return number == urlError }
         return weak.because.first?.code == because.first?.code && kind == weak.kind
-    }
-
-    /// What the first cause asks for, where it is the only one.
-    private static func fix(_ codes: [Code]) -> [String] {
-        guard codes.count == 1, let code = codes.first, let explanation = LogExplanations.explanation(of: code) else {
-            return []
-        }
-        return [explanation.action]
     }
 
     private static func next(_ kind: Kind, _ codes: [Code], _ evidence: LogEvidence) -> [String] {

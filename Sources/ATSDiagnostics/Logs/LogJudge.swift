@@ -27,6 +27,16 @@ enum LogJudge {
     private static func cleartext(_ evidence: LogEvidence) -> LogFailure? {
         guard evidence.urlError == -1022 || evidence.sentence?.isCleartext == true else { return nil }
         let host = evidence.host
+        if let place = evidence.place, place.isSecure, !place.isGuessedSecure, evidence.sentence?.isCleartext != true {
+            let isNear = IPAddress(host) != nil || LocalHosts.isLocalName(host)
+            return LogFailure(
+                evidence, .ats, [.httpRedirectBlocked, .cleartextBlocked] + (isNear ? [.localBlocked] : []),
+                "The number is that of a cleartext load, and the URL is https: the server redirects to http"
+                    + (isNear
+                        ? ", or the system is iOS 9 or OS X 10.11, which block addresses and local names over https too."
+                        : "."),
+                fix: ["redirect to https: the check names where the server redirects to"])
+        }
         return LogFailure(
             evidence, .ats, [.cleartextBlocked],
             "ATS blocked a cleartext (http) load of \(host) before anything was sent.",
@@ -34,13 +44,28 @@ enum LogJudge {
                 evidence.place == nil
                     ? "load https: find the http:// URL that the app loads, the log does not name it"
                     : "load https://\(host)/, and serve https there",
-                "where the server cannot: \(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES, for an address or a name of the local network \(ATSKey.localNetworking) = YES",
+                "where the server cannot: \(permission(evidence.place?.host))",
             ]
                 + emulatorHint(evidence)
                 + (evidence.isWebView
                     ? ["pages of any host, in a web view: \(ATSKey.arbitraryLoadsInWebContent) = YES"] : [])
                 + (evidence.playerError == nil
                     ? [] : ["media of any host, in a player of AVFoundation: \(ATSKey.arbitraryLoadsForMedia) = YES"]))
+    }
+
+    /// The key that permits cleartext to a host, one that the systems obey for it.
+    private static func permission(_ host: String?) -> String {
+        func entry(_ key: String) -> String {
+            "\(ATSKey.exceptionDomains) > \(key) > \(ATSKey.insecureHTTPLoads) = YES"
+        }
+        let local = "\(ATSKey.localNetworking) = YES"
+        guard let host else { return "\(entry("HOST")), for an address or a name of the local network \(local)" }
+        guard let address = IPAddress(host) else {
+            return LocalHosts.isLocalName(host) ? "\(local), or \(entry(host))" : entry(host)
+        }
+        if LocalHosts.isDirect(address) { return "\(local), and no entry for it in \(ATSKey.exceptionDomains)" }
+        return entry(LocalHosts.isShared(address) ? LocalHosts.sharedRange : host)
+            + "; entries name addresses from iOS 17 and macOS 14 on"
     }
 
     // MARK: - Words that name a cause
@@ -73,7 +98,8 @@ enum LogJudge {
             return LogFailure(
                 evidence, .notApple, phrase.codes,
                 "\(phrase.speaker.name) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
-                fix: (phrase.codes.count == 1 ? LogExplanations.explanation(of: code).map { [$0.action] } ?? [] : [])
+                fix: (phrase.codes.count == 1
+                    ? LogExplanations.action(of: code, at: evidence.place?.host).map { [$0] } ?? [] : [])
                     + [phrase.speaker.advice])
         case (_, .trust):
             return trust(evidence, reasons(phrases) ?? [phrase.codes])
@@ -408,8 +434,9 @@ enum LogJudge {
             (codes.count == 1 ? " \(meaning(first).uppercasedFirst)." : "")
             + (besides.isEmpty ? "" : " Besides, \(besides.map(meaning).joined(separator: ", and ")).")
         var fix: [String] = []
-        if codes.count == 1, let action = LogExplanations.explanation(of: first)?.action { fix.append(action) }
-        fix += besides.compactMap { LogExplanations.explanation(of: $0)?.action }
+        func action(_ code: Code) -> String? { LogExplanations.action(of: code, at: evidence.place?.host) }
+        if codes.count == 1, let action = action(first) { fix.append(action) }
+        fix += besides.compactMap(action)
         if codes.count > 1 {
             fix.append("look at the certificates that the server sends: the check names the requirement that they miss")
         }

@@ -99,12 +99,10 @@ package struct DictionarySearch: Sendable {
                         MinimalDictionary.WithCode(
                             target: target.url.text, dictionary: keys,
                             because: because.first?.code ?? .trustNeedsDelegate,
-                            message: AppTrust.sentence(
-                                keys: keys.isEmpty
-                                    ? nil
-                                    : Remedy.changes(from: ATSDictionary(), to: keys)
-                                        .map { "\($0.keyPath) = \($0.value)" }.joined(separator: " and "),
-                                after: because)))
+                            message: DictionaryProposal(
+                                before: ATSDictionary(), after: keys, kind: .withDelegate,
+                                doubt: judge.causeBehindCertificate(keys)
+                            ).sentence(after: because)))
                     continue
                 }
                 // A redirect to where nothing answers is not found out under an entry for the target alone.
@@ -112,7 +110,7 @@ package struct DictionarySearch: Sendable {
                     judge.judge(dictionary: $0)
                 }
                 guard let judgement = all.first(where: { $0.result == .undetermined }) ?? all.first else { continue }
-                let first = judgement.because.first
+                let first = judge.causeBehindCertificate(.allowingEverything) ?? judgement.because.first
                 impossible.append(
                     MinimalDictionary.Impossible(
                         target: target.url.text, because: first?.code ?? .httpNoAnswer,

@@ -75,7 +75,11 @@ package enum CheckDocuments {
         var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
         text += (report.decisive?.because ?? []).map(item).joined() + report.warnings.map(item).joined()
         let exception = report.smallestException.dictionary?.propertyListValue.json.rendered(pretty: false)
-        text += "- smallest exception: \(Markdown.code(exception ?? "none helps"))\n"
+        if let proposal = report.proposal, proposal.kind == .withDelegate {
+            text += "- \(Markdown.text(proposal.sentence(after: report.decisive?.because ?? [])))\n"
+        } else {
+            text += "- smallest exception: \(Markdown.code(exception ?? "none helps"))\n"
+        }
         if let facts = report.facts {
             text += "- negotiated: \(facts.handshake.version), \(facts.handshake.suite)\n"
         }

@@ -96,23 +96,41 @@ package struct CheckPage {
             let rows = chain.judged.map { ($0, $0.subject) } + (root ?? [])
             if !rows.isEmpty { result += "<h3>Certificates</h3>\n\(timeline(rows, at: report.instant))" }
         }
-        if let exception = report.smallestException.dictionary {
-            let present = report.results.last { $0.configuration.isAppDictionary }?.configuration.dictionary
-            let (before, after) = (present ?? ATSDictionary(), report.editedDictionary ?? exception)
-            let lines = LineDifference.lines(from: propertyList(before), to: propertyList(after))
-            if lines.contains(where: { $0.kind != .same }) {
-                let marked = lines.map { line -> HTML in
-                    "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(block: line.text)</span>"
-                }
-                result += "<h3>The smallest change to the Info.plist</h3>\n<pre tabindex=\"0\">\(marked)</pre>\n"
-            }
-        } else if report.decisive?.result == .fail {
-            result += "<p>No exception in the Info.plist helps.</p>\n"
-        }
+        result += proposals(report)
         if let configuration = NginxSnippet.text(for: causes, host: report.host, port: report.port) {
             result += "<h3>Or fix the server (nginx)</h3>\n<pre tabindex=\"0\">\(block: configuration)</pre>\n"
         }
         return result
+    }
+
+    /// What would change the dictionary for the better, on each system for which it was found.
+    private static func proposals(_ report: TargetReport) -> HTML {
+        let systems = report.systems.map { ($0.profile.shownName, $0.decisive, $0.proposal) }
+        var groups: [(systems: [String], because: [Cause], proposal: DictionaryProposal?)] = []
+        for (name, decisive, proposal) in systems.isEmpty ? [("", report.decisive, report.proposal)] : systems {
+            guard let decisive, decisive.result == .fail || proposal != nil else { continue }
+            if let index = groups.firstIndex(where: { $0.proposal == proposal }) {
+                groups[index].systems.append(name)
+            } else {
+                groups.append(([name], decisive.because, proposal))
+            }
+        }
+        let parts = groups.map { group -> HTML in
+            let place = systems.isEmpty ? "" : " on \(group.systems.joined(separator: ", "))"
+            guard let proposal = group.proposal else { return "<p>No exception in the Info.plist helps\(place).</p>\n" }
+            let lines = LineDifference.lines(from: propertyList(proposal.before), to: propertyList(proposal.after))
+            let marked = lines.map { line -> HTML in
+                "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(block: line.text)</span>"
+            }
+            let title: HTML =
+                proposal.kind == .replacement
+                ? "A dictionary in place of the app's own\(place)" : "The smallest change to the Info.plist\(place)"
+            let change: HTML =
+                lines.contains { $0.kind != .same } ? "<h3>\(title)</h3>\n<pre tabindex=\"0\">\(marked)</pre>\n" : ""
+            guard proposal.kind == .withDelegate else { return change }
+            return "\(change)<p>\(proposal.sentence(after: group.because))</p>\n"
+        }
+        return "\(parts)"
     }
 
     /// A cause at the left, what fixes it at the right.

@@ -135,32 +135,15 @@ package struct CheckText: Sendable {
             fixes.append(fix)
         }
         for (software, line) in report.serverLines { lines.append(detail(software.title, line)) }
-        if let exception = report.exceptionWithDelegate {
-            let keys = exception.isEmpty ? nil : CheckText.keys(of: exception)
-            lines.append(detail("or", AppTrust.sentence(keys: keys, after: decisive.because)))
-            return lines
-        }
-        if let own = ownKeys(report, decisive) { return lines + [detail("or", own)] }
-        switch report.smallestException {
-        case .none: break
-        case .dictionary(let exception): lines.append(detail("or", CheckText.keys(of: exception)))
-        case .noneHelps where decisive.result == .fail: lines.append(detail("or", "no exception helps"))
-        case .noneHelps: break
+        if let proposal = report.proposal {
+            lines.append(detail("or", proposal.sentence(after: decisive.because)))
+        } else if decisive.result == .fail {
+            let behind = report.causeBehindCertificate.map {
+                ": if the app's own code accepts the certificate, the load fails all the same (\($0))"
+            }
+            lines.append(detail("or", "no exception helps\(behind ?? "")"))
         }
         return lines
-    }
-
-    /// What would change the app's own dictionary for the better: keys beside those that it has, or a smaller one; nil without a dictionary.
-    private func ownKeys(_ report: TargetReport, _ decisive: ConfigurationResult) -> String? {
-        guard decisive.configuration.isAppDictionary, decisive.result == .fail else { return nil }
-        if let edited = report.editedDictionary {
-            return Remedy.changes(from: decisive.configuration.dictionary, to: edited).map { remedy in
-                let value = ["true": "YES", "false": "NO"][remedy.value] ?? remedy.value
-                return "\(remedy.keyPath) = \(value)"
-            }.joined(separator: ", ")
-        }
-        guard let alone = report.smallestException.dictionary else { return nil }
-        return "\(alone.isEmpty ? "{}" : CheckText.keys(of: alone)) in place of the app's own dictionary"
     }
 
     /// `host`, or `host:port` if the port is not 443; a cleartext target keeps its scheme.

@@ -42,13 +42,17 @@ extension TargetReport {
 extension SystemVerdict {
     /// A member of `systems`.
     fileprivate var json: JSONValue {
-        .object([
+        var members: [JSONValue.Member] = [
             .init("sdk", profile.sdk.json), .init("result", .string((decisive?.result ?? .undetermined).rawValue)),
             .init("error", decisive?.errorJSON ?? .null),
             .init("because", .array((decisive?.because ?? []).map(\.json))),
             .init("tests", .array(results.map(\.json))),
             .init("smallestException", smallestException.dictionary?.propertyListValue.json ?? .null),
-        ])
+        ]
+        if let proposal, proposal.kind == .withDelegate {
+            members.append(.init("exceptionWithDelegate", proposal.after.propertyListValue.json))
+        }
+        return .object(members)
     }
 }
 

@@ -22,12 +22,10 @@ public struct TargetReport: Sendable {
     public let secure: ConfigurationResult?
     /// The least exposing dictionary that lets the target load.
     public let smallestException: SmallestException
-    /// The app's own dictionary with the least more that lets the target load; nil without one, and where it lets it load already or nothing more
-    /// helps.
-    public let editedDictionary: ATSDictionary?
-    /// What the dictionary must say for the app's own code to accept a certificate that trust evaluation refuses; empty if nothing, nil if that is not
-    /// what is wrong.
-    public let exceptionWithDelegate: ATSDictionary?
+    /// What would let the target load that does not load under the dictionary that decides; nil if it loads, and if nothing helps.
+    package let proposal: DictionaryProposal?
+    /// What fails if the app's own code accepts the certificate that trust evaluation refuses; nil if nothing does.
+    package let causeBehindCertificate: Cause?
     /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello, else of a smaller
     /// one.
     public let facts: ConnectionFacts?
@@ -57,6 +55,10 @@ public struct TargetReport: Sendable {
         guard let setting = Remediation(for: cause)?.setting else { return [] }
         return ServerSoftware.allCases.map { ($0, setting.line(in: $0)) }
     }
+
+    /// What the dictionary must say for the app's own code to accept a certificate that trust evaluation refuses, and for the target to load then; nil
+    /// if that is not what helps.
+    public var exceptionWithDelegate: ATSDictionary? { proposal.flatMap { $0.kind == .withDelegate ? $0.after : nil } }
 
     /// Whether the decisive verdict is not the same on all systems.
     package var changesBetweenSystems: Bool {
@@ -89,6 +91,44 @@ public struct TargetReport: Sendable {
     }
 }
 
+/// A change of the dictionary that was judged, and helps.
+package struct DictionaryProposal: Sendable, Equatable {
+    package enum Kind: Sendable {
+        /// Keys beside those that are there.
+        case edit
+        /// The same, and the app's own code must accept the certificate.
+        case withDelegate
+        /// Another dictionary in place of the app's own, for no key beside it helps.
+        case replacement
+    }
+
+    /// The app's dictionary, or the empty one.
+    package let before: ATSDictionary
+    package let after: ATSDictionary
+    package let kind: Kind
+    /// What leaves the end of the load open; nil if it is known.
+    package let doubt: Cause?
+
+    /// The keys to write in one line: `NSExceptionDomains.host.NSExceptionMinimumTLSVersion = TLSv1.0`; empty if nothing is to be written.
+    package var keys: String {
+        if kind == .replacement, after.isEmpty { return "{}" }
+        return Remedy.keys(Remedy.changes(from: kind == .replacement ? ATSDictionary() : before, to: after))
+    }
+
+    /// What to do, as far as it is about the dictionary and the app.
+    ///
+    /// - Parameter causes: why the load fails.
+    package func sentence(after causes: [Cause]) -> String {
+        switch kind {
+        case .edit: keys
+        case .replacement: "\(keys) in place of the app's own dictionary"
+        case .withDelegate:
+            AppTrust.sentence(keys: keys.isEmpty ? nil : keys, after: causes)
+                + (doubt.map { " Whether it loads then is not known: \($0.message)" } ?? "")
+        }
+    }
+}
+
 /// The hello that the facts of a report are from.
 package struct AnsweredHello: Sendable, Equatable {
     /// What it offers beside the default configuration.
@@ -118,12 +158,15 @@ public struct SystemVerdict: Sendable {
     public let secure: ConfigurationResult?
     /// As ``TargetReport/smallestException``.
     public let smallestException: SmallestException
+    /// As ``TargetReport/proposal``.
+    package let proposal: DictionaryProposal?
 
     init(_ profile: OSProfile, _ report: TargetReport) {
         self.profile = profile
         results = report.results
         secure = report.secure
         smallestException = report.smallestException
+        proposal = report.proposal
     }
 
     /// The result of the app's dictionary if there is one, else of the default configuration.

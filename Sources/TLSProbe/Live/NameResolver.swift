@@ -59,7 +59,7 @@ public struct NameResolver: Sendable {
     ///   - timeout: after it, and when the task is cancelled, the answer is `ConnectionFailure.timeout`. If it is zero, nothing is looked up.
     package func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         guard host.utf8.count <= NameResolver.longestName else {
-            return .failed(.nameNotFound("the name is longer than \(NameResolver.longestName) bytes"))
+            return .failed(.nameNotFound("it is longer than \(NameResolver.longestName) bytes"))
         }
         let name = AddressOverride.withoutBrackets(host)
         if let replaced = replacement(name, port) {
@@ -96,14 +96,10 @@ public struct NameResolver: Sendable {
     }
 
     private static func lookUp(_ name: String, _ port: Int) -> Resolution {
-        let found: [String]
-        do {
-            found = try SystemLookUp.addresses(of: name, limit: maximumAddresses)
-        } catch {
-            return .failed(.nameNotFound(error.reason))
-        }
+        let found = (try? SystemLookUp.addresses(of: name, limit: maximumAddresses)) ?? []
         let addresses = found.compactMap { try? SocketAddress(ipAddress: $0, port: port) }
-        return addresses.isEmpty ? .failed(.nameNotFound("the name has no address")) : .addresses(addresses)
+        return addresses.isEmpty
+            ? .failed(.nameNotFound("the resolver of this machine gives no address for it")) : .addresses(addresses)
     }
 
     /// A DNS name has at most 253 bytes (RFC 1035 section 2.3.4); a dot and brackets may come with it.

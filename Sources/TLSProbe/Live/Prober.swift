@@ -29,7 +29,7 @@ public struct Prober: Sendable {
         _ offer: HelloOffer, addresses: [SocketAddress], connectTimeout: Duration = .seconds(5),
         timeout: Duration = .seconds(10)
     ) async -> ProbeEnd {
-        var last = ProbeEnd(outcome: .connection(.nameNotFound("the name has no address")), wasConnected: false)
+        var last = ProbeEnd(outcome: .connection(.nameNotFound("it has no address")), wasConnected: false)
         for address in addresses {
             let left = TargetDeadline.remaining(atMost: timeout)
             guard left > .zero else {

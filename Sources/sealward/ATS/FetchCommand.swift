@@ -70,6 +70,7 @@ struct FetchCommand: WorkingCommand {
         configuration.addressOverrides = try reach.overrides()
         configuration.transparencyLogs = try trust.logs()
         configuration.toleratesUncleanClose = true
+        configuration.asksAsTheSystem = true
         configuration.mayRedirectToPrivateAddresses = allowPrivate
         configuration.acceptsUntrusted = acceptUntrusted
         let client = ATSClient(

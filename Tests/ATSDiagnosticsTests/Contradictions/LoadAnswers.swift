@@ -37,10 +37,6 @@ struct AskedLoad: CustomStringConvertible {
 
     /// Kinds that are waited for, and those whose answer depends on how long that is.
     private static let slow: Set = ["silent", "half-record", "large-hello-silent", "no-answer"]
-    /// What the library that loads does not ask for: `fetch` differs there (Tests/Vectors/agreement/differences.json).
-    static let hidden: Set = [
-        "staple-revoked", "staple-revoked-12", "staple-revoked-delegated", "timestamps-empty", "timestamps-malformed",
-    ]
     static let kinds = ServerExpectations.all.map(\.kind).filter { !slow.contains($0) }
 
     init(_ random: inout SplitMix, _ servers: LoopbackServers) throws {
@@ -157,7 +153,7 @@ struct LoadAnswers {
     var exhaustiveRows: [String]
     var exhaustive: LoadAnswer
     var fetch: LoadAnswer
-    /// Whether check could not make the load, so that its verdict is that of the handshake alone, or the load cannot show what check judges.
+    /// Whether check could not make the load, so that its verdict is that of the handshake alone.
     var isHandshakeAlone: Bool
     var edits: [TriedEdit]
     /// Hosts of which lint says that every connection fails.

@@ -57,6 +57,7 @@ struct LoadQuestions {
         configuration.connectTimeout = .seconds(8)
         configuration.totalTimeout = .seconds(30)
         configuration.toleratesUncleanClose = true
+        configuration.asksAsTheSystem = true
         configuration.acceptsUntrusted = withDelegate
         let client = ATSClient(
             policy: ATSPolicy(dictionary: dictionary, profile: load.profile), trust: anchors,
@@ -98,8 +99,7 @@ struct LoadQuestions {
         return LoadAnswers(
             explain: said, check: before, rows: rows(report), exhaustiveRows: rows(exhaustive),
             exhaustive: LoadAnswer(try #require(exhaustive.decisive)), fetch: LoadAnswer(fetch),
-            isHandshakeAlone: decisive.notes.contains { $0.code == .noteLoadNotMade }
-                || AskedLoad.hidden.contains(load.kind), edits: edits,
+            isHandshakeAlone: decisive.notes.contains { $0.code == .noteLoadNotMade }, edits: edits,
             cutOff: cutOff(subject, try LoadURL(load.url).host))
     }
 
@@ -117,7 +117,7 @@ struct LoadQuestions {
             let edited = ATSDictionary(raw.applying(remedies))
             let isDelegated = remedies.contains(where: \.needsDelegate)
             let after = LoadAnswer(await fetched(edited, withDelegate: isDelegated))
-            let isConditional = remedies.contains(where: \.isConditional) || command.hasSuffix("explain")
+            let isConditional = remedies.contains { $0.effect == .liftsBlock } || command.hasSuffix("explain")
             edits.append(
                 TriedEdit(
                     command: command, edit: remedies.map { "\($0.keyPath) = \($0.value)" }.joined(separator: ", "),
@@ -129,13 +129,15 @@ struct LoadQuestions {
 
     /// The line "or" of `check`.
     private func proposals(_ report: TargetReport, _ before: LoadAnswer) async throws -> [TriedEdit] {
-        guard before.result == "FAIL", report.exceptionWithDelegate == nil,
-            let edit = report.editedDictionary ?? report.smallestException.dictionary
-        else { return [] }
+        guard let proposal = report.proposal, proposal.doubt == nil else { return [] }
+        let isDelegated = proposal.kind == .withDelegate
+        let after =
+            isDelegated
+            ? LoadAnswer(await fetched(proposal.after, withDelegate: true)) : try await check(proposal.after)
         return [
             TriedEdit(
-                command: "line \"or\" of check", edit: edit.propertyListValue.oldStyleDescription, promise: .loads,
-                before: before, after: try await check(edit))
+                command: "line \"or\" of check", edit: proposal.after.propertyListValue.oldStyleDescription,
+                promise: isDelegated ? .loadsWithDelegate : .loads, before: before, after: after)
         ]
     }
 
