@@ -42,7 +42,10 @@ struct LogCommand: ResultCommand {
                     log.read(part)
                 }
             } catch {
-                CommandIO.say("sealward: \(CommandIO.name(of: path).terminalSafe): \(error.reason).")
+                let isText = error == .missing && path.utf8.contains(0x20)
+                let advice = isText ? "; give text to `sealward doctor TEXT`, or to `sealward ats log -`" : ""
+                let name = CommandIO.name(of: isText ? path.prefix(bytes: 120) : path)
+                CommandIO.say("sealward: \(name.terminalSafe): \(error.reason)\(advice).")
                 missing += 1
             }
             log.endFile()

@@ -8,7 +8,7 @@ import Vocabulary
 enum LibraryWords {
     static let all: [LogPhrase] =
         rows(.android, android) + rows(.dart, dart) + rows(.dotNet, dotNet) + rows(.rust, rust) + goRows
-        + openSSLRows + rows(.unity, unity) + curlRows + chromiumRows + rows(.node, node)
+        + openSSLRows + rows(.nss, nss) + rows(.unity, unity) + curlRows + chromiumRows + rows(.node, node)
 
     private static func rows(_ speaker: LogPhrase.Speaker, _ rows: [(String, [Code])]) -> [LogPhrase] {
         rows.map { LogPhrase($0, speaker, $1) }
@@ -113,12 +113,13 @@ enum LibraryWords {
     }
 
     private static let openSSLRows: [LogPhrase] =
-        [
+        // Ruby has words of its own for it.
+        ["SSL_connect: SSL_ERROR_SYSCALL", "SSL_connect SYSCALL returned=5"].map {
             LogPhrase(
-                "SSL_connect: SSL_ERROR_SYSCALL", .openSSL, [.netReset, .netClosed],
+                $0, .openSSL, [.netReset, .netClosed],
                 "The connection to <host> was cut during the TLS handshake, without an alert: by the server or by what is in between.",
                 fix: "look in the server's log whether the ClientHello arrived, and try from another network")
-        ] + rows(.openSSL, openSSL)
+        } + rows(.openSSL, openSSL)
 
     /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others.
     private static let openSSL: [(String, [Code])] = [
@@ -132,9 +133,23 @@ enum LibraryWords {
         ("problem: self", [.trustSelfSigned]), ("verify failed: self", [.trustSelfSigned]),
         ("certificate verify failed: Hostname mismatch", [.trustWrongHost]),
         ("certificate subject name", [.trustWrongHost]), ("failedToValidateHostname", [.trustWrongHost]),
+        // What wget says.
+        ("Unable to locally verify the issuer's authority", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("Self-signed certificate encountered", [.trustSelfSigned, .trustUnknownRoot]),
+        ("Issued certificate has expired", [.trustExpired]),
+        ("no certificate subject alternative name matches", [.trustWrongHost]),
         ("certificate verify failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         ("CERTIFICATE_VERIFY_FAILED", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         ("SSLCertVerificationError", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+    ]
+
+    /// What NSS calls what it refuses.
+    private static let nss: [(String, [Code])] = [
+        ("SEC_ERROR_UNKNOWN_ISSUER", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("SEC_ERROR_EXPIRED_CERTIFICATE", [.trustExpired]), ("SEC_ERROR_EXPIRED_ISSUER_CERTIFICATE", [.trustExpired]),
+        ("SEC_ERROR_REVOKED_CERTIFICATE", [.trustRevoked]), ("SSL_ERROR_BAD_CERT_DOMAIN", [.trustWrongHost]),
+        ("MOZILLA_PKIX_ERROR_SELF_SIGNED_CERT", [.trustSelfSigned]),
+        ("SSL_ERROR_UNSUPPORTED_VERSION", [.tlsVersionTooLow]), ("SSL_ERROR_NO_CYPHER_OVERLAP", [.tlsNoCommonSuite]),
     ]
 
     /// What Unity writes.

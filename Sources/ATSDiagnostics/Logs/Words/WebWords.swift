@@ -31,7 +31,7 @@ enum WebWords {
         [
             "Network request failed", "Error: Network Error", "\"Network Error\"", "Error: Load failed",
             "Error: Failed to fetch", "Exception: Failed to fetch", "XMLHttpRequest error", "0 Unknown Error",
-            "ERR_FAILED",
+            "ERR_FAILED", "TypeError: fetch failed", "SSL_HANDSHAKE_FAILURE",
             "RCTErrorDomain", "error sending request for url", "TLS handshake error from",
         ].map { vague($0, "What wrote this says no more than that the load failed; in a web view it is often CORS.") }
         + [
