@@ -112,6 +112,7 @@ struct VerifyAttestationCommand: ResultCommand {
         }
         let answer = AttestationAnswer(
             verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)
+        if !answer.isAccepted { HashedInput.noteFile("--challenge", challenge) }
         return CommandResult(answer.json, text: answer.text, answer.isAccepted ? .clean : .findings)
     }
 
