@@ -91,6 +91,8 @@ import Testing
         ("log", "console.txt", "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={}"),
         ("json", "a.json", #"{"a": 1}"#), ("property-list", "list.txt", "{ A = { B = 1; }; }"),
         ("hash", "keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), ("explained", "words.txt", "-1022"),
+        ("packet-capture", "a.pcap", "\n\r\r\n....."),
+        ("server-scan", "nmap.txt", "443/tcp open  https\n| ssl-enum-ciphers:\n|   TLSv1.0:\n"),
         ("curl-output", "curl.txt", "* Connected to a.example (192.0.2.1) port 443\n> GET / HTTP/2\n"),
         ("openssl-output", "tls.txt", "CONNECTED(00000005)\n---\nVerify return code: 0 (ok)\n"),
         ("ats-words", "spec.txt", "properties:\n  NSAppTransportSecurity: !include ats.yml\n"),
@@ -291,6 +293,12 @@ import Testing
     }
 
     @Test func whatIsNotKnownIsNeverFine() throws {
+        let archive = folder.path("a.logarchive")
+        try FileManager.default.createDirectory(atPath: archive, withIntermediateDirectories: true)
+        try "<plist><dict><key>OSArchiveVersion</key><integer>4</integer></dict></plist>".write(
+            toFile: archive + "/Info.plist", atomically: true, encoding: .utf8)
+        let logs = try doctor([archive])
+        #expect(logs.status == 2 && logs.output.contains("log show --archive"), "\(logs.output)")
         #expect(try doctor([folder.path("absent.plist")]).status == 2)
         try FileManager.default.createDirectory(atPath: folder.path("empty"), withIntermediateDirectories: true)
         #expect(try doctor(["empty"]).status == 2)

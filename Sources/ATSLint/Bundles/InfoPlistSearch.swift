@@ -280,8 +280,15 @@ package struct InfoPlistSearch {
                 return found
             }
             // What is wrong with the list says more than that there are other words before it.
-            guard let part else { throw error }
-            return try PlistReader.read(part, isPrinted: false)
+            if let part { return try PlistReader.read(part, isPrinted: false) }
+            let marks = ["<", "{"] + [ATSKey.dictionary] + ATSDictionary.keys
+            guard bytes.isEmpty || marks.contains(where: { bytes.contains($0.utf8) }) else {
+                throw .plist(
+                    "",
+                    "this is neither an Info.plist nor a part of one; `sealward doctor` says what it is, and `sealward ats log` reads logs"
+                )
+            }
+            throw error
         }
     }
 

@@ -220,6 +220,7 @@ package enum ProjectFile {
 
     private static let others = [
         (key: "GOOGLE_APP_ID", what: "the configuration of Firebase"),
+        (key: "OSArchiveVersion", what: "the description of an archive of logs"),
         (key: "PayloadType", what: "a configuration profile"),
         (key: "NSPrivacyTracking", what: "a privacy manifest"),
         (key: "NSPrivacyAccessedAPITypes", what: "a privacy manifest"),

@@ -257,6 +257,12 @@ struct DoctorCommand: WorkingCommand {
     }
 
     private func diagnose(folder: String) async -> [DoctorItem] {
+        if LogCommand.isArchive(folder) {
+            return [
+                DoctorItem(
+                    unknown: "log-archive", from: folder, "this is an archive of logs: \(LogCommand.archiveAdvice)")
+            ]
+        }
         var survey = FolderSurvey()
         survey.search(folder)
         func unknown(_ sentence: String) -> DoctorItem { DoctorItem(unknown: "folder", from: folder, sentence) }

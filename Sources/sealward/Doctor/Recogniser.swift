@@ -224,6 +224,17 @@ struct Recogniser: Sendable {
             return input.head.count >= 4 && magic.contains(number)
         },
         Recogniser(
+            "packet-capture", "a capture of packets",
+            .named(
+                "open it in Wireshark, and give the text of the TLS alerts to `sealward doctor -`; `sealward ats check https://HOST/` asks the server itself"
+            )
+        ) { input in
+            // libpcap in both orders of bytes, and pcapng.
+            [[0xD4, 0xC3, 0xB2, 0xA1], [0xA1, 0xB2, 0xC3, 0xD4], [0x0A, 0x0D, 0x0D, 0x0A]].contains {
+                input.head.starts(with: $0)
+            }
+        },
+        Recogniser(
             "report", "a document of this program",
             .named("what was found stands in it; to find it again, name what it is about")
         ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
@@ -308,6 +319,15 @@ struct Recogniser: Sendable {
                 "ask the server itself: `sealward ats check https://HOST/`; the certificates that -showcerts prints go to `sealward ats certificate`"
             )
         ) { $0.has("Verify return code: ") || $0.has("CONNECTED(0000") },
+        Recogniser(
+            "server-scan", "what a scanner says of a server",
+            .vague(
+                "ask the server with the rules of ATS: `sealward ats check https://HOST/`; ATS asks for TLS 1.2 or later with ECDHE"
+            )
+        ) { input in
+            ["ssl-enum-ciphers", "Supported Server Cipher", "testssl.sh", "SSL Labs", "SSLyze"].contains(
+                where: input.has)
+        },
         Recogniser(
             "curl-output", "the output of curl, which negotiates and trusts otherwise than an app",
             .vague("ask the server itself: `sealward ats check https://HOST/`")

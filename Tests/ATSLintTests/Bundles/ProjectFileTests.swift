@@ -106,6 +106,7 @@ import Vocabulary
             ("a.txt", "{ a = b; }", "no key in it"),
             ("apple-app-site-association", #"{"applinks": {}}"#, "no key in it"),
             ("assetlinks.json", #"[{"relation": ["delegate_permission/common.handle_all_urls"]}]"#, "Android"),
+            ("Podfile", "platform :ios, '13.0'\n", "neither an Info.plist nor a part of one"),
             ("network_security_config.xml", "<network-security-config/>", "Android"),
             (
                 "ent.txt",
