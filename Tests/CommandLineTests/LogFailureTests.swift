@@ -321,6 +321,23 @@ import Testing
             "Desc   : The server certificate for “https://mdm.a.example/enroll” is invalid.",
             "mdm.a.example trust ats.trust.unknown-root"
         ),
+        (
+            "LogHttp: Warning: request failed, libcurl error: 60 (SSL peer certificate or SSH remote key was not OK)",
+            "- not-apple ats.trust.unknown-root"
+        ),
+        ("flutter: Error: SSL peer certificate or SSH remote key was not OK", "- not-apple ats.trust.unknown-root"),
+        ("SSL handshake failed: The certificate is self-signed, and untrusted", "- not-apple ats.trust.self-signed"),
+        ("E 0:00:14:0222   _do_handshake: TLS handshake error: -9984", "- not-apple ats.trust.unknown-root"),
+        ("Client SSL handshake failed - no cipher suites in common", "- tls ats.tls.no-common-suite"),
+        (
+            "handshakeFailed(NIOSSL.BoringSSLError.sslError([Error: EOF during handshake]))",
+            "- trust ats.trust.unknown-root"
+        ),
+        ("Error code: -1022 (App Transport Security)", "- ats ats.cleartext.blocked"),
+        (
+            "[blocked] The page at https://app.example/ was not allowed to display insecure content from http://a.example/a.png.",
+            "a.example network ats.cleartext.own-rule"
+        ),
         // Older words, and those of WebKit
         (
             "Application Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure.",
@@ -447,6 +464,8 @@ import Testing
             "{\"message\":\"Network Error\",\"name\":\"AxiosError\",\"code\":\"ERR_NETWORK\"}",
             "TypeError: Load failed",
             "TypeError: Failed to fetch", "TypeError: fetch failed",
+            "Error Domain=NSCocoaErrorDomain Code=3840 \"Invalid value around character 0.\"",
+            "Error Domain=com.alamofire.error.serialization.response Code=-1016 \"Request failed: unacceptable content-type: text/html\"",
             "ClientException: XMLHttpRequest error., uri=https://a.example/",
             "{ error: { domain: 'AVFoundationErrorDomain', code: -11800 },",
             "Error Domain=CoreMediaErrorDomain Code=-15622 \"See -[AVPlayerItem errorLog] for 43 events\"",

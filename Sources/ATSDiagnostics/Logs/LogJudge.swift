@@ -472,6 +472,8 @@ extension LogPhrase.Speaker {
         case .node: "Node (Electron)"
         case .curl: "curl"
         case .nss: "NSS (Firefox, and curl of some systems)"
+        case .qt: "Qt"
+        case .mbedTLS: "Mbed TLS (Godot and others)"
         case .openSSL: "OpenSSL or BoringSSL (curl, Python, Ruby, gRPC and others)"
         case .android: "Android"
         case .rust: "rustls (reqwest, Tauri)"
@@ -493,6 +495,9 @@ extension LogPhrase.Speaker {
         case .curl, .openSSL:
             "a root of your own is given with --cacert (curl), -CAfile (openssl) or SSL_CERT_FILE; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
         case .nss: "a root of your own goes into the certificates of Firefox, or into the database of NSS"
+        case .qt: "a root of your own goes into the QSslConfiguration (setCaCertificates)"
+        case .mbedTLS:
+            "a root of your own goes into the bundle that the program brings (Godot: Network > TLS > Certificate Bundle Override)"
         case .rust:
             "a root of your own is added to the client (add_root_certificate), or it uses rustls-platform-verifier, which asks the system"
         case .go: "a root of your own goes into RootCAs of tls.Config"

@@ -201,6 +201,12 @@ extension Scan {
 
     /// The host that a line names in other words than the system's own members.
     var place: LogPlace? {
+        // Of two addresses the second is what was loaded.
+        if let url = value(after: "insecure content from ", until: Array(" \"'".utf8)),
+            let place = LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
+        {
+            return place
+        }
         for words: StaticString in ["https://", "http://"] {
             guard let url = value(after: words, until: Array(" \"',;)}>]".utf8)) else { continue }
             // An address at the end of a sentence.

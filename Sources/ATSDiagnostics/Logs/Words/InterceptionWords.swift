@@ -7,7 +7,8 @@ import Vocabulary
 /// What the other side writes when a handshake fails: proxies that read TLS, and servers.
 enum InterceptionWords {
     static let all: [LogPhrase] =
-        [
+        [LogPhrase("no cipher suites in common", .system, [.tlsNoCommonSuite])]
+        + [
             "trust the proxy's certificate", "trust the Charles Root", "SSL handshake with client failed",
             "Client SSL handshake failed", "Cannot establish TLS with client", "client failed to negotiate a TLS",
             "client failed to negotiate an SSL", "Received fatal alert: unknown_ca",
@@ -15,7 +16,8 @@ enum InterceptionWords {
             "alert number 46) while SSL handshaking", "alert number 42) while SSL handshaking",
             "remote error: tls: unknown certificate", "remote error: tls: bad certificate",
             // NIOSSL, in Proxyman and in servers of Swift, prints lists.
-            "SSLV3_ALERT_CERTIFICATE_UNKNOWN]", "TLSV1_ALERT_UNKNOWN_CA]",
+            "SSLV3_ALERT_CERTIFICATE_UNKNOWN]", "TLSV1_ALERT_UNKNOWN_CA]", "EOF during handshake",
+            "OPENSSL_internal:INAPPROPRIATE_FALLBACK", "It could be SSL Certificate Pinning",
         ].map {
             LogPhrase(
                 $0, .system, [.trustUnknownRoot, .trustMissingIntermediate, .trustRefusedByDelegate], refused, fix: root

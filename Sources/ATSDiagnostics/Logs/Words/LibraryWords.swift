@@ -8,15 +8,29 @@ import Vocabulary
 enum LibraryWords {
     static let all: [LogPhrase] =
         rows(.android, android) + rows(.dart, dart) + rows(.dotNet, dotNet) + rows(.rust, rust) + goRows
-        + openSSLRows + rows(.nss, nss) + rows(.unity, unity) + curlRows + chromiumRows + rows(.node, node)
+        + openSSLRows + rows(.nss, nss) + rows(.qt, qt) + rows(.mbedTLS, mbedTLS) + rows(.unity, unity) + curlRows
+        + rows(.curl, libcurl) + chromiumRows + rows(.node, node)
 
     private static func rows(_ speaker: LogPhrase.Speaker, _ rows: [(String, [Code])]) -> [LogPhrase] {
         rows.map { LogPhrase($0, speaker, $1) }
     }
 
     private static let curlRows: [LogPhrase] = curl.flatMap { number, codes in
-        [LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes)]
+        [
+            LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes),
+            LogPhrase("libcurl error: \(number)", .curl, codes),
+        ]
     }
+
+    /// What libcurl calls its numbers.
+    private static let libcurl: [(String, [Code])] = [
+        (
+            "SSL peer certificate or SSH remote key was not OK",
+            [.trustUnknownRoot, .trustMissingIntermediate, .trustSelfSigned, .trustExpired]
+        ),
+        ("Peer certificate cannot be authenticated with", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("SSL connect error", [.tlsHandshakeFailed]),
+    ]
 
     private static let chromiumRows: [LogPhrase] = chromium.flatMap { name, number, codes in
         [LogPhrase("ERR_" + name, .chromium, codes)]
@@ -150,6 +164,27 @@ enum LibraryWords {
         ("SEC_ERROR_REVOKED_CERTIFICATE", [.trustRevoked]), ("SSL_ERROR_BAD_CERT_DOMAIN", [.trustWrongHost]),
         ("MOZILLA_PKIX_ERROR_SELF_SIGNED_CERT", [.trustSelfSigned]),
         ("SSL_ERROR_UNSUPPORTED_VERSION", [.tlsVersionTooLow]), ("SSL_ERROR_NO_CYPHER_OVERLAP", [.tlsNoCommonSuite]),
+    ]
+
+    /// Qt's own checks (QSslError).
+    private static let qt: [(String, [Code])] = [
+        ("The certificate is self-signed, and untrusted", [.trustSelfSigned]),
+        ("certificate chain is self-signed, and untrusted", [.trustUnknownRoot]),
+        (
+            "certificate of a locally looked up certificate could not be found",
+            [.trustMissingIntermediate, .trustUnknownRoot]
+        ),
+        ("The root CA certificate is not trusted for this purpose", [.trustUnknownRoot]),
+        ("No certificates could be verified", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("The host name did not match any of the valid hosts", [.trustWrongHost]),
+        ("SSL handshake failed: The certificate has expired", [.trustExpired]),
+    ]
+
+    /// MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, in decimal and hexadecimal, as Godot prints it.
+    private static let mbedTLS: [(String, [Code])] = [
+        ("TLS handshake error: -9984", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("mbedtls error: returned -0x2700", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("X509 - Certificate verification failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
     ]
 
     /// What Unity writes.

@@ -176,6 +176,9 @@ enum SystemWords {
             ("t establish a secure connection to the server", -1200), ("t find the server", -1003),
             ("unexpectedly dropped the connection", -1005), ("t connect to the server", -1004),
             ("the server stopped responding", -1001),
+            // The number in words of the app's own.
+            ("code: -1022", -1022), ("code -1022", -1022), ("code=-1022", -1022), ("error -1022", -1022),
+            ("error: -1022", -1022), ("(-1022)", -1022),
             // Inspectors cut the middle out of a long sentence.
             ("could not be loaded because the App T", -1022),
         ].map { LogPhrase($0, .system, [], urlError: $1) }

@@ -40,6 +40,13 @@ enum WebWords {
                 "WebKit writes this for CORS and where the load or its preflight failed: the line before it says which."
             ),
             vague(
+                "NSCocoaErrorDomain Code=3840",
+                "The answer of the server is not JSON, often an error page: the load itself may have worked."),
+            vague(
+                "com.alamofire.error.serialization",
+                "The server answered, and AFNetworking does not take the answer for its status or its type: the load itself worked."
+            ),
+            vague(
                 "Failed to load video",
                 "The player hides the error beneath: \"Operation Stopped\" is often a server without ranges."),
             vague(
