@@ -338,6 +338,15 @@ import Testing
             "[blocked] The page at https://app.example/ was not allowed to display insecure content from http://a.example/a.png.",
             "a.example network ats.cleartext.own-rule"
         ),
+        ("curl: (35) error:1408F10B:SSL routines:ssl3_get_record:wrong version number", "- network ats.net.not-tls"),
+        ("error:140770FC:SSL routines:SSL23_GET_SERVER_HELLO:unknown protocol", "- network ats.net.not-tls"),
+        ("Received fatal alert: protocol_version", "- tls ats.tls.version-too-low"),
+        (
+            "ssl.SSLError: [SSL: TLSV1_ALERT_PROTOCOL_VERSION] tlsv1 alert protocol version (_ssl.c:1129)",
+            "- tls ats.tls.version-too-low"
+        ),
+        ("error: Optional(-9807: Optional(invalid certificate chain))", "- trust ats.trust.unknown-root"),
+        ("<title>400 No required SSL certificate was sent</title>", "- tls ats.tls.client-certificate-required"),
         // Older words, and those of WebKit
         (
             "Application Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure.",

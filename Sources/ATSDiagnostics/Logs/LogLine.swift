@@ -96,7 +96,8 @@ struct LogLine {
     ]
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
-        "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "OSStatus ", "TLS error ",
+        "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "Optional(", "OSStatus ",
+        "TLS error ",
         "NWError error ",
     ]
     private static let urlWords: [StaticString] = [

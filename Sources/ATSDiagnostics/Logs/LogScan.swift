@@ -35,6 +35,8 @@ extension Scan {
         ("read alert, level: fatal, description: ", true), ("write alert, level: fatal, description: ", false),
         ("SSLV3_ALERT_", nil), ("TLSV1_ALERT_", nil), ("TLSV13_ALERT_", nil), ("TLSV1_", nil),
         ("tlsv1 alert ", true), ("sslv3 alert ", true), ("tlsv13 alert ", true),
+        // Java's words.
+        ("Received fatal alert: ", true),
     ]
 
     private static let alerts: [(number: UInt8, name: String)] = (0...121).map {

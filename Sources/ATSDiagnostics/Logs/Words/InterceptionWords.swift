@@ -26,6 +26,7 @@ enum InterceptionWords {
         + [
             // With the path of a file of OpenSSL, as Node prints them: of a server as of a client.
             "alert unknown ca:../", "alert certificate unknown:../", "alert bad certificate:../",
+            "Received fatal alert: bad_certificate",
         ].map {
             LogPhrase(
                 $0, .system, [.trustUnknownRoot, .trustMissingIntermediate, .tlsClientCertificateRejected], either,
@@ -34,6 +35,8 @@ enum InterceptionWords {
             LogPhrase(
                 "peer did not return a certificate", .system, [.tlsClientCertificateRequired],
                 "A server wrote this line: it demands a client certificate, and the app sent none."),
+            LogPhrase("400 No required SSL certificate was sent", .system, [.tlsClientCertificateRequired]),
+            LogPhrase("400 The SSL certificate error", .system, [.tlsClientCertificateRejected]),
             LogPhrase("no shared cipher", .system, [.tlsNoCommonSuite]),
             LogPhrase("no cipher suite supported by both client and server", .system, [.tlsNoCommonSuite]),
             LogPhrase("client offered only unsupported versions", .system, [.tlsVersionTooLow]),

@@ -137,6 +137,11 @@ enum LibraryWords {
 
     /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others.
     private static let openSSL: [(String, [Code])] = [
+        ("wrong version number", [.netNotTLS]), ("packet length too long", [.netNotTLS]),
+        ("SSL23_GET_SERVER_HELLO:unknown protocol", [.netNotTLS, .tlsVersionTooLow]),
+        (":unsupported protocol", [.tlsVersionTooLow]), (":no protocols available", [.tlsVersionTooLow]),
+        ("ee key too small", [.trustWeakKey]), ("EE certificate key too weak", [.trustWeakKey]),
+        ("ca md too weak", [.trustWeakSignature]), ("CA signature digest algorithm too weak", [.trustWeakSignature]),
         ("self signed certificate in certificate chain", [.trustUnknownRoot]),
         ("self-signed certificate in certificate chain", [.trustUnknownRoot]),
         ("unable to verify the first certificate", [.trustMissingIntermediate]),
@@ -163,7 +168,8 @@ enum LibraryWords {
         ("SEC_ERROR_EXPIRED_CERTIFICATE", [.trustExpired]), ("SEC_ERROR_EXPIRED_ISSUER_CERTIFICATE", [.trustExpired]),
         ("SEC_ERROR_REVOKED_CERTIFICATE", [.trustRevoked]), ("SSL_ERROR_BAD_CERT_DOMAIN", [.trustWrongHost]),
         ("MOZILLA_PKIX_ERROR_SELF_SIGNED_CERT", [.trustSelfSigned]),
-        ("SSL_ERROR_UNSUPPORTED_VERSION", [.tlsVersionTooLow]), ("SSL_ERROR_NO_CYPHER_OVERLAP", [.tlsNoCommonSuite]),
+        ("SSL_ERROR_RX_RECORD_TOO_LONG", [.netNotTLS]), ("SSL_ERROR_UNSUPPORTED_VERSION", [.tlsVersionTooLow]),
+        ("SSL_ERROR_NO_CYPHER_OVERLAP", [.tlsNoCommonSuite]),
     ]
 
     /// Qt's own checks (QSslError).
