@@ -325,6 +325,10 @@ import Testing
             "LogHttp: Warning: request failed, libcurl error: 60 (SSL peer certificate or SSH remote key was not OK)",
             "- not-apple ats.trust.unknown-root"
         ),
+        (
+            "LogHttp: Warning: request failed libcurl error: 77( x)\nlibcurl error: 6 (Couldn't resolve host name)",
+            "- network ats.net.dns"
+        ),
         ("flutter: Error: SSL peer certificate or SSH remote key was not OK", "- not-apple ats.trust.unknown-root"),
         ("SSL handshake failed: The certificate is self-signed, and untrusted", "- not-apple ats.trust.self-signed"),
         ("E 0:00:14:0222   _do_handshake: TLS handshake error: -9984", "- not-apple ats.trust.unknown-root"),

@@ -18,7 +18,7 @@ enum LibraryWords {
     private static let curlRows: [LogPhrase] = curl.flatMap { number, codes in
         [
             LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes),
-            LogPhrase("libcurl error: \(number)", .curl, codes),
+            LogPhrase("libcurl error: \(number) (", .curl, codes), LogPhrase("libcurl error: \(number)(", .curl, codes),
         ]
     }
 
