@@ -30,6 +30,7 @@ extension Code {
     package static let netRefused: Code = "ats.net.refused"
     package static let netReset: Code = "ats.net.reset"
     package static let netTimeout: Code = "ats.net.timeout"
+    package static let netSandbox: Code = "ats.net.sandbox"
     package static let noteClientCertificateRequested: Code = "ats.note.client-certificate-requested"
     package static let noteCTListOld: Code = "ats.note.ct-list-old"
     package static let noteCTNotJudged: Code = "ats.note.ct-not-judged"

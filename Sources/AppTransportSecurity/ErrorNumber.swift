@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// A number that an app gets for a failed load: its name, its words and what it means. The only table of these numbers.
 ///
-/// Source: NSURLError.h; Security, base/SecBase.h; CFNetworkErrors.h; the sentences are those that URLSession gives.
+/// Source: NSURLError.h; Security, base/SecBase.h; CFNetworkErrors.h, CFHTTPStream.h; the sentences are those that URLSession gives.
 package struct ErrorNumber: Sendable {
     /// Where Apple counts these numbers.
     package enum Domain: String, Sendable {
@@ -19,10 +19,15 @@ package struct ErrorNumber: Sendable {
         case player = "AVFoundationErrorDomain"
         case coreMedia = "CoreMediaErrorDomain"
         case webKit = "WebKitErrorDomain"
+        /// Numbers of the stream beneath a load, beside an error of a load that says the same.
+        case httpStream = "kCFStreamErrorDomainHTTP (4)"
+        case netServices = "kCFStreamErrorDomainNetServices (10)"
+        /// Numbers of the socket (errno).
+        case posix = "NSPOSIXErrorDomain"
     }
 
     package let domain: Domain
-    /// As Apple writes it: those of ``Domain/cfNetwork`` and ``Domain/webKit`` are positive, all others negative.
+    /// As Apple writes it: those of ``Domain/cfNetwork``, ``Domain/webKit`` and ``Domain/posix`` are positive, all others negative.
     package let number: Int
     /// As in Apple's headers.
     package let name: String
@@ -39,7 +44,7 @@ package struct ErrorNumber: Sendable {
             switch domain {
             case .url: RefusalNumbers.causes(urlError: number)
             case .stream: RefusalNumbers.causes(stream: number)
-            case .cfNetwork, .security, .player, .coreMedia, .webKit: []
+            case .cfNetwork, .security, .player, .coreMedia, .webKit, .httpStream, .netServices, .posix: []
             }
         return (own + others).reduce(into: []) { codes, code in if !codes.contains(code) { codes.append(code) } }
     }
@@ -53,6 +58,12 @@ package struct ErrorNumber: Sendable {
     /// The row of an error of CFNetwork's own domain; nil for numbers that are none.
     package static func cfNetwork(_ number: Int) -> ErrorNumber? { cfNetworkErrors.first { $0.number == number } }
 
+    /// The row of a stream error of HTTP or of a name; nil for numbers that are none.
+    package static func httpStream(_ number: Int) -> ErrorNumber? { httpStreamErrors.first { $0.number == number } }
+
+    /// The row of an errno of Apple's systems or of Linux; nil for numbers that have nothing to do with connections.
+    package static func posix(_ number: Int) -> ErrorNumber? { posixErrors.first { $0.number == number } }
+
     /// The row of an error of SecTrust; nil for numbers that are none.
     package static func security(_ number: Int) -> ErrorNumber? { securityErrors.first { $0.number == number } }
 
@@ -64,6 +75,15 @@ package struct ErrorNumber: Sendable {
     /// The errors of NSURLErrorDomain.
     package static let urlErrors: [ErrorNumber] = [
         ErrorNumber(url: -1, "Unknown", "unknown error"),
+        ErrorNumber(
+            url: -995, "BackgroundSessionRequiresSharedContainer", "a background session needs a shared container",
+            "an app extension has to set sharedContainerIdentifier of its background session; not ATS"),
+        ErrorNumber(
+            url: -996, "BackgroundSessionInUseByAnotherProcess", "the background session is in use",
+            "the app and its extension use a background session of the same identifier; not ATS"),
+        ErrorNumber(
+            url: -997, "BackgroundSessionWasDisconnected", "the background session was disconnected",
+            "the system ended the process that loads in the background, or the app was; not ATS"),
         ErrorNumber(
             url: -999, "Cancelled", "cancelled",
             "the app cancelled the load, or its own check of the certificate did (cancelAuthenticationChallenge)"),
@@ -121,6 +141,7 @@ package struct ErrorNumber: Sendable {
             "the file may not be read; of media the player makes it of an answer 403: a missing header, cookie or signature; not ATS"
         ),
         ErrorNumber(url: -1103, "DataLengthExceedsMaximum", "resource exceeds maximum size"),
+        ErrorNumber(url: -1104, "FileOutsideSafeArea", "the file is outside of the safe area"),
         ErrorNumber(
             url: -1200, "SecureConnectionFailed",
             "An SSL error has occurred and a secure connection to the server cannot be made.",
@@ -148,6 +169,50 @@ package struct ErrorNumber: Sendable {
             "the server asked for a client certificate; CFNetwork also makes -1206 of a 403 from a server that only asks for one",
             [.tlsClientCertificateRequired]),
         ErrorNumber(url: -2000, "CannotLoadFromNetwork", "cannot load from network"),
+        ErrorNumber(url: -3000, "CannotCreateFile", "cannot create the file of a download"),
+        ErrorNumber(url: -3001, "CannotOpenFile", "cannot open the file of a download"),
+        ErrorNumber(url: -3002, "CannotCloseFile", "cannot close the file of a download"),
+        ErrorNumber(
+            url: -3003, "CannotWriteToFile", "cannot write to the file of a download",
+            "no space, no permission, or data to resume with that does not fit; not ATS"),
+        ErrorNumber(url: -3004, "CannotRemoveFile", "cannot remove the file of a download"),
+        ErrorNumber(url: -3005, "CannotMoveFile", "cannot move the file of a download"),
+        ErrorNumber(
+            url: -3006, "DownloadDecodingFailedMidStream", "a download could not be decoded half way through"),
+        ErrorNumber(
+            url: -3007, "DownloadDecodingFailedToComplete", "a download could not be decoded to its end"),
+    ]
+
+    /// The errors of kCFStreamErrorDomainHTTP (4) and of names, which stand as `_kCFStreamErrorCodeKey` beside an NSURLError.
+    ///
+    /// Sources: CFHTTPStream.h and CFNetServices.h. Headers name no number below -3 of HTTP: those here are known from the error
+    /// beside them, each in two independent public logs.
+    package static let httpStreamErrors: [ErrorNumber] = [
+        ErrorNumber(
+            httpStream: -1, "kCFStreamErrorHTTPParseFailure", "the server's answer is not HTTP; it comes with -1017",
+            [.httpNoAnswer]),
+        ErrorNumber(
+            httpStream: -2, "kCFStreamErrorHTTPRedirectionLoop", "the redirects go in a circle", [.httpRedirectLoop]),
+        ErrorNumber(httpStream: -3, "kCFStreamErrorHTTPBadURL", "the URL is malformed"),
+        ErrorNumber(
+            httpStream: -4, "CFStream error",
+            "it comes with -1005: the connection ended before the answer did; not ATS", [.netClosed, .netReset]),
+        ErrorNumber(
+            httpStream: -2096, "_kCFStreamErrorHTTPSProxyFailure",
+            "it comes with 310 of kCFErrorDomainCFNetwork: the proxy does not open the tunnel to the host",
+            [.netRefused]),
+        ErrorNumber(
+            httpStream: -2102, "CFStream error",
+            "it comes with -1001: nothing answered in time; this says nothing about ATS", [.netTimeout]),
+        ErrorNumber(
+            httpStream: -2103, "CFStream error",
+            "it comes with -1001: nothing answered in time; this says nothing about ATS", [.netTimeout]),
+        ErrorNumber(
+            httpStream: -2201, "CFStream error",
+            "it comes with 303 of kCFErrorDomainCFNetwork: the server's answer breaks HTTP/2", [.httpNoAnswer]),
+        ErrorNumber(
+            domain: .netServices, number: -72000, name: "kCFNetServicesErrorUnknown",
+            sentence: "it comes with -1003: the name was not resolved", meaning: "", others: [.netDNS]),
     ]
 
     /// The errors of kCFStreamErrorDomainSSL (3), which are numbers of Secure Transport.
@@ -259,6 +324,28 @@ package struct ErrorNumber: Sendable {
             stream: -9886, "ATSCertificateTrustViolation", "ATS: the chain is not trusted", RefusalNumbers.trust),
     ]
 
+    /// The errors of NSPOSIXErrorDomain, and those of Linux that Dart and Node print on Android.
+    package static let posixErrors: [ErrorNumber] = [
+        ErrorNumber(posix: 1, "EPERM", "operation not permitted", [.netSandbox]),
+        ErrorNumber(posix: 32, "EPIPE", "broken pipe: the other side has closed the connection", [.netClosed]),
+        ErrorNumber(posix: 50, "ENETDOWN", "the network is down", [.netOffline]),
+        ErrorNumber(posix: 51, "ENETUNREACH", "the network cannot be reached", [.netOffline]),
+        ErrorNumber(posix: 53, "ECONNABORTED", "the connection was aborted by the device", [.netClosed]),
+        ErrorNumber(posix: 54, "ECONNRESET", "the connection was reset", [.netReset]),
+        ErrorNumber(posix: 57, "ENOTCONN", "the socket is not connected", [.netClosed]),
+        ErrorNumber(posix: 60, "ETIMEDOUT", "nothing answered in time", [.netTimeout]),
+        ErrorNumber(posix: 61, "ECONNREFUSED", "the connection was refused", [.netRefused]),
+        ErrorNumber(posix: 64, "EHOSTDOWN", "the host is down", [.netRefused]),
+        ErrorNumber(posix: 65, "EHOSTUNREACH", "no route to the host", [.netRefused]),
+        ErrorNumber(posix: 100, "EPROTO", "the server's answer breaks HTTP/2", [.httpNoAnswer]),
+        ErrorNumber(posix: 101, "ENETUNREACH", "the network cannot be reached (Linux)", [.netOffline]),
+        ErrorNumber(posix: 103, "ECONNABORTED", "the connection was aborted by the device (Linux)", [.netClosed]),
+        ErrorNumber(posix: 104, "ECONNRESET", "the connection was reset (Linux)", [.netReset]),
+        ErrorNumber(posix: 110, "ETIMEDOUT", "nothing answered in time (Linux)", [.netTimeout]),
+        ErrorNumber(posix: 111, "ECONNREFUSED", "the connection was refused (Linux)", [.netRefused]),
+        ErrorNumber(posix: 113, "EHOSTUNREACH", "no route to the host (Linux)", [.netRefused]),
+    ]
+
     /// The errors of kCFErrorDomainCFNetwork that are not those of NSURLErrorDomain too.
     package static let cfNetworkErrors: [ErrorNumber] = [
         ErrorNumber(cfNetwork: 1, "HostErrorHostNotFound", "the name was not resolved", [.netDNS]),
@@ -328,6 +415,15 @@ extension ErrorNumber {
     fileprivate init(security number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
         self.init(
             domain: .security, number: number, name: "errSec" + name, sentence: sentence, meaning: "", others: others)
+    }
+
+    fileprivate init(httpStream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {
+        self.init(
+            domain: .httpStream, number: number, name: name, sentence: sentence, meaning: "", others: others)
+    }
+
+    fileprivate init(posix number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
+        self.init(domain: .posix, number: number, name: name, sentence: sentence, meaning: "", others: others)
     }
 
     fileprivate init(stream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {

@@ -45,6 +45,9 @@ package struct LogSentence: Sendable, Equatable {
         words: "Skipping local ATS trust evaluation (ats_trust_policy=skip)", codes: [], source: boringssl)
     static let cleartext = LogSentence(
         words: "App Transport Security has blocked a cleartext HTTP", codes: [.cleartextBlocked], source: guide)
+    static let olderCleartext = LogSentence(
+        words: "Application Transport Security has blocked a cleartext HTTP", codes: [.cleartextBlocked],
+        source: "reports of developers with iOS 9")
     static let policy = LogSentence(words: "does not conform to ATS policy", codes: [.cleartextBlocked], source: guide)
     static let cleartextPolicy = LogSentence(
         words: "App Transport Security policy requires the use of a secure connection", codes: [.cleartextBlocked],
@@ -53,6 +56,6 @@ package struct LogSentence: Sendable, Equatable {
     /// The most telling first: a line is taken for the first whose words it contains.
     package static let all = [
         unofferedSignature, masterSecret, unofferedSuite, trust, curveKey, rsaKey, leafHash, noLeaf, noKey, skipped,
-        cleartext, policy, cleartextPolicy,
+        cleartext, olderCleartext, policy, cleartextPolicy,
     ]
 }

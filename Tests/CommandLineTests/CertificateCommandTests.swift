@@ -124,6 +124,10 @@ import Testing
         let hexadecimal = try #require(Data(base64Encoded: base64)).map { String(format: "%02x", $0) }.joined()
         for (content, words) in [
             (base64, ""), (hexadecimal, ""), ("-----BEGIN CERTIFICATE-----\nMIIB", "cut off"),
+            (
+                "-----BEGIN CERTIFICATE-----\n\(base64.prefix(200))\n-----END CERTIFICATE-----\n",
+                "is cut off: its first"
+            ),
             ("-----BEGIN PKCS7-----\nMIIB\n-----END PKCS7-----\n", "PKCS #7"), ("nothing", "contains no certificate"),
         ] {
             let path = chain.certification.directory.path("part.txt")

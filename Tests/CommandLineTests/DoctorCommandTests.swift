@@ -32,6 +32,11 @@ import Testing
             "<plist version=\"1.0\"><dict><key>PayloadType</key><string>Configuration</string></dict></plist>"
         ),
         ("android-file", "network_security_config.xml", "<network-security-config></network-security-config>"),
+        ("android-file", "assetlinks.json", #"[{"relation": ["delegate_permission/common.handle_all_urls"]}]"#),
+        ("har", "page.har", #"{"log": {"entries": []}}"#),
+        ("site-association", "aasa.json", #"{"applinks": {"details": []}}"#),
+        ("server-configuration", "site.conf", "server {\n  ssl_protocols TLSv1.2;\n}\n"),
+        ("crash-report", "Shop.ips", "{\"bug_type\":\"309\"}\n{\n  \"procName\" : \"Shop\"\n}\n"),
         ("strings-table", "Localizable.strings", "\"title\" = \"Shop\";\n"),
         ("public-key", "key.txt", "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n"),
         (
@@ -52,6 +57,7 @@ import Testing
             "electron-project", "package.json",
             #"{"build": {"mac": {"extendInfo": {"NSAppTransportSecurity": {}}}}}"#
         ),
+        ("electron-project", "package.json", #"{"devDependencies": {"electron-builder": "26.0.0"}}"#),
         ("electron-project", "electron-builder.json", #"{"appId": "com.example.shop"}"#),
         ("electron-project", "electron-builder.js", "appId: com.example.shop"),
         ("capacitor-project", "capacitor.config.js", #"{"appId": "com.example.shop"}"#),
@@ -85,6 +91,9 @@ import Testing
         ("log", "console.txt", "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={}"),
         ("json", "a.json", #"{"a": 1}"#), ("property-list", "list.txt", "{ A = { B = 1; }; }"),
         ("hash", "keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), ("explained", "words.txt", "-1022"),
+        ("packet-capture", "a.pcap", "\n\r\r\n....."),
+        ("server-scan", "nmap.txt", "443/tcp open  https\n| ssl-enum-ciphers:\n|   TLSv1.0:\n"),
+        ("curl-output", "curl.txt", "* Connected to a.example (192.0.2.1) port 443\n> GET / HTTP/2\n"),
         ("openssl-output", "tls.txt", "CONNECTED(00000005)\n---\nVerify return code: 0 (ok)\n"),
         ("ats-words", "spec.txt", "properties:\n  NSAppTransportSecurity: !include ats.yml\n"),
     ]
@@ -154,6 +163,8 @@ import Testing
         ("Add :NSAppTransportSecurity:NSAllowsArbitraryLoads bool true\n", "info-plist", 1),
         ("{\"schema\": \"sealward.ats-check/1\"}", "report", 2), ("-11850", "explained", 1), ("-11800", "explained", 2),
         ("{\"code\": -1022, \"domain\": \"NSURLErrorDomain\"}", "log", 1), ("TypeError: Load failed", "log", 2),
+        ("SSL_connect returned=1 errno=0: sslv3 alert handshake failure (OpenSSL::SSL::SSLError)", "log", 1),
+        ("NSAppTransportSecurity:\n  NSAllowsArbitraryLoads: true\n", "info-plist", 1),
         ("00-0af7651916cd43dd8448eb211c80319c-b7-01", "unknown", 2),
         ("export default { a: -1 }", "unknown", 2), ("Fehler -1022", "explained", 1),
         ("import x\nraise Exception('Connection failed')\n", "unknown", 2),
@@ -250,6 +261,14 @@ import Testing
         let because = items(run).first?["because"] as? [[String: Any]]
         #expect(run.status == 2 && items(run).first?["what"] as? String == "entitlements", "\(run.output)")
         #expect((because?.first?["message"] as? String)?.contains(words) == true, "\(run.output) \(run.errors)")
+        // As `codesign -d --entitlements -` prints them, and in a file of another name.
+        for text in [
+            "[Dict]\n\t[Key] com.apple.security.app-sandbox\n\t[Value]\n\t\t[Bool] true\n",
+            "<plist><dict><key>com.apple.security.app-sandbox</key><true/></dict></plist>",
+        ] {
+            let input = Recogniser.Input(name: "ent.plist", head: Array(text.utf8))
+            #expect(Recogniser.of(input)?.what == "entitlements")
+        }
     }
 
     /// Headers and JSON of other services are not taken for answers about proofs.
@@ -274,6 +293,12 @@ import Testing
     }
 
     @Test func whatIsNotKnownIsNeverFine() throws {
+        let archive = folder.path("a.logarchive")
+        try FileManager.default.createDirectory(atPath: archive, withIntermediateDirectories: true)
+        try "<plist><dict><key>OSArchiveVersion</key><integer>4</integer></dict></plist>".write(
+            toFile: archive + "/Info.plist", atomically: true, encoding: .utf8)
+        let logs = try doctor([archive])
+        #expect(logs.status == 2 && logs.output.contains("log show --archive"), "\(logs.output)")
         #expect(try doctor([folder.path("absent.plist")]).status == 2)
         try FileManager.default.createDirectory(atPath: folder.path("empty"), withIntermediateDirectories: true)
         #expect(try doctor(["empty"]).status == 2)

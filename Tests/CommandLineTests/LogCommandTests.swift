@@ -353,6 +353,9 @@ import Testing
         #expect((run.json["hosts"] as? [[String: Any]])?.first?["lines"] as? Int == 3)
         let absent = try ProgramRun(["ats", "log", folder.path("absent")])
         #expect(absent.status == 2 && absent.errors.contains("there is no such file"))
+        #expect(!absent.errors.contains("sealward doctor TEXT"))
+        let text = try ProgramRun(["ats", "log", Self.error])
+        #expect(text.status == 2 && text.errors.contains("sealward doctor TEXT"), "\(text.errors)")
         #expect(try ProgramRun(["ats", "log"]).status == 64)
     }
 

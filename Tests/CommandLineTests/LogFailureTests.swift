@@ -194,6 +194,14 @@ import Testing
         ("(Network.NWError error 61 - Connection refused)", "- network ats.net.refused"),
         ("(Network.NWError error -9807 - invalid certificate chain)", "- trust ats.trust.unknown-root"),
         ("The operation couldn’t be completed. (kCFErrorDomainCFNetwork error 303.)", "- network ats.http.no-answer"),
+        (
+            "Error Domain=NSPOSIXErrorDomain Code=100 \"Protocol error\" UserInfo={_kCFStreamErrorCodeKey=100, _kCFStreamErrorDomainKey=1, NSErrorFailingURLKey=https://a.example/}",
+            "a.example network ats.http.no-answer"
+        ),
+        (
+            "Failed to load resource: The operation couldn’t be completed. Protocol error",
+            "- network ats.http.no-answer"
+        ),
         // Players: the error of the load beneath decides, then what the player says of the answer
         (
             "Error Domain=AVFoundationErrorDomain Code=-11800 \"The operation could not be completed\" UserInfo={NSLocalizedFailureReason=An unknown error occurred (-1022), NSUnderlyingError=0x281 {Error Domain=NSOSStatusErrorDomain Code=-1022 \"(null)\"}}",
@@ -217,6 +225,10 @@ import Testing
         ),
         (
             "(CoreMediaErrorDomain error -12938.)", "- network ats.http.media"
+        ),
+        (
+            "Error Domain=AVFoundationErrorDomain Code=-11800 \"x\" UserInfo={NSUnderlyingError=0x1 {Error Domain=NSPOSIXErrorDomain Code=54 \"Connection reset by peer\"}}",
+            "- network ats.net.reset"
         ),
         // Rules of web pages
         (
@@ -262,6 +274,92 @@ import Testing
             "SSL_do_handshake() failed (SSL: error:1417A0C1:SSL routines:tls_post_process_client_hello:no shared cipher) while SSL handshaking, client: 192.0.2.1",
             "- tls ats.tls.no-common-suite"
         ),
+        (
+            "Error: 1407:error:14094418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:../deps/openssl/ssl/s3_pkt.c:1472:SSL alert number 48",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "The client failed to negotiate a TLS connection to a.example:443: Received fatal alert: certificate_unknown",
+            "a.example trust ats.trust.unknown-root"
+        ),
+        (
+            "OpenSSL Error: error:140890C7:SSL routines:SSL3_GET_CLIENT_CERTIFICATE:peer did not return a certificate",
+            "- tls ats.tls.client-certificate-required"
+        ),
+        (
+            "TLSv1.2 Record Layer: Alert (Level: Fatal, Description: Certificate Unknown)",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "TLSv1.2 Record Layer: Alert (Level: Fatal, Description: Protocol Version)",
+            "- tls ats.tls.version-too-low"
+        ),
+        // Other programs that load the same
+        (
+            "SSL_connect returned=1 errno=0 state=SSLv3 read server hello A: sslv3 alert handshake failure (OpenSSL::SSL::SSLError)",
+            "- tls ats.tls.no-forward-secrecy"
+        ),
+        ("SSL_connect SYSCALL returned=5 errno=0 state=SSLv3 read server hello A", "- network ats.net.reset"),
+        (
+            "curl: (60) Peer's Certificate issuer is not recognized. SEC_ERROR_UNKNOWN_ISSUER",
+            "- not-apple ats.trust.unknown-root"
+        ),
+        ("  Unable to locally verify the issuer's authority.", "- not-apple ats.trust.missing-intermediate"),
+        (
+            "* http2 error: Invalid HTTP header field was received: frame type: 1, stream: 1, name: [upgrade], value: [h2,h2c]",
+            "- network ats.http.no-answer"
+        ),
+        (
+            "Error Domain=SRWebSocketErrorDomain Code=2132 \"received bad response code from server 403\"",
+            "- network ats.http.no-answer"
+        ),
+        (
+            "sslError: {code: 5, message: Indicates a trust policy failure which can be overridden by the user.}",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "Desc   : The server certificate for “https://mdm.a.example/enroll” is invalid.",
+            "mdm.a.example trust ats.trust.unknown-root"
+        ),
+        (
+            "LogHttp: Warning: request failed, libcurl error: 60 (SSL peer certificate or SSH remote key was not OK)",
+            "- not-apple ats.trust.unknown-root"
+        ),
+        (
+            "LogHttp: Warning: request failed libcurl error: 77( x)\nlibcurl error: 6 (Couldn't resolve host name)",
+            "- network ats.net.dns"
+        ),
+        ("flutter: Error: SSL peer certificate or SSH remote key was not OK", "- not-apple ats.trust.unknown-root"),
+        ("SSL handshake failed: The certificate is self-signed, and untrusted", "- not-apple ats.trust.self-signed"),
+        ("E 0:00:14:0222   _do_handshake: TLS handshake error: -9984", "- not-apple ats.trust.unknown-root"),
+        ("Client SSL handshake failed - no cipher suites in common", "- tls ats.tls.no-common-suite"),
+        (
+            "handshakeFailed(NIOSSL.BoringSSLError.sslError([Error: EOF during handshake]))",
+            "- trust ats.trust.unknown-root"
+        ),
+        ("Error code: -1022 (App Transport Security)", "- ats ats.cleartext.blocked"),
+        (
+            "[blocked] The page at https://app.example/ was not allowed to display insecure content from http://a.example/a.png.",
+            "a.example network ats.cleartext.own-rule"
+        ),
+        ("curl: (35) error:1408F10B:SSL routines:ssl3_get_record:wrong version number", "- network ats.net.not-tls"),
+        ("error:140770FC:SSL routines:SSL23_GET_SERVER_HELLO:unknown protocol", "- network ats.net.not-tls"),
+        ("Received fatal alert: protocol_version", "- tls ats.tls.version-too-low"),
+        (
+            "ssl.SSLError: [SSL: TLSV1_ALERT_PROTOCOL_VERSION] tlsv1 alert protocol version (_ssl.c:1129)",
+            "- tls ats.tls.version-too-low"
+        ),
+        ("error: Optional(-9807: Optional(invalid certificate chain))", "- trust ats.trust.unknown-root"),
+        ("<title>400 No required SSL certificate was sent</title>", "- tls ats.tls.client-certificate-required"),
+        // Older words, and those of WebKit
+        (
+            "Application Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure.",
+            "- ats ats.cleartext.blocked"
+        ),
+        (
+            "[pageID=8, frameID=4294967297, resourceID=57 SubResourceLoader::didFail: (type=1, code=-1022)",
+            "- ats ats.cleartext.blocked"
+        ),
         // One error on several lines
         ("Domain: kCFStreamErrorDomainSSL\nCode: -9843\nUserInfo: {\n}", "- trust ats.trust.wrong-host"),
         (
@@ -271,6 +369,15 @@ import Testing
         ("{\n  \"code\": -1004,\n  \"domain\": \"NSURLErrorDomain\"\n}", "- network ats.net.refused"),
         (
             "{\n  \"domain\": \"NSURLErrorDomain\",\n  \"code\": -1004\n}", "- network ats.net.refused"
+        ),
+        // Archives of requests
+        (
+            "{\n \"log\": {\n  \"entries\": [\n   {\"request\": {\"method\": \"GET\", \"url\": \"https://a.example/x\"},\n    \"response\": {\"status\": 0, \"_error\": \"net::ERR_CERT_AUTHORITY_INVALID\"}}\n  ]\n }\n}",
+            "a.example not-apple ats.trust.unknown-root"
+        ),
+        (
+            #"{"log":{"entries":[{"request":{"url":"https://b.example/"},"response":{"status":200}},{"request":{"url":"http://a.example/"},"response":{"_error":"The resource could not be loaded because the App Transport Security policy requires the use of a secure connection."}}]}}"#,
+            "a.example ats ats.cleartext.blocked"
         ),
         // Colours, quotation and numbers of lines
         ("\u{1B}[31mNSURLErrorDomain Code=\u{1B}[1m-1022\u{1B}[0m", "- ats ats.cleartext.blocked"),
@@ -371,7 +478,10 @@ import Testing
             "TypeError: Network request failed", "[AxiosError: Network Error]",
             "{\"message\":\"Network Error\",\"name\":\"AxiosError\",\"code\":\"ERR_NETWORK\"}",
             "TypeError: Load failed",
-            "TypeError: Failed to fetch", "ClientException: XMLHttpRequest error., uri=https://a.example/",
+            "TypeError: Failed to fetch", "TypeError: fetch failed",
+            "Error Domain=NSCocoaErrorDomain Code=3840 \"Invalid value around character 0.\"",
+            "Error Domain=com.alamofire.error.serialization.response Code=-1016 \"Request failed: unacceptable content-type: text/html\"",
+            "ClientException: XMLHttpRequest error., uri=https://a.example/",
             "{ error: { domain: 'AVFoundationErrorDomain', code: -11800 },",
             "Error Domain=CoreMediaErrorDomain Code=-15622 \"See -[AVPlayerItem errorLog] for 43 events\"",
             "PlatformException(VideoError, Failed to load video: Operation Stopped, null)",
@@ -551,8 +661,12 @@ import Testing
         ])
     func rowsOfNSCurl(_ passing: [String], _ expected: String) throws {
         for header in [true, false] {
-            let found = try failures(Self.transcript(passing, header: header))
-            #expect(summary(found) == [expected], "\(found)")
+            let text = Self.transcript(passing, header: header)
+            // As a page shows it, which has made rules and headings of the lines between.
+            for text in [text, text.replacing("---\n", with: "").replacing("Result", with: "## Result")] {
+                let found = try failures(text)
+                #expect(summary(found) == [expected], "\(found)")
+            }
         }
     }
 
@@ -573,8 +687,14 @@ import Testing
         (["NSAllowsLocalNetworking"], "100.64.0.0/10"), (["com.apple.devicecheck.error 3"], "DCError.invalidKey"),
         (["serverUnavailable"], "DCError.serverUnavailable"), (["NSURLErrorSecureConnectionFailed"], "-1200"),
         (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
-        (["alert 42"], "-9825"), (["-67843"], "errSecNotTrusted"), (["kCFErrorDomainCFNetwork 310"], "the proxy"),
-        (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"),
+        (["alert 42"], "-9825"), (["alert handshake_failure (40)"], "TLS alert 40"),
+        (["SSL alert number 48"], "TLS alert 48"), (["-67843"], "errSecNotTrusted"),
+        (["kCFErrorDomainCFNetwork 310"], "the proxy"),
+        (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"), (["-2102"], "-1001"), (["--", "-4"], "-1005"),
+        (["_kCFStreamErrorCodeKey=-4, _kCFStreamErrorDomainKey=4"], "kCFStreamErrorDomainHTTP"),
+        (["_kCFStreamErrorDomainKey=10, _kCFStreamErrorCodeKey=-72000"], "the name was not resolved"),
+        (["NSPOSIXErrorDomain Code=100"], "HTTP/2"), (["errno", "61"], "ats.net.refused"), (["ECONNRESET"], "54"),
+        (["-997"], "BackgroundSessionWasDisconnected"), (["NSURLErrorDomain error -3003."], "CannotWriteToFile"),
         (["Allow Arbitrary Loads"], "NSAllowsArbitraryLoads"), (["NSBonjourServices"], "-65555"),
         (["SPKI-SHA256-BASE64"], "base64"), (["com.apple.security.network.client"], "sandboxed"),
         (["-11800"], "NSAllowsArbitraryLoadsForMedia"), (["AVFoundationErrorDomain", "-11850"], "ranges"),
@@ -622,7 +742,7 @@ import Testing
 
     @Test(arguments: [
         ("-1023", "Did you mean '-10"), ("NSAllowArbitraryLoads", "NSAllowsArbitraryLoads"),
-        ("77777777", "lists them all"),
+        ("77777777", "lists them all"), ("errno=0: sslv3 alert handshake failure", "lists them all"),
         // The digits of a token are no number.
         ("X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==", "lists them all"),
     ])

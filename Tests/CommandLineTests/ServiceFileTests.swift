@@ -85,6 +85,25 @@ import Testing
         #expect(run.status == 2 && run.errors.hasPrefix("sealward: standard input: \(message)"), "\(run.errors)")
     }
 
+    /// A token of push notifications never reaches Apple; one of DeviceCheck may be broken into lines.
+    @Test(arguments: [true, false]) func aTokenOfPushNotificationsIsNamed(_ isPush: Bool) throws {
+        let bytes = Data(repeating: 0x74, count: isPush ? 32 : 64)
+        let digits = bytes.map { String(format: "%02x", $0) }.joined()
+        let forms =
+            isPush
+            ? [digits, bytes.base64EncodedString(), "<\(digits)>"]
+            : [bytes.base64EncodedString(options: [.lineLength64Characters, .endLineWithCarriageReturn])]
+        for form in forms {
+            let run = try ProgramRun(
+                [
+                    "devicecheck", "query", "--team-id", "SIMTEAM001", "--key-id", "SIMKEY0001", "--base-url",
+                    "http://127.0.0.1:1", "--key-file", folder.path("key.p8"), "--device-token-file", "-",
+                ], input: form)
+            #expect(run.status == 2 && run.errors.contains("push notifications") == isPush, "\(run.errors)")
+            #expect(!run.errors.contains("base64"), "\(run.errors)")
+        }
+    }
+
     @Test(arguments: Content.allCases)
     func simulate(_ content: Content) throws {
         let path = try file(content)

@@ -141,6 +141,10 @@ import Testing
         }
         let named = try ProgramRun(assertion + ["--public-key", write(pem, "key.pem")])
         #expect(named.status == 64 && named.errors.contains("is the name of a file"), "\(named.errors)")
+        for word in try ["@" + write(pem, "key.pem"), "absent.b64"] {
+            let run = try ProgramRun(assertion + ["--public-key", word])
+            #expect(run.status == 64 && run.errors.contains("the name of a file"), "\(run.errors)")
+        }
         let given = ["--public-key", key.publicKey.pemRepresentation]
         #expect(try !ProgramRun(assertion + given).errors.contains("private key"))
     }

@@ -77,7 +77,7 @@ extension ProxySummary.Host {
             var isMute = true
             for address in addresses {
                 switch await judge.probe(decision, address) {
-                case .complies: return dictionary
+                case .complies: return need
                 case .unknown(let causes, _):
                     if let code = causes.first?.code, [.netReset, .netClosed].contains(code) { isMute = false }
                     continue

@@ -7,7 +7,6 @@ package import Vocabulary
 extension Code {
     package static let cleartextOwnRule: Code = "ats.cleartext.own-rule"
     package static let netLocalNetwork: Code = "ats.net.local-network-denied"
-    package static let netSandbox: Code = "ats.net.sandbox"
     package static let deviceUnknown: Code = "attest.device.unknown-system-failure"
     package static let deviceUnsupported: Code = "attest.device.feature-unsupported"
     package static let deviceInvalidInput: Code = "attest.device.invalid-input"

@@ -271,6 +271,8 @@ struct JSONStyle: Sendable {
 
     /// Whether the file began like one of JSON.
     private var isJSON: Bool?
+    /// The address that a member named last.
+    private var address: [UInt8] = []
 
     mutating func read(_ line: [UInt8]) -> Line {
         let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
@@ -281,6 +283,8 @@ struct JSONStyle: Sendable {
         }
         guard isJSON == true else { return .text }
         guard let start = JSONStyle.value(of: "\"eventMessage\"", in: text) else {
+            let failures = failures(in: text)
+            if !failures.isEmpty { return .message(failures) }
             // An object in one line that is none of `log`: what an app printed.
             let isObject = text.first == UInt8(ascii: "{") && text.last { $0 > 0x20 } == UInt8(ascii: "}")
             return isObject || Scan(bytes: text).namesDomain ? .text : .structure
@@ -297,6 +301,30 @@ struct JSONStyle: Sendable {
             return next == nil || next == UInt8(ascii: "{") || line.filter { $0 > 0x20 }.elementsEqual("[]".utf8)
         default: return false
         }
+    }
+
+    /// What an archive of requests (HAR) says of those that failed: a line with the address and the error for each.
+    private mutating func failures(in text: ArraySlice<UInt8>) -> [UInt8] {
+        var lines: [UInt8] = []
+        var rest = text
+        while let quote = rest.firstIndex(of: 0x22) {
+            let end = JSONStyle.end(ofStringAt: quote + 1, in: rest)
+            let name = rest[(quote + 1)..<end]
+            rest = rest[min(end + 1, rest.endIndex)...]
+            let colon = rest.drop { $0 <= 0x20 }
+            guard colon.first == UInt8(ascii: ":") else { continue }
+            let value = colon.dropFirst().drop { $0 <= 0x20 }
+            guard value.first == 0x22 else { continue }
+            if name.elementsEqual("url".utf8) { address = Array(JSONStyle.string(value.dropFirst()).prefix(2000)) }
+            if name.elementsEqual("_error".utf8) {
+                lines += address
+                lines.append(0x20)
+                lines += JSONStyle.string(value.dropFirst())
+                lines.append(0x0A)
+                address = []
+            }
+        }
+        return lines
     }
 
     /// Where the string of a member begins, behind its quote.

@@ -197,7 +197,8 @@ struct LogEvidence: Sendable {
         joined.socketError = socketError ?? other.socketError
         joined.deviceError = deviceError ?? other.deviceError
         joined.appCheckStatus = appCheckStatus ?? other.appCheckStatus
-        joined.playerError = playerError ?? other.playerError
+        joined.playerError =
+            playerError.flatMap { $0 == 0 ? other.playerError : $0 } ?? playerError ?? other.playerError
         joined.alert = alert ?? other.alert
         joined.sentence = sentence ?? other.sentence
         joined.phrases = Array((phrases + other.phrases.filter { !phrases.contains($0) }).sorted().prefix(16))

@@ -16,8 +16,8 @@ package enum LogExplanations {
                 "put NSLocalNetworkUsageDescription (and NSBonjourServices for Bonjour) into Info.plist, and have the user allow the app in Settings > Privacy & Security > Local Network (Apple TN3179)"
             ),
             CodeExplanation(
-                .netSandbox, "the sandbox of the Mac app forbids connections; this is not ATS", .developer,
-                "set com.apple.security.network.client to YES in the app's .entitlements (Xcode: Signing & Capabilities > App Sandbox > Outgoing Connections), and sign again"
+                .netSandbox, "the sandbox of the app forbids connections; this is not ATS", .developer,
+                "on a Mac set com.apple.security.network.client to YES in the app's .entitlements (Xcode: Signing & Capabilities > App Sandbox > Outgoing Connections), and sign again; on Apple Watch use tasks of URLSession: sockets, Network and WebSockets are for audio and calls only (Apple TN3135)"
             ),
             CodeExplanation(
                 .netOffline, "the device has no network that the app may use; this is not ATS", .network,

@@ -214,7 +214,7 @@ enum LogJudge {
             return cut(evidence, ErrorNumber.stream(stream)?.codes ?? [])
         }
         if evidence.urlError == -1005 { return cut(evidence, ErrorNumber.url(-1005)?.codes ?? []) }
-        let socket = evidence.socketError.flatMap { socketErrors[$0] }
+        let socket = evidence.socketError.flatMap(ErrorNumber.posix)?.codes
         let codes =
             LogMeaning.codes(
                 urlError: evidence.urlError, streamError: evidence.streamError, sentence: evidence.sentence)
@@ -295,13 +295,6 @@ enum LogJudge {
 
     private static let cutNumbers: Set<Int> = [-9816, -9805, -9806, -9844, -9852]
 
-    private static let socketErrors: [Int: [Code]] = [
-        1: [.netSandbox], 32: [.netClosed], 50: [.netOffline], 51: [.netOffline], 53: [.netClosed], 54: [.netReset],
-        57: [.netClosed],
-        60: [.netTimeout], 61: [.netRefused], 64: [.netRefused], 65: [.netRefused], 101: [.netOffline],
-        103: [.netClosed], 104: [.netReset], 110: [.netTimeout], 111: [.netRefused], 113: [.netRefused],
-    ]
-
     /// The errors of a load that the app itself ended.
     static let cancellations: Set<Int> = [-999, -1012]
 
@@ -324,9 +317,9 @@ enum LogJudge {
 
     /// A number of a player, if the log does not give the error of the load too.
     private static func player(_ evidence: LogEvidence) -> LogFailure? {
-        guard let number = evidence.playerError, evidence.urlError == nil, evidence.streamError == nil else {
-            return nil
-        }
+        guard let number = evidence.playerError, evidence.urlError == nil, evidence.streamError == nil,
+            evidence.socketError.flatMap(ErrorNumber.posix) == nil
+        else { return nil }
         guard let row = ErrorNumber.player(number) else {
             let name = number == 0 ? "" : " with \(number), a number that Apple does not document"
             return LogFailure(
@@ -505,6 +498,9 @@ extension LogPhrase.Speaker {
         case .chromium: "Chromium (Electron)"
         case .node: "Node (Electron)"
         case .curl: "curl"
+        case .nss: "NSS (Firefox, and curl of some systems)"
+        case .qt: "Qt"
+        case .mbedTLS: "Mbed TLS (Godot and others)"
         case .openSSL: "OpenSSL or BoringSSL (curl, Python, Ruby, gRPC and others)"
         case .android: "Android"
         case .rust: "rustls (reqwest, Tauri)"
@@ -525,6 +521,10 @@ extension LogPhrase.Speaker {
         case .node: "a root of your own goes into NODE_EXTRA_CA_CERTS"
         case .curl, .openSSL:
             "a root of your own is given with --cacert (curl), -CAfile (openssl) or SSL_CERT_FILE; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
+        case .nss: "a root of your own goes into the certificates of Firefox, or into the database of NSS"
+        case .qt: "a root of your own goes into the QSslConfiguration (setCaCertificates)"
+        case .mbedTLS:
+            "a root of your own goes into the bundle that the program brings (Godot: Network > TLS > Certificate Bundle Override)"
         case .rust:
             "a root of your own is added to the client (add_root_certificate), or it uses rustls-platform-verifier, which asks the system"
         case .go: "a root of your own goes into RootCAs of tls.Config"

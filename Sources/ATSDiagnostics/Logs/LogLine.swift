@@ -85,6 +85,8 @@ struct LogLine {
     private static let urlErrorWords: [StaticString] = [
         "Error Domain=NSURLErrorDomain Code=", "Error Domain=kCFErrorDomainCFNetwork Code=",
         "finished with error [", "finished with error - code: ", "finished with error - code ", "(error code: ",
+        // WebPageProxy: the types of a load that failed and of one that a rule stopped.
+        "(type=1, code=", "(type=4, code=",
     ]
     /// In the description of an error.
     private static let streamMembers: [StaticString] = [
@@ -94,7 +96,8 @@ struct LogLine {
     ]
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
-        "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "OSStatus ", "TLS error ",
+        "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "Optional(", "OSStatus ",
+        "TLS error ",
         "NWError error ",
     ]
     private static let urlWords: [StaticString] = [

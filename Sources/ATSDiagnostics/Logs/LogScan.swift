@@ -10,13 +10,19 @@ extension Scan {
     /// A TLS alert by number or by name, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)? {
         if let number = digits(after: "SSL alert number "), let alert = UInt8(exactly: number) { return (alert, true) }
-        for (words, isReceived) in Scan.alertWords {
-            guard let name = value(after: words, until: Array(":(,\" ".utf8) + (isReceived == nil ? [] : [0x5D])) else {
-                continue
+        // Wireshark does not say who sent it: only clients judge the certificate of a server.
+        if let text = rest(after: "Level: Fatal, Description: ")?.prefix(40).prefix(while: { $0 != 0x29 }) {
+            let folded = text.map { $0 == 0x20 ? UInt8(ascii: "_") : $0.asciiLowercased }
+            if let number = Scan.alerts.first(where: { folded.elementsEqual($0.name.utf8) })?.number {
+                return (number, ![42, 43, 45, 46, 48].contains(number))
             }
+        }
+        for (words, isReceived) in Scan.alertWords {
             // Words of a description are separated by blanks, those of a symbol by underscores.
-            let text = isReceived == nil ? name : value(after: words, until: Array(",\"]".utf8)) ?? name
-            let folded = text.prefix(40).map { $0 == 0x20 ? UInt8(ascii: "_") : $0.asciiLowercased }
+            let ends = Array(isReceived == nil ? ":(,\" )'\\".utf8 : ":(,\")]'\\".utf8)
+            guard var text = value(after: words, until: ends)?.prefix(40) else { continue }
+            while text.last.map({ $0 == 0x20 || $0 == UInt8(ascii: ".") }) == true { text = text.dropLast() }
+            let folded = text.map { $0 == 0x20 ? UInt8(ascii: "_") : $0.asciiLowercased }
             if let number = Scan.alerts.first(where: { folded.elementsEqual($0.name.utf8) })?.number {
                 return (number, isReceived ?? true)
             }
@@ -29,6 +35,8 @@ extension Scan {
         ("read alert, level: fatal, description: ", true), ("write alert, level: fatal, description: ", false),
         ("SSLV3_ALERT_", nil), ("TLSV1_ALERT_", nil), ("TLSV13_ALERT_", nil), ("TLSV1_", nil),
         ("tlsv1 alert ", true), ("sslv3 alert ", true), ("tlsv13 alert ", true),
+        // Java's words.
+        ("Received fatal alert: ", true),
     ]
 
     private static let alerts: [(number: UInt8, name: String)] = (0...121).map {
@@ -195,6 +203,12 @@ extension Scan {
 
     /// The host that a line names in other words than the system's own members.
     var place: LogPlace? {
+        // Of two addresses the second is what was loaded.
+        if let url = value(after: "insecure content from ", until: Array(" \"'".utf8)),
+            let place = LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
+        {
+            return place
+        }
         for words: StaticString in ["https://", "http://"] {
             guard let url = value(after: words, until: Array(" \"',;)}>]".utf8)) else { continue }
             // An address at the end of a sentence.
@@ -231,7 +245,8 @@ extension Scan {
         let isName =
             host.contains(UInt8(ascii: ".")) || host.contains(UInt8(ascii: ":")) || host.starts(with: "localhost".utf8)
         guard isName, !host.contains(where: { "#/@%?=".utf8.contains($0) }) else { return nil }
-        return LogPlace(host: host.last == UInt8(ascii: ".") ? host.dropLast() : host)
+        let isEnd = host.last.map(".:".utf8.contains) == true && !host.suffix(2).elementsEqual("::".utf8)
+        return LogPlace(host: isEnd ? host.dropLast() : host)
     }
 
     /// Addresses of documentation, which messages quote.
@@ -245,7 +260,9 @@ extension Scan {
         "Failed to connect to ", "connect to host ", "Pin not found for ", "validation failed for ",
         "proxy's certificate for ", "host: \"",
         "pretending to be \"", "in connection to ",
-        "connect to ", "(Host: ", "(host='", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ",
+        "connect to ", "TLS connection to ", "SSL connection to ", "communication to ", "(sni: ",
+        "verification error for ",
+        "(Host: ", "(host='", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ",
         "not known (",
         "refused (", "established, see inner exception. (",
     ]

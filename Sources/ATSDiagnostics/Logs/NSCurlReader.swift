@@ -30,7 +30,12 @@ struct NSCurlReader: Sendable {
     mutating func take(_ whole: ArraySlice<UInt8>, line number: Int = 0) -> Bool {
         var line = whole.drop { $0 == 0x20 || $0 == 0x09 }
         while let last = line.last, last == 0x20 || last == 0x0D || last == 0x09 { line = line.dropLast() }
-        if line.isEmpty { return false }
+        // A page makes headings of titles and rules of the lines between rows.
+        if line.starts(with: "## ".utf8) { line = line.dropFirst(3).drop { $0 == 0x20 } }
+        if line.isEmpty {
+            if !isInside { name = nil }
+            return false
+        }
         if line.starts(with: NSCurlReader.header.utf8) {
             // The next one in the same file; whoever reads several takes the rows before.
             var text = line.dropFirst(NSCurlReader.header.utf8.count)
@@ -43,17 +48,27 @@ struct NSCurlReader: Sendable {
             if !isStarted { (isStarted, firstLine) = (true, number) }
             return true
         }
+        if url == nil, let command = Scan(bytes: line).rest(after: "nscurl --ats-diagnostics ") {
+            let word = command.split(separator: 0x20).first { $0.starts(with: "http".utf8) }
+            url = word.map { String(decoding: $0.prefix(8192), as: UTF8.self) }
+        }
         guard isStarted else { return false }
         if line.elementsEqual("---".utf8) {
-            if isInside, let name, rows.count < 256 {
-                rows.append(
-                    NSCurlTranscript.Row(
-                        name: name, passed: passed, code: code ?? logged.code,
-                        streamCode: streamCode ?? logged.stream, isHardened: isHardened))
-            }
+            if isInside { endRow() }
             isInside.toggle()
             (name, passed, code, streamCode, isHardened) = (nil, nil, nil, nil, false)
             logged = (nil, nil)
+        } else if !isInside, let known = NSCurlReader.names.first(where: { line.elementsEqual($0.utf8) }) {
+            (name, logged) = (known, (nil, nil))
+        } else if !isInside, name != nil {
+            if line.starts(with: "Result :".utf8) {
+                passed = NSCurlReader.result(line)
+                endRow()
+                (name, passed, logged) = (nil, nil, (nil, nil))
+            } else {
+                let found = LogLine(line)
+                logged = (logged.code ?? found.urlError, logged.stream ?? found.streamError)
+            }
         } else if !isInside {
             let words: StaticString = " exceptions for "
             if titleHost == nil, line.starts(with: "Configuring ".utf8), let host = Scan(bytes: line).rest(after: words)
@@ -66,8 +81,7 @@ struct NSCurlReader: Sendable {
             name = String(decoding: line.prefix(200), as: UTF8.self)
             isHardened = NSCurlReader.namesPackage(line)
         } else if line.starts(with: "Result :".utf8) {
-            let word = line.dropFirst("Result :".utf8.count).drop { $0 == 0x20 }
-            passed = word.elementsEqual("PASS".utf8) ? true : word.elementsEqual("FAIL".utf8) ? false : nil
+            passed = NSCurlReader.result(line)
         } else if passed == nil, NSCurlReader.namesPackage(line) {
             isHardened = true
         } else if passed == nil {
@@ -80,6 +94,22 @@ struct NSCurlReader: Sendable {
         }
         return true
     }
+
+    /// Keeps the row that was read.
+    private mutating func endRow() {
+        guard let name, rows.count < 256 else { return }
+        rows.append(
+            NSCurlTranscript.Row(
+                name: name, passed: passed, code: code ?? logged.code, streamCode: streamCode ?? logged.stream,
+                isHardened: isHardened))
+    }
+
+    private static func result(_ line: ArraySlice<UInt8>) -> Bool? {
+        let word = line.dropFirst("Result :".utf8.count).drop { $0 == 0x20 }
+        return word.elementsEqual("PASS".utf8) ? true : word.elementsEqual("FAIL".utf8) ? false : nil
+    }
+
+    private static let names = DiagnosticConfiguration.all(host: "", supportsTLS13: true).map(\.name)
 
     /// Whether a line begins another transcript.
     static func begins(_ line: ArraySlice<UInt8>) -> Bool {

@@ -253,7 +253,9 @@ package struct InfoPlistSearch {
             throw .plist(
                 "", "this is \(other), not an Info.plist, and ATS is not configured in it: name the app's Info.plist")
         }
-        return ProjectFile.completed(document)
+        let completed = ProjectFile.completed(document)
+        try ProjectFile.refuseUnrelated(completed)
+        return completed
     }
 
     /// - Parameter isFile: whether it has the name of a list, and is not text that was pasted.
@@ -262,16 +264,28 @@ package struct InfoPlistSearch {
             return try PlistReader.read(bytes, isPrinted: !isFile)
         } catch {
             guard !isFile, bytes.count <= PlistLimits.bytes else { throw error }
-            if let part = PastedList.alone(bytes), let document = try? PlistReader.read(part, isPrinted: false) {
-                return document
-            }
+            let part = PastedList.alone(bytes)
+            if let part, let document = try? PlistReader.read(part, isPrinted: false) { return document }
             // A part of app.json, or of a script in JavaScript, Swift or Ruby.
             if let found = try? PlistDocument(script: bytes, name: "infoPlist") { return found }
             if let found = try? PlistDocument(script: bytes, name: ATSKey.dictionary) {
                 return ProjectFile.inside(ATSKey.dictionary, found)
             }
-            guard let found = PlistCommands.document(bytes) else { throw error }
-            return found
+            if let found = PlistCommands.document(bytes) ?? IndentedList.document(bytes)
+                ?? PrintedEntitlements.document(bytes)
+            {
+                return found
+            }
+            // What is wrong with the list says more than that there are other words before it.
+            if let part { return try PlistReader.read(part, isPrinted: false) }
+            let marks = ["<", "{"] + [ATSKey.dictionary] + ATSDictionary.keys
+            guard bytes.isEmpty || marks.contains(where: { bytes.contains($0.utf8) }) else {
+                throw .plist(
+                    "",
+                    "this is neither an Info.plist nor a part of one; `sealward doctor` says what it is, and `sealward ats log` reads logs"
+                )
+            }
+            throw error
         }
     }
 

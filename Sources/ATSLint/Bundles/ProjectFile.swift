@@ -38,6 +38,9 @@ package enum ProjectFile {
             label: "electron-project", names: ["package.json"], words: ["extendInfo"],
             paths: [["build", "mac", "extendInfo"], ["build", "extendInfo"]], advice: nil),
         Kind(
+            label: "electron-project", names: ["package.json"], words: ["\"electron-builder\"", "\"@electron-forge/"],
+            advice: electron),
+        Kind(
             label: "electron-project", names: ["electron-builder.json"],
             paths: [["mac", "extendInfo"], ["build", "mac", "extendInfo"]],
             advice: electron),
@@ -95,7 +98,21 @@ package enum ProjectFile {
     private static let expo =
         "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist, or run `npx expo config --json > expo.json` and name expo.json"
     private static let electron =
-        "this is the configuration of a packager of Electron apps, and no extendInfo in it can be read here: run `npx electron-builder --mac --dir` or `npx electron-forge package` and name the .app; electron-builder writes NSAllowsArbitraryLoads and NSAllowsLocalNetworking = YES over what extendInfo says, but not for the Mac App Store"
+        "this is the configuration of a packager of Electron apps, and no extendInfo in it can be read here: run `npx electron-builder --mac --dir` or `npx electron-forge package` and name the .app; \(builder)"
+    /// Source: electronMac.ts of electron-builder, configureLocalhostAts.
+    private static let builder =
+        "electron-builder writes NSAllowsArbitraryLoads and NSAllowsLocalNetworking = YES over what extendInfo says, and entries for localhost and 127.0.0.1 if there is none, but not for the Mac App Store"
+
+    /// What a build writes over the list of a project file; nil if it leaves the list as it is.
+    ///
+    /// - Parameter name: the file's name without its folder.
+    package static func note(_ name: String, _ document: PlistDocument) -> String? {
+        guard document.format == .json || document.format == .text, !name.hasPrefix("forge.config."),
+            document.source.firstRange(of: Array("extendInfo".utf8)) != nil
+        else { return nil }
+        return
+            "\(builder); beside the second key the first counts for nothing. For what the app has, run `npx electron-builder --mac --dir` and name the .app"
+    }
 
     /// What a search of a folder looks for, in words.
     package static let searched =
@@ -154,6 +171,25 @@ package enum ProjectFile {
         document.root["CFBundleIdentifier"] != nil || document.root[ATSKey.dictionary] != nil
     }
 
+    /// Whether a key is one of an Info.plist, by its letters; other texts with braces, and variables of a shell, have none.
+    package static func isInfoKey(_ key: String) -> Bool {
+        (["NS", "CF", "UI", "LS"].contains(key.prefix(2)) || key.hasPrefix(ATSKey.buildSetting))
+            && key.utf8.contains { 0x61...0x7A ~= $0 }
+    }
+
+    /// Text or JSON that can be read as a list and has nothing of an Info.plist: to read it as one would say that all is well.
+    ///
+    /// - Throws: `malformed.plist`.
+    static func refuseUnrelated(_ document: PlistDocument) throws(MalformedInput) {
+        guard document.format == .json || document.format == .text, let members = document.root.members,
+            !members.isEmpty, !members.contains(where: { isInfoKey($0.key) })
+        else { return }
+        throw .plist(
+            "",
+            "no key in it is one of an Info.plist, as NS…, CF…, UI… and LS… are: name the app's Info.plist, or paste its NSAppTransportSecurity with what is in it"
+        )
+    }
+
     /// What a list is that is no Info.plist: the entitlements of an app.
     ///
     /// - Throws: `malformed.plist` with what it is, and what it lacks for the network.
@@ -161,8 +197,8 @@ package enum ProjectFile {
         let keys = document.root.members?.map(\.key) ?? []
         guard !isInfoPlist(document),
             name.hasSuffix(".entitlements")
-                || !keys.isEmpty
-                    && keys.allSatisfy({ $0.hasPrefix("com.apple.") || $0.hasPrefix("application-identifier") })
+                || keys.contains(where: { $0.hasPrefix("com.apple.") || $0.hasPrefix("application-identifier") })
+                    && !keys.contains(where: isInfoKey)
         else { return }
         func isTrue(_ key: String) -> Bool {
             if case .boolean(true)? = document.root[key]?.value { true } else { false }
@@ -184,6 +220,7 @@ package enum ProjectFile {
 
     private static let others = [
         (key: "GOOGLE_APP_ID", what: "the configuration of Firebase"),
+        (key: "OSArchiveVersion", what: "the description of an archive of logs"),
         (key: "PayloadType", what: "a configuration profile"),
         (key: "NSPrivacyTracking", what: "a privacy manifest"),
         (key: "NSPrivacyAccessedAPITypes", what: "a privacy manifest"),
@@ -193,6 +230,20 @@ package enum ProjectFile {
         (key: "provisioningProfiles", what: "the options of an export of Xcode"),
         (key: "teamID", what: "the options of an export of Xcode"),
     ]
+
+    package static let androidAdvice =
+        "cleartext is a setting of Android there, not ATS: give the Info.plist of the app for iOS"
+
+    /// Whether a text is one of Android's: its network security configuration, its manifest, or assetlinks.json.
+    package static func isAndroid(_ bytes: [UInt8]) -> Bool {
+        let head = bytes.prefix(1 << 18)
+        func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
+        return !has("<plist") && !has(ATSKey.dictionary)
+            && [
+                "<network-security-config", "schemas.android.com/apk/res", "android:usesCleartextTraffic",
+                "delegate_permission/",
+            ].contains(where: has)
+    }
 
     /// Names a file that is taken for an Info.plist and is something else.
     static func refuseOthers(_ bytes: [UInt8], name: String) throws(MalformedInput) {
@@ -208,6 +259,9 @@ package enum ProjectFile {
         }
         if name.hasSuffix(".strings") {
             throw .plist("", "this is a table of texts (.strings), not an Info.plist; ATS is not configured in it")
+        }
+        if isAndroid(bytes) {
+            throw .plist("", "this is a file of an Android app, not an Info.plist: \(androidAdvice)")
         }
         if bytes.first == 0x30, bytes.count > 64, bytes[1] & 0x80 != 0 {
             throw .plist(

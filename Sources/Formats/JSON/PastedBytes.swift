@@ -142,11 +142,23 @@ package struct PastedBytes: Sendable, Equatable {
     private static func shape(of text: [UInt8]) -> String {
         if text.starts(with: "-----BEGIN".utf8) { return "PEM that cannot be read" }
         if text.first == UInt8(ascii: "{") { return "JSON without such a member" }
+        if isFileName(text) { return "what looks like the name of a file, and not what is in it" }
         let odd = text.enumerated().first {
             !$0.element.isASCIIAlphanumeric && !"+/=-_".utf8.contains($0.element) && !isSpace($0.element)
         }
         guard let odd else { return "text of another length" }
         return "`\(String(decoding: [odd.element], as: UTF8.self))` at byte \(odd.offset)"
+    }
+
+    /// Whether a text is one word with an ending of some letters, as no encoding is.
+    private static func isFileName(_ text: [UInt8]) -> Bool {
+        let word = text[...].trimmed
+        guard word.count <= 255, !word.contains(where: isSpace), let point = word.lastIndex(of: UInt8(ascii: ".")),
+            point > word.startIndex
+        else { return false }
+        let ending = word[point...].dropFirst()
+        return 1...12 ~= ending.count && ending.allSatisfy(\.isASCIIAlphanumeric)
+            && ending.first.map { !(0x30...0x39 ~= $0) } == true
     }
 
     // MARK: - The search

@@ -190,6 +190,24 @@ struct CertificateBench {
 
     /// The certificates of a file, leaf first: PEM, or one in DER.
     static func chain(_ path: String) throws(CommandFault) -> [[UInt8]] {
+        let certificates = try written(path)
+        guard let leaf = certificates.first, let size = declaredSize(leaf), size > leaf.count else {
+            return certificates
+        }
+        throw CommandFault(
+            "\(CommandIO.name(of: path)): is cut off: its first certificate has \(leaf.count) of \(size) bytes.")
+    }
+
+    /// How long an object in DER says that it is; nil for a length of more than three bytes.
+    private static func declaredSize(_ der: [UInt8]) -> Int? {
+        guard der.first == 0x30, der.count > 1 else { return nil }
+        guard der[1] > 0x80 else { return der[1] == 0x80 ? nil : 2 + Int(der[1]) }
+        let bytes = Int(der[1] & 0x7F)
+        guard 1...3 ~= bytes, der.count >= 2 + bytes else { return nil }
+        return der[2..<(2 + bytes)].reduce(0) { $0 << 8 | Int($1) } + 2 + bytes
+    }
+
+    private static func written(_ path: String) throws(CommandFault) -> [[UInt8]] {
         let bytes = try CommandIO.readText(path, limit: maximumFile)
         let certificates = PEMBlocks.decode(bytes)
         if certificates.isEmpty, bytes.first == 0x30 {

@@ -166,6 +166,9 @@ enum PropertyListFile {
         let list = try CommandIO.named(path) { () throws(MalformedInput) in
             try InfoPlistSearch.document(bytes, name: path.lastName).substituting { values[UTF8Key($0)] }
         }
+        if let note = ProjectFile.note(path.lastName, list) {
+            CommandIO.say("sealward: \(CommandIO.name(of: path)): \(note).")
+        }
         let document = list.root.propertyListValue
         guard let members = document.members else {
             throw CommandFault(
@@ -197,6 +200,9 @@ enum PropertyListFile {
             let names = lists.prefix(5).map(\.path).joined(separator: ", ")
             throw CommandFault(
                 "\(name): has \(lists.count) Info.plists with different dictionaries; name one: \(names).")
+        }
+        if let note = ProjectFile.note(first.path.lastName, first.document) {
+            CommandIO.say("sealward: \(first.path): \(note).")
         }
         return AppDictionary(dictionary: ATSDictionary(dictionary), sdk: first.sdk)
     }

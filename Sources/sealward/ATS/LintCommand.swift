@@ -141,15 +141,16 @@ struct LintCommand: WorkingCommand {
         let evidence = try checkReport.map { try CommandIO.value(of: $0, CheckEvidence.init(json:)) }
         let draft = justify ? JustificationDraft(results, evidence: evidence).text() : nil
         try CommandIO.write(render(report, results, gathered, draft), to: shared.output)
-        for (path, reason) in report.gaps where format != .text || draft != nil {
-            CommandIO.say("sealward: \(path): \(reason).")
+        if format != .text || draft != nil {
+            for (path, reason) in report.gaps { CommandIO.say("sealward: \(path): \(reason).") }
+            for note in LintCommand.builds(results) { CommandIO.say("sealward: \(note)") }
         }
         return Outcome(fails: report.fails, isUndetermined: !report.gaps.isEmpty)
     }
 
     /// Notes for a reader of the text, besides findings: the HTTP stacks of .NET apps, and skipped files.
     private func notes(_ results: [LintResult], _ input: LintInput) -> [String] {
-        var notes: [String] = []
+        var notes = LintCommand.builds(results)
         for stack in results.compactMap(\.subject.networkStack) {
             let effect = stack.atsApplies ? "ATS applies to it" : "ATS does not apply to it"
             let line =
@@ -163,6 +164,15 @@ struct LintCommand: WorkingCommand {
                 "Skipped, because builds and package managers write them: \(paths)\(more). Name one to lint it.")
         }
         return notes
+    }
+
+    /// What builds write over the lists that were linted.
+    private static func builds(_ results: [LintResult]) -> [String] {
+        results.compactMap { result in
+            ProjectFile.note(result.subject.path.lastName, result.subject.document).map {
+                "\(LintInput.relative(result.subject.path)): \($0)."
+            }
+        }
     }
 
     /// The report in UTF-8: a large one is made once.

@@ -26,6 +26,11 @@ struct LogCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
+    /// Whether a path is that of an archive of logs, which only `log` of a Mac reads.
+    static func isArchive(_ path: String) -> Bool { path.hasSuffix(".logarchive") || path.hasSuffix(".logarchive/") }
+    static let archiveAdvice =
+        "on a Mac `log show --archive NAME.logarchive --style compact > log.txt` makes text of it"
+
     func result() async throws -> CommandResult {
         var log = DeviceLog()
         var missing = 0
@@ -41,7 +46,13 @@ struct LogCommand: ResultCommand {
                     log.read(part)
                 }
             } catch {
-                CommandIO.say("sealward: \(CommandIO.name(of: path).terminalSafe): \(error.reason).")
+                let isText = error == .missing && path.utf8.contains(0x20)
+                let advice =
+                    isText
+                    ? "; give text to `sealward doctor TEXT`, or to `sealward ats log -`"
+                    : Self.isArchive(path) ? "; \(Self.archiveAdvice)" : ""
+                let name = CommandIO.name(of: isText ? path.prefix(bytes: 120) : path)
+                CommandIO.say("sealward: \(name.terminalSafe): \(error.reason)\(advice).")
                 missing += 1
             }
             log.endFile()

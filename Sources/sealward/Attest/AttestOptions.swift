@@ -66,15 +66,20 @@ enum PastedArgument {
 
     /// Client data is read in one form only, because its bytes are what was signed.
     static func clientData(_ text: String) throws -> [UInt8] {
-        guard let bytes = Base64.decode(text) else {
-            throw ValidationError("expected standard base64 with padding, and nothing around it")
+        try read(text) { () throws(MalformedInput) in
+            guard let bytes = Base64.decode(text) else {
+                throw MalformedInput(
+                    code: .malformedBase64, reason: "expected standard base64 with padding, and nothing around it")
+            }
+            return bytes
         }
-        return bytes
     }
 
     private static func read<Value>(_ text: String, _ value: () throws(MalformedInput) -> Value) throws -> Value {
         do { return try value() } catch {
-            let isFile = SystemFile.status(of: text, followingLinks: true) != nil
+            // Other programs read a file for `@NAME`.
+            let name = text.hasPrefix("@") ? String(text.dropFirst()) : text
+            let isFile = SystemFile.status(of: name, followingLinks: true) != nil
             throw ValidationError(error.reason + (isFile ? "; this is the name of a file: give what is in it" : ""))
         }
     }
@@ -93,6 +98,14 @@ struct HashedInput {
         }
         data = base64 ?? text.map { Array($0.utf8) }
         hash = given ?? ClientDataHash(hashing: data ?? [])
+    }
+
+    /// Says, of a proof that was refused, that a text which was hashed is the name of a file.
+    static func noteFile(_ option: String, _ text: String?) {
+        guard let text, InputFile.refusal(of: text) == nil else { return }
+        CommandIO.say(
+            "sealward: \(option): \(text.terminalSafe(limit: 80)) is the name of a file; its name was hashed, not what is in it."
+        )
     }
 }
 

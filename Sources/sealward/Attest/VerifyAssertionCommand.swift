@@ -78,6 +78,7 @@ struct VerifyAssertionCommand: ResultCommand {
             verdict = explained.map { .refused($0) } ?? first
         case .failure(let malformed): verdict = .refused(Refusal(malformed: malformed))
         }
+        if verdict.refusal != nil { HashedInput.noteFile("--client-data", clientData) }
         return CommandResult(
             verdict.json(claimedCounter: claimed?.claimedCounter), text: verdict.text,
             verdict.refusal == nil ? .clean : .findings)

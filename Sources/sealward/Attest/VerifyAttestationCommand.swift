@@ -111,6 +111,7 @@ struct VerifyAttestationCommand: ResultCommand {
         }
         let answer = AttestationAnswer(
             verdict: verdict, requiresReceipt: receipt == .require, replacesRoots: !trustRoot.isEmpty)
+        if answer.refusal != nil { HashedInput.noteFile("--challenge", challenge) }
         return CommandResult(answer.json, text: answer.text, answer.refusal == nil ? .clean : .findings)
     }
 

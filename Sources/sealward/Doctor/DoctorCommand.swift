@@ -97,7 +97,8 @@ struct DoctorCommand: WorkingCommand {
     /// Endings of files, which no host has.
     private static let suffixes = [
         ".plist", ".json", ".xml", ".txt", ".log", ".pem", ".cer", ".crt", ".der", ".ipa", ".app", ".entitlements",
-        ".p12", ".pbxproj", ".xcconfig", ".xcodeproj", ".b64", ".js", ".yml", ".mobileprovision",
+        ".p12", ".pbxproj", ".xcconfig", ".xcodeproj", ".b64", ".js", ".yml", ".mobileprovision", ".har", ".conf",
+        ".ips", ".crash", ".csr", ".key", ".p8", ".cbor", ".mobileconfig",
     ]
 
     /// A URL, a host with or without a port, or an address; nil for other words.
@@ -256,6 +257,12 @@ struct DoctorCommand: WorkingCommand {
     }
 
     private func diagnose(folder: String) async -> [DoctorItem] {
+        if LogCommand.isArchive(folder) {
+            return [
+                DoctorItem(
+                    unknown: "log-archive", from: folder, "this is an archive of logs: \(LogCommand.archiveAdvice)")
+            ]
+        }
         var survey = FolderSurvey()
         survey.search(folder)
         func unknown(_ sentence: String) -> DoctorItem { DoctorItem(unknown: "folder", from: folder, sentence) }

@@ -155,7 +155,10 @@ struct Recogniser: Sendable {
             Input.begins($0.head, "<") && $0.has("com.apple.developer.devicecheck.appattest-environment")
                 && !$0.has("app-sandbox")
         },
-        Recogniser(linted: "entitlements", "the entitlements of an app", [".entitlements"]),
+        Recogniser("entitlements", "the entitlements of an app", lint) { input in
+            input.ends([".entitlements"]) || input.has("[Key] com.apple.")
+                || Input.begins(input.head, "<") && input.has("<key>com.apple.security.") && !input.has("<key>CFBundle")
+        },
         Recogniser(
             linted: "provisioning-profile", "a provisioning profile", [".mobileprovision", ".provisionprofile"]),
         Recogniser(linted: "configuration-profile", "a configuration profile", [".mobileconfig"]),
@@ -220,6 +223,17 @@ struct Recogniser: Sendable {
             return input.head.count >= 4 && magic.contains(number)
         },
         Recogniser(
+            "packet-capture", "a capture of packets",
+            .named(
+                "open it in Wireshark, and give the text of the TLS alerts to `sealward doctor -`; `sealward ats check https://HOST/` asks the server itself"
+            )
+        ) { input in
+            // libpcap in both orders of bytes, and pcapng.
+            [[0xD4, 0xC3, 0xB2, 0xA1], [0xA1, 0xB2, 0xC3, 0xD4], [0x0A, 0x0D, 0x0D, 0x0A]].contains {
+                input.head.starts(with: $0)
+            }
+        },
+        Recogniser(
             "report", "a document of this program",
             .named("what was found stands in it; to find it again, name what it is about")
         ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
@@ -246,8 +260,8 @@ struct Recogniser: Sendable {
             // After the projects of Cordova and Titanium, which have Android's names in them.
             Recogniser(
                 "android-file", "a file of an Android app",
-                .named("cleartext is a setting of Android there, not ATS: give the Info.plist of the app for iOS")
-            ) { $0.has("<network-security-config") || $0.has("schemas.android.com/apk/res") },
+                .named(ProjectFile.androidAdvice)
+            ) { ProjectFile.isAndroid($0.head) },
         ]
 
     static let log = Recogniser("log", "a log", .command(["ats", "log"])) { input in
@@ -263,14 +277,7 @@ struct Recogniser: Sendable {
     private static let texts: [Recogniser] = [
         Recogniser("info-plist", "an Info.plist, or a part of one", lint) { input in
             if input.ends([".plist", ".log"]) { return input.ends([".plist"]) }
-            // Keys of an Info.plist begin with these letters; other texts with braces and variables of a shell are none.
-            if let list = input.list {
-                return list.contains { member in
-                    (["NS", "CF", "UI", "LS"].contains(member.key.prefix(2))
-                        || member.key.hasPrefix(ATSKey.buildSetting))
-                        && member.key.utf8.contains { 0x61...0x7A ~= $0 }
-                }
-            }
+            if let list = input.list { return list.contains { ProjectFile.isInfoKey($0.key) } }
             // A list that is cut off.
             return input.json == nil && Input.begins(input.head, "{<")
                 && (ATSDictionary.keys + [ATSKey.dictionary]).contains(where: input.has)
@@ -280,13 +287,25 @@ struct Recogniser: Sendable {
             .named(
                 "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`")
         ) { $0.json.map(hasProof) == true },
+        Recogniser("har", "an archive of requests (HAR)", .command(["ats", "log"])) {
+            $0.ends([".har"]) || $0.json?.member("log")?.member("entries") != nil
+        },
+        Recogniser(
+            "site-association", "an apple-app-site-association file, which is not about ATS",
+            .named(
+                "since iOS 14 a server of Apple fetches it, over https and without redirects: `sealward ats check https://HOST/.well-known/apple-app-site-association`"
+            )
+        ) { input in
+            input.name.hasPrefix("apple-app-site-association")
+                || ["applinks", "webcredentials", "appclips"].contains { input.json?.member($0)?.members != nil }
+        },
         log,
         Recogniser(
             "json", "a JSON document",
             .vague("no key of an Info.plist is in it where one is read, and no proof of App Attest")
         ) { $0.json != nil },
         Recogniser("property-list", "a property list", .vague("it has no key of an Info.plist")) {
-            Input.begins($0.head, "{<D") && $0.list?.isEmpty == false
+            Input.begins($0.head, "{<D") && (try? PlistReader.read($0.head))?.root.members?.isEmpty == false
         },
         Recogniser(
             "hash", "32 bytes: a key identifier or a hash",
@@ -299,6 +318,37 @@ struct Recogniser: Sendable {
                 "ask the server itself: `sealward ats check https://HOST/`; the certificates that -showcerts prints go to `sealward ats certificate`"
             )
         ) { $0.has("Verify return code: ") || $0.has("CONNECTED(0000") },
+        Recogniser(
+            "server-scan", "what a scanner says of a server",
+            .vague(
+                "ask the server with the rules of ATS: `sealward ats check https://HOST/`; ATS asks for TLS 1.2 or later with ECDHE"
+            )
+        ) { input in
+            ["ssl-enum-ciphers", "Supported Server Cipher", "testssl.sh", "SSL Labs", "SSLyze"].contains(
+                where: input.has)
+        },
+        Recogniser(
+            "curl-output", "the output of curl, which negotiates and trusts otherwise than an app",
+            .vague("ask the server itself: `sealward ats check https://HOST/`")
+        ) { input in
+            ["* Connected to ", "* SSL connection using ", "* ALPN"].contains(where: input.has)
+        },
+        Recogniser(
+            "server-configuration", "the configuration of a server",
+            .vague(
+                "ask the server what it does with it: `sealward ats check https://HOST/`; ATS asks for TLS 1.2 or later with ECDHE, in nginx `ssl_protocols TLSv1.2 TLSv1.3;`"
+            )
+        ) { input in
+            ["ssl_protocols", "ssl_ciphers", "ssl_certificate ", "SSLProtocol", "SSLCipherSuite", "SSLEngine "]
+                .contains(
+                    where: input.has)
+        },
+        Recogniser(
+            "crash-report", "a crash report",
+            .vague(
+                "a load that fails does not end an app: look at its exception, and give the console of that moment to `sealward ats log -`"
+            )
+        ) { $0.has("\"bug_type\"") || $0.has("Exception Type: ") || $0.has("CrashReporter Key:") },
         Recogniser(
             "ats-words", "a text with keys of App Transport Security",
             .vague(

@@ -62,15 +62,10 @@ extension ExplainedSubject {
         } else if number != nil, has("appcheck") || has("exchange") || has("receipt"), !has("domain"), !has("nsurl") {
             // A status of theirs that is not known, and no error of a load.
             return nil
-        } else if let number, has("alert"), let alert = UInt8(exactly: number) {
+        } else if has("alert"), let alert = ExplainedSubject.alert(in: bytes) {
             self.init(alert: alert)
         } else if let number {
-            let isStream = has("stream") || has("ssl") || has("osstatus")
-            let row =
-                (has("cfnetwork") ? ErrorNumber.cfNetwork(number) : has("webkit") ? ErrorNumber.webKit(number) : nil)
-                ?? (isStream ? nil : ErrorNumber.url(-number)) ?? ErrorNumber.stream(-number)
-                ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
-            guard let row else { return nil }
+            guard let row = ExplainedSubject.row(number, of: bytes, has) else { return nil }
             self.init(row)
         } else if let row = ExplainedSubject.named.first(where: { name, _ in name.elementsEqual(letters) })?.row {
             self.init(row)
@@ -89,6 +84,21 @@ extension ExplainedSubject {
         } else {
             return nil
         }
+    }
+
+    /// The row of a number in the domain that the words name, or in the one that has it.
+    private static func row(_ number: Int, of words: [UInt8], _ has: (String) -> Bool) -> ErrorNumber? {
+        let isNegative = words.contains("-\(number)".utf8)
+        if has("posix") || has("errno") { return ErrorNumber.posix(number) }
+        if has("cfstream"), !isNegative, let row = ErrorNumber.posix(number) { return row }
+        if has("cfnetwork"), let row = ErrorNumber.cfNetwork(number) { return row }
+        if has("webkit"), let row = ErrorNumber.webKit(number) { return row }
+        let isStream = has("stream") || has("ssl") || has("osstatus")
+        if !isStream, let row = ErrorNumber.url(-number) { return row }
+        let row = ErrorNumber.stream(-number) ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
+        // Numbers of one digit are many things.
+        let isHTTP = number > 9 || has("cfstream") || words.elementsEqual("-\(number)".utf8)
+        return row ?? (isHTTP ? ErrorNumber.httpStream(-number) : nil)
     }
 
     /// What Apple's DeviceCheck writes into an answer.
@@ -161,9 +171,29 @@ extension ExplainedSubject {
             }
     }
 
+    /// The number that stands behind the last `alert`, with no more between than its name.
+    private static func alert(in bytes: [UInt8]) -> UInt8? {
+        guard let word = bytes.indices.last(where: { bytes[$0...].starts(with: "alert".utf8) }) else { return nil }
+        let rest = bytes[(word + 5)...].prefix(48)
+        guard let first = rest.firstIndex(where: { 0x30...0x39 ~= $0 }) else {
+            // `40 alert`.
+            return bytes.prefix(3).contains { 0x30...0x39 ~= $0 }
+                ? number(in: bytes).flatMap { UInt8(exactly: $0) } : nil
+        }
+        let between = rest[..<first]
+        guard !between.contains("err".utf8), between.last.map({ !(0x61...0x7A ~= $0) }) != false else { return nil }
+        let digits = rest[first...].prefix { 0x30...0x39 ~= $0 }
+        return digits.count <= 3 ? UInt8(exactly: digits.reduce(0) { $0 * 10 + Int($1 & 0x0F) }) : nil
+    }
+
     /// The last number of the text, without its sign; nil if there is none or it has more than five digits. Digits before a letter are none,
     /// and so are those of a name (`asn1`, `x509`).
     private static func number(in bytes: [UInt8]) -> Int? {
+        // The number of a stream's domain may stand behind that of the error.
+        if let key = bytes.firstRange(of: Array("errorcodekey".utf8)) {
+            let digits = bytes[key.upperBound...].drop { !(0x30...0x39 ~= $0) }.prefix { 0x30...0x39 ~= $0 }
+            if 1...5 ~= digits.count { return digits.reduce(0) { $0 * 10 + Int($1 & 0x0F) } }
+        }
         let numbers = bytes.split(whereSeparator: { !(0x30...0x39 ~= $0) }).filter { digits in
             let before = bytes[..<digits.startIndex]
             let isOwn = before.last?.isASCIIAlphanumeric != true
@@ -187,7 +217,8 @@ extension ExplainedSubject {
             }
         }
         + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.cfNetworkErrors
-        + ErrorNumber.playerErrors + ErrorNumber.webKitErrors).map {
+        + ErrorNumber.playerErrors + ErrorNumber.webKitErrors + ErrorNumber.httpStreamErrors
+        + ErrorNumber.posixErrors).map {
             (name: $0.name.utf8.asciiLowercased, row: $0)
         }
 

@@ -61,6 +61,8 @@ import Vocabulary
             "block: proc do |plist|\n  plist[\"NSAppTransportSecurity\"] = { \"NSAllowsArbitraryLoads\" => true }\nend",
             "/usr/libexec/PlistBuddy -c \"Add :NSAppTransportSecurity dict\" -c \"Add :NSAppTransportSecurity:NSAllowsArbitraryLoads bool true\" \"$PLIST\"",
             "plutil -insert NSAppTransportSecurity -json '{\"NSAllowsArbitraryLoads\": true}' Info.plist",
+            "NSAppTransportSecurity:\n  NSAllowsArbitraryLoads: true\n",
+            "  info:\n    properties:\n      NSAppTransportSecurity: # all\n        NSAllowsArbitraryLoads: true # why\n      Other:\n        - a\n",
             "this does nothing:\nios: { infoPlist: { NSAppTransportSecurity: { NSAllowsArbitraryLoads: true } } }",
         ])
     func pastedPartsAreRead(_ text: String) throws {
@@ -73,6 +75,51 @@ import Vocabulary
                 document.source.count == text.utf8.count
                     && document.source[flag.range.lowerBound...].contains("true".utf8))
         }
+    }
+
+    @Test("The rows of Xcode's editor are read, and no half of a list that is nested by its indentation")
+    func indentedListsAreRead() throws {
+        let rows =
+            "App Transport Security Settings\tDictionary\t(1 item)\n\tException Domains\tDictionary\t(1 item)\n\t\ta.example\tDictionary\t(1 item)\n\t\t\tNSIncludesSubdomains\tBoolean\tYES\n"
+        let ats = try InfoPlistSearch.document(Array(rows.utf8), name: "message.txt").root["NSAppTransportSecurity"]
+        let flag = ats?["NSExceptionDomains"]?["a.example"]?["NSIncludesSubdomains"]
+        #expect(flag?.propertyListValue == .boolean(true))
+        let row = try InfoPlistSearch.document(Array("Allow Arbitrary Loads  Boolean  NO\n".utf8), name: "message.txt")
+        let own = row.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
+        #expect(own?.propertyListValue == .boolean(false))
+        for text in [
+            "NSAppTransportSecurity:\n", "I set NSAppTransportSecurity: nothing\n",
+            "NSAppTransportSecurity:\n  NSPinnedDomains:\n    a.example:\n      NSPinnedLeafIdentities:\n      - a: b\n",
+            "a:\n  NSAppTransportSecurity:\n    A: true\nb:\n  NSAppTransportSecurity:\n    A: false\n",
+        ] {
+            #expect(throws: MalformedInput.self, "\(text)") {
+                try InfoPlistSearch.document(Array(text.utf8), name: "message.txt")
+            }
+        }
+    }
+
+    @Test(
+        "Text without a key of an Info.plist is no app with the default rules",
+        arguments: [
+            ("package.json", #"{"name": "shop", "scripts": {}}"#, "no key in it"),
+            ("package.json", #"{"devDependencies": {"electron-builder": "26.0.0"}}"#, "npx electron-builder"),
+            ("a.txt", "{ a = b; }", "no key in it"),
+            ("apple-app-site-association", #"{"applinks": {}}"#, "no key in it"),
+            ("assetlinks.json", #"[{"relation": ["delegate_permission/common.handle_all_urls"]}]"#, "Android"),
+            ("Podfile", "platform :ios, '13.0'\n", "neither an Info.plist nor a part of one"),
+            ("network_security_config.xml", "<network-security-config/>", "Android"),
+            (
+                "ent.txt",
+                "[Dict]\n\t[Key] com.apple.security.app-sandbox\n\t[Value]\n\t\t[Bool] true\n\t[Key] get-task-allow\n\t[Value]\n\t\t[Bool] true\n",
+                "network.client is not true"
+            ),
+            ("a.txt", "I have\n<key>NSAppTransportSecurity</key>\n<dict>\n<key>A</key>\n<true/>", "line"),
+        ])
+    func whatIsNoListIsRefused(_ name: String, _ text: String, _ words: String) {
+        let error = #expect(throws: MalformedInput.self) {
+            try InfoPlistSearch.document(Array(text.utf8), name: name)
+        }
+        #expect(error.map { "\($0)" }?.contains(words) == true, "\(error.map { "\($0)" } ?? "")")
     }
 
     @Test func commandsThatWriteAListAreRead() throws {
@@ -173,6 +220,10 @@ import Vocabulary
         let list = try #require(try ProjectFile.document("package.json", Array(text.utf8)))
         #expect(list.root["NSAppTransportSecurity"]?["NSAllowsLocalNetworking"] != nil)
         #expect(try ProjectFile.document("package.json", Array(#"{"name": "x"}"#.utf8)) == nil)
+        #expect(ProjectFile.note("package.json", list)?.contains("NSAllowsArbitraryLoads") == true)
+        let forge = Array("module.exports = { packagerConfig: { extendInfo: { NSAppTransportSecurity: {} } } }".utf8)
+        let packed = try #require(try ProjectFile.document("forge.config.js", forge))
+        #expect(ProjectFile.note("forge.config.js", packed) == nil)
     }
 
     @Test(arguments: [

@@ -8,15 +8,29 @@ import Vocabulary
 enum LibraryWords {
     static let all: [LogPhrase] =
         rows(.android, android) + rows(.dart, dart) + rows(.dotNet, dotNet) + rows(.rust, rust) + goRows
-        + openSSLRows + rows(.unity, unity) + curlRows + chromiumRows + rows(.node, node)
+        + openSSLRows + rows(.nss, nss) + rows(.qt, qt) + rows(.mbedTLS, mbedTLS) + rows(.unity, unity) + curlRows
+        + rows(.curl, libcurl) + chromiumRows + rows(.node, node)
 
     private static func rows(_ speaker: LogPhrase.Speaker, _ rows: [(String, [Code])]) -> [LogPhrase] {
         rows.map { LogPhrase($0, speaker, $1) }
     }
 
     private static let curlRows: [LogPhrase] = curl.flatMap { number, codes in
-        [LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes)]
+        [
+            LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes),
+            LogPhrase("libcurl error: \(number) (", .curl, codes), LogPhrase("libcurl error: \(number)(", .curl, codes),
+        ]
     }
+
+    /// What libcurl calls its numbers.
+    private static let libcurl: [(String, [Code])] = [
+        (
+            "SSL peer certificate or SSH remote key was not OK",
+            [.trustUnknownRoot, .trustMissingIntermediate, .trustSelfSigned, .trustExpired]
+        ),
+        ("Peer certificate cannot be authenticated with", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("SSL connect error", [.tlsHandshakeFailed]),
+    ]
 
     private static let chromiumRows: [LogPhrase] = chromium.flatMap { name, number, codes in
         [LogPhrase("ERR_" + name, .chromium, codes)]
@@ -113,15 +127,21 @@ enum LibraryWords {
     }
 
     private static let openSSLRows: [LogPhrase] =
-        [
+        // Ruby has words of its own for it.
+        ["SSL_connect: SSL_ERROR_SYSCALL", "SSL_connect SYSCALL returned=5"].map {
             LogPhrase(
-                "SSL_connect: SSL_ERROR_SYSCALL", .openSSL, [.netReset, .netClosed],
+                $0, .openSSL, [.netReset, .netClosed],
                 "The connection to <host> was cut during the TLS handshake, without an alert: by the server or by what is in between.",
                 fix: "look in the server's log whether the ClientHello arrived, and try from another network")
-        ] + rows(.openSSL, openSSL)
+        } + rows(.openSSL, openSSL)
 
     /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others.
     private static let openSSL: [(String, [Code])] = [
+        ("wrong version number", [.netNotTLS]), ("packet length too long", [.netNotTLS]),
+        ("SSL23_GET_SERVER_HELLO:unknown protocol", [.netNotTLS, .tlsVersionTooLow]),
+        (":unsupported protocol", [.tlsVersionTooLow]), (":no protocols available", [.tlsVersionTooLow]),
+        ("ee key too small", [.trustWeakKey]), ("EE certificate key too weak", [.trustWeakKey]),
+        ("ca md too weak", [.trustWeakSignature]), ("CA signature digest algorithm too weak", [.trustWeakSignature]),
         ("self signed certificate in certificate chain", [.trustUnknownRoot]),
         ("self-signed certificate in certificate chain", [.trustUnknownRoot]),
         ("unable to verify the first certificate", [.trustMissingIntermediate]),
@@ -132,9 +152,45 @@ enum LibraryWords {
         ("problem: self", [.trustSelfSigned]), ("verify failed: self", [.trustSelfSigned]),
         ("certificate verify failed: Hostname mismatch", [.trustWrongHost]),
         ("certificate subject name", [.trustWrongHost]), ("failedToValidateHostname", [.trustWrongHost]),
+        // What wget says.
+        ("Unable to locally verify the issuer's authority", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("Self-signed certificate encountered", [.trustSelfSigned, .trustUnknownRoot]),
+        ("Issued certificate has expired", [.trustExpired]),
+        ("no certificate subject alternative name matches", [.trustWrongHost]),
         ("certificate verify failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         ("CERTIFICATE_VERIFY_FAILED", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         ("SSLCertVerificationError", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+    ]
+
+    /// What NSS calls what it refuses.
+    private static let nss: [(String, [Code])] = [
+        ("SEC_ERROR_UNKNOWN_ISSUER", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("SEC_ERROR_EXPIRED_CERTIFICATE", [.trustExpired]), ("SEC_ERROR_EXPIRED_ISSUER_CERTIFICATE", [.trustExpired]),
+        ("SEC_ERROR_REVOKED_CERTIFICATE", [.trustRevoked]), ("SSL_ERROR_BAD_CERT_DOMAIN", [.trustWrongHost]),
+        ("MOZILLA_PKIX_ERROR_SELF_SIGNED_CERT", [.trustSelfSigned]),
+        ("SSL_ERROR_RX_RECORD_TOO_LONG", [.netNotTLS]), ("SSL_ERROR_UNSUPPORTED_VERSION", [.tlsVersionTooLow]),
+        ("SSL_ERROR_NO_CYPHER_OVERLAP", [.tlsNoCommonSuite]),
+    ]
+
+    /// Qt's own checks (QSslError).
+    private static let qt: [(String, [Code])] = [
+        ("The certificate is self-signed, and untrusted", [.trustSelfSigned]),
+        ("certificate chain is self-signed, and untrusted", [.trustUnknownRoot]),
+        (
+            "certificate of a locally looked up certificate could not be found",
+            [.trustMissingIntermediate, .trustUnknownRoot]
+        ),
+        ("The root CA certificate is not trusted for this purpose", [.trustUnknownRoot]),
+        ("No certificates could be verified", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("The host name did not match any of the valid hosts", [.trustWrongHost]),
+        ("SSL handshake failed: The certificate has expired", [.trustExpired]),
+    ]
+
+    /// MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, in decimal and hexadecimal, as Godot prints it.
+    private static let mbedTLS: [(String, [Code])] = [
+        ("TLS handshake error: -9984", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("mbedtls error: returned -0x2700", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+        ("X509 - Certificate verification failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
     ]
 
     /// What Unity writes.

@@ -34,6 +34,10 @@ enum SystemWords {
         row("certificatePinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
         row("noRequiredEvaluator", [.trustRefusedByDelegate], evaluator, fix: evaluators),
         row("A ServerTrustEvaluating value is required", [.trustRefusedByDelegate], evaluator, fix: evaluators),
+        row(
+            "TrustKit was initialized with", [.trustRefusedByDelegate],
+            "TrustKit's own configuration is wrong: it asks for two pins or more, each SHA-256 of a public key in base64.",
+            fix: pins),
         row("publicKeyPinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
         row(
             "No certificates were found or provided for evaluation", [.trustRefusedByDelegate],
@@ -91,6 +95,19 @@ enum SystemWords {
             "<host> answers with something that is not TLS: plain HTTP on this port, or a proxy."),
         row("UNSUPPORTED_PROTOCOL", [.tlsVersionTooLow]),
         row(reset, [.netReset], "The connection to <host> was reset during the TLS handshake."),
+        row("NSPOSIXErrorDomain Code=100", [.httpNoAnswer], frames, fix: upgrade),
+        row("NSPOSIXErrorDomain:100", [.httpNoAnswer], frames, fix: upgrade),
+        row("name: [upgrade], value: [h2", [.httpNoAnswer], frames, fix: upgrade),
+        row("be completed. Protocol error", [.httpNoAnswer], frames, fix: upgrade),
+        row(
+            "received bad response code from server", [.httpNoAnswer],
+            "The server answered the opening of a WebSocket with another status than 101; this is not ATS.",
+            fix:
+                "look at the status: a redirect, an authorization that fails, or a proxy that does not pass Upgrade on"
+        ),
+        // SecTrustResultType.recoverableTrustFailure in a plugin's words, and device management's for a trust that fails.
+        row("trust policy failure which can be overridden", refusals),
+        row("The server certificate for \u{201C}", refusals),
         // App Check's client, where it does not say which DCError it got.
         row(
             "Failed to attest the validity of the generated cryptographic key", lostKey,
@@ -106,10 +123,17 @@ enum SystemWords {
         row("CERTIFICATE_VERIFY_FAILED:/", []), row("[ATS Violation]", []), row("error ATS violation", []),
     ]
 
+    private static let refusals: [Code] = [
+        .trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate, .trustWrongHost, .trustExpired,
+    ]
     private static let lostKeyFix =
         "look for the DCError behind it (NSUnderlyingErrorKey); after serverUnavailable keep the key and try again later, after any other forget the key and make a new one, once"
     private static let lostKey: [Code] = [.deviceInvalidKey, .deviceInvalidInput, .deviceUnavailable, .deviceUnknown]
 
+    private static let frames =
+        "The answer of <host> breaks HTTP/2; this is not ATS. Often a server behind the proxy sends the header Upgrade: h2, which HTTP/2 forbids."
+    private static let upgrade =
+        "`curl --http2 -v URL` names the header; hide it in the proxy (nginx: proxy_hide_header Upgrade;), or switch HTTP/2 off there"
     private static let mixed =
         "WebKit blocks mixed content: a page of https, or of a scheme of the app, may not load http, whatever ATS allows."
     private static let pinned =
@@ -152,6 +176,9 @@ enum SystemWords {
             ("t establish a secure connection to the server", -1200), ("t find the server", -1003),
             ("unexpectedly dropped the connection", -1005), ("t connect to the server", -1004),
             ("the server stopped responding", -1001),
+            // The number in words of the app's own.
+            ("code: -1022", -1022), ("code -1022", -1022), ("code=-1022", -1022), ("error -1022", -1022),
+            ("error: -1022", -1022), ("(-1022)", -1022),
             // Inspectors cut the middle out of a long sentence.
             ("could not be loaded because the App T", -1022),
         ].map { LogPhrase($0, .system, [], urlError: $1) }

@@ -31,13 +31,20 @@ enum WebWords {
         [
             "Network request failed", "Error: Network Error", "\"Network Error\"", "Error: Load failed",
             "Error: Failed to fetch", "Exception: Failed to fetch", "XMLHttpRequest error", "0 Unknown Error",
-            "ERR_FAILED",
+            "ERR_FAILED", "TypeError: fetch failed", "SSL_HANDSHAKE_FAILURE",
             "RCTErrorDomain", "error sending request for url", "TLS handshake error from",
         ].map { vague($0, "What wrote this says no more than that the load failed; in a web view it is often CORS.") }
         + [
             vague(
                 "due to access control checks",
                 "WebKit writes this for CORS and where the load or its preflight failed: the line before it says which."
+            ),
+            vague(
+                "NSCocoaErrorDomain Code=3840",
+                "The answer of the server is not JSON, often an error page: the load itself may have worked."),
+            vague(
+                "com.alamofire.error.serialization",
+                "The server answered, and AFNetworking does not take the answer for its status or its type: the load itself worked."
             ),
             vague(
                 "Failed to load video",
