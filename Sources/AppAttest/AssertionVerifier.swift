@@ -33,7 +33,7 @@ public enum AssertionVerdict: Sendable {
 ///     let verifier = AssertionVerifier(app: app)
 ///     let verdict = verifier.verify(bytes, publicKey: stored.publicKey, clientDataHash: .init(hashing: body), previousCounter: stored.counter)
 public struct AssertionVerifier: Sendable {
-    private let app: AppIdentity
+    let app: AppIdentity
     private let policy: AttestationPolicy
 
     /// - Parameter policy: only its categories and versions apply to assertions.

@@ -17,9 +17,9 @@ extension ProofMistake {
     static let largestClientData = 64 << 10
 
     /// The most client data hashes that are tried for one object; an assertion costs a signature for each.
-    private static let mostTries = 15
+    private static let mostTries = 31
 
-    /// What the other side's clientDataHash would be after each usual mistake, the most usual first. At most 15.
+    /// What the other side's clientDataHash would be after each usual mistake, the most usual first. At most 31.
     ///
     /// - Parameters:
     ///   - hash: the client data hash that the caller expects.
@@ -30,54 +30,64 @@ extension ProofMistake {
             Tried(mistake: .hashedTwice, hash: hashed(hash)),
             Tried(mistake: .hexHashed, hash: hashed(hash.hexadecimal().utf8)),
             Tried(mistake: .base64TextHashed, hash: hashed(Base64.encode(hash).utf8)),
+        ]
+        let others = [
             Tried(mistake: .hexPassed, hash: Array(hash.hexadecimal().utf8)),
             Tried(mistake: .base64TextPassed, hash: Array(Base64.encode(hash).utf8)),
+            Tried(mistake: .otherText("no bytes at all"), hash: hashed([])),
+            Tried(mistake: .hexHashed, hash: hashed(hash.hexadecimal().uppercased().utf8)),
+            Tried(mistake: .base64TextHashed, hash: hashed(Base64.encodeURL(hash).utf8)),
         ]
-        let empty = Tried(mistake: .otherText("no bytes at all"), hash: hashed([]))
-        guard let clientData, clientData.count <= largestClientData else { return tries + [empty] }
-        // Data that is a text of bytes: the other side decoded it first.
-        let given = String(decoding: clientData, as: UTF8.self)
-        if let decoded = Base64.decode(given) ?? Base64.decodeURL(given), !decoded.isEmpty {
-            tries.append(Tried(mistake: .base64TextHashed, hash: hashed(decoded)))
-            tries.append(Tried(mistake: .hashedTwice, hash: decoded))
-        }
-        let isUUID = given.utf8.count == 36 && given.utf8.count { $0 == UInt8(ascii: "-") } == 4
-        let digits = isUUID ? given.replacing("-", with: "") : given
-        if let decoded = digits.hexadecimalBytes, !decoded.isEmpty {
-            let other = given == given.lowercased() ? given.uppercased() : given.lowercased()
-            tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
-            tries.append(Tried(mistake: .hashedTwice, hash: decoded))
-            tries.append(Tried(mistake: .otherText("capital letters"), hash: hashed(other.utf8)))
-        }
-        // Hexadecimal digits that were read as base64.
+        guard let clientData, clientData.count <= largestClientData else { return tries + others }
         let encoded = Base64.encode(clientData)
-        if let decoded = encoded.hexadecimalBytes, !decoded.isEmpty {
-            tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
-        }
         tries += [
             Tried(mistake: .unhashed, hash: clientData),
             Tried(mistake: .base64TextHashed, hash: hashed(encoded.utf8)),
             Tried(mistake: .hexHashed, hash: hashed(clientData.hexadecimal().utf8)),
         ]
+        // Data that is a text of bytes: the other side decoded it first.
+        let given = String(decoding: clientData, as: UTF8.self)
+        let isUUID = given.utf8.count == 36 && given.utf8.count { $0 == UInt8(ascii: "-") } == 4
+        let digits = isUUID ? given.replacing("-", with: "") : given
+        if let decoded = digits.hexadecimalBytes, !decoded.isEmpty {
+            tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
+            tries.append(Tried(mistake: .hashedTwice, hash: decoded))
+            if isUUID { tries.append(Tried(mistake: .otherText("the hyphens"), hash: hashed(digits.utf8))) }
+        }
+        if let decoded = Base64.decode(given) ?? Base64.decodeURL(given), !decoded.isEmpty {
+            tries.append(Tried(mistake: .base64TextHashed, hash: hashed(decoded)))
+            tries.append(Tried(mistake: .hashedTwice, hash: decoded))
+            let isURL = Base64.decode(given) == nil
+            let other = isURL ? Base64.encode(decoded) : Base64.encodeURL(decoded)
+            tries.append(
+                Tried(mistake: .otherText("base64url without padding, the other base64"), hash: hashed(other.utf8)))
+        }
+        // Hexadecimal digits that were read as base64.
+        if let decoded = encoded.hexadecimalBytes, !decoded.isEmpty {
+            tries.append(Tried(mistake: .hexHashed, hash: hashed(decoded)))
+        }
         // Bytes that are no text travel in base64, and some hash what they received.
         let text = String(validating: clientData, as: UTF8.self)
         let texts = text.flatMap(JSONText.init)?.rewritten ?? changed(text ?? encoded)
         tries += texts.map { Tried(mistake: $0.mistake, hash: hashed($0.text)) }
-        tries += [
-            empty, Tried(mistake: .base64TextHashed, hash: hashed(Base64.encodeURL(clientData).utf8)),
-        ]
+        if let challenge = text.flatMap(JSONText.init)?.challenge {
+            tries += challenge.map { Tried(mistake: .unhashed, hash: $0) }
+        }
+        tries += others
+        tries.append(Tried(mistake: .base64TextHashed, hash: hashed(Base64.encodeURL(clientData).utf8)))
         return Array(tries.prefix(mostTries))
     }
 
     /// A text that the other side may have hashed instead, and the mistake.
     fileprivate typealias OtherText = (mistake: ProofMistake, text: [UInt8])
 
-    /// A text that is no JSON, as it is changed on its way: by a line break, in quotes, as a member of an object, in UTF-16.
+    /// A text that is no JSON, as it is changed on its way: by a line break, in quotes, as a member of an object, in UTF-16, in other letters.
     private static func changed(_ text: String) -> [OtherText] {
         let trimmed = text.trimmed()
         let quote = UInt8(ascii: "\"")
         let isQuoted = text.utf8.count > 2 && text.utf8.first == quote && text.utf8.last == quote
         let unquoted = isQuoted ? Array(text.utf8.dropFirst().dropLast()) : [quote] + text.utf8 + [quote]
+        let lower = text.lowercased()
         return [
             trimmed.utf8.count == text.utf8.count
                 ? (.otherText("a line break at the end"), Array((text + "\n").utf8))
@@ -88,6 +98,9 @@ extension ProofMistake {
                 JSONValue.object([.init("challenge", .string(text))]).encoded(pretty: false)
             ),
             (.otherText("the text in UTF-16"), text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }),
+            (.otherText("capital letters"), Array((text == lower ? text.uppercased() : lower).utf8)),
+            (.otherText("a line break of Windows at the end"), Array((text + "\r\n").utf8)),
+            (.otherText("a byte order mark"), [0xEF, 0xBB, 0xBF] + text.utf8),
         ]
     }
 
@@ -95,6 +108,9 @@ extension ProofMistake {
     static func appId(expected: [AppIdentity], found: String) -> ProofMistake? {
         for app in expected where app.applicationId != found {
             if app.applicationId.lowercased().utf8.elementsEqual(found.lowercased().utf8) { return .appIdCase }
+            if app.applicationId.utf8.starts(with: (found + ".").utf8), (try? AppIdentity(found)) != nil {
+                return .appClip
+            }
             guard let bundle = try? AppIdentity(found).bundleId.utf8 else { continue }
             // The prefix is another, or was left out.
             if bundle.elementsEqual(app.bundleId.utf8) || bundle.elementsEqual(app.applicationId.utf8) {
@@ -102,6 +118,14 @@ extension ProofMistake {
             }
         }
         return nil
+    }
+
+    /// The App ID with this hash, among the expected one without its last parts; nil if it is none of them.
+    static func fullApp(of expected: AppIdentity, hash: some Collection<UInt8>) -> String? {
+        let parts = expected.applicationId.split(separator: ".", maxSplits: 32)
+        return parts.indices.dropFirst(2).map { parts[..<$0].joined(separator: ".") }.first {
+            hash.elementsEqual(SHA256.hash(data: Array($0.utf8)))
+        }
     }
 }
 
@@ -185,7 +209,7 @@ extension AttestationVerifier {
 }
 
 extension AssertionVerifier {
-    /// A refusal with the usual mistake that explains it, found by trying each with the key: at most 16 signatures are verified.
+    /// A refusal with the usual mistake that explains it, found by trying each with the key: at most 32 signatures are verified.
     ///
     /// - Parameters:
     ///   - refusal: what ``verify(_:publicKey:clientDataHash:previousCounter:)-(Collection<UInt8>,_,_,_)`` answered for the same arguments.
@@ -194,9 +218,9 @@ extension AssertionVerifier {
         _ refusal: Refusal, of assertion: some Collection<UInt8>, publicKey: AttestationPublicKey,
         clientDataHash: ClientDataHash, clientData: [UInt8]? = nil
     ) -> Refusal {
-        guard refusal.code == .assertSignatureInvalid, let object = try? AssertionObject(decoding: assertion) else {
-            return refusal
-        }
+        guard [.assertSignatureInvalid, .assertAppIdMismatch].contains(refusal.code),
+            let object = try? AssertionObject(decoding: assertion)
+        else { return refusal }
         func nonce(_ hash: [UInt8]) -> SHA256Digest {
             var hasher = SHA256()
             hasher.update(data: object.authenticatorData.bytes)
@@ -204,6 +228,14 @@ extension AssertionVerifier {
             return hasher.finalize()
         }
         var refusal = refusal
+        if refusal.code == .assertAppIdMismatch {
+            let found = ProofMistake.fullApp(of: app, hash: object.authenticatorData.relyingPartyIdHash)
+            refusal.mistake = found.map { _ in .appClip }
+            for index in refusal.compared.indices where refusal.compared[index].name == "appId" {
+                refusal.compared[index].found = found
+            }
+            return refusal
+        }
         let raw = SignatureNumbers.raw(of: object.signature, width: 32)
         guard
             let signature = try? P256.Signing.ECDSASignature(rawRepresentation: raw ?? Array(object.signature))
@@ -211,11 +243,12 @@ extension AssertionVerifier {
         func signs(_ hash: [UInt8]) -> Bool {
             publicKey.key.isValidSignature(signature, for: SHA256.hash(data: Array(nonce(hash))))
         }
+        let isSingle = publicKey.key.isValidSignature(signature, for: nonce(clientDataHash.bytes))
         if raw == nil {
-            if signs(clientDataHash.bytes) { refusal.mistake = .rawSignature }
+            if isSingle || signs(clientDataHash.bytes) { refusal.mistake = .rawSignature }
             return refusal
         }
-        if publicKey.key.isValidSignature(signature, for: nonce(clientDataHash.bytes)) {
+        if isSingle {
             refusal.mistake = .singleHash
             return refusal
         }
@@ -244,27 +277,37 @@ private struct JSONText {
     }
 
     /// The same JSON as other encoders write it, the most usual first: with slashes escaped or not, without white space or with a blank
-    /// after each comma and colon, with the members in alphabetical order, with letters instead of escapes, with a line break, in quotes;
-    /// and the challenge in it alone.
+    /// after each comma and colon, over several lines, with the members in alphabetical order, with letters instead of escapes, with a line
+    /// break, in quotes; and the challenge in it alone.
     var rewritten: [ProofMistake.OtherText] {
         let plain = Array(text.replacing(#"\/"#, with: "/").utf8)
         let compact = plain.withoutJSONSpace(separator: [])
         let sorted = value.sorted.encoded(pretty: false)
         let read = value.encoded(pretty: false)
         let texts = [
-            Array(text.utf8), compact.escapingSlashes, compact, sorted.escapingSlashes, sorted, read.escapingSlashes,
-            read,
-            compact.withoutJSONSpace(separator: [0x20]), sorted.withoutJSONSpace(separator: [0x20]), plain,
-            plain.escapingSlashes, Array(text.utf8) + [0x0A], JSONValue.string(text).encoded(pretty: false),
+            Array(text.utf8), compact.escapingSlashes, compact, sorted.escapingSlashes, sorted,
+            compact.withoutJSONSpace(separator: [0x20]), sorted.withoutJSONSpace(separator: [0x20]),
+            // JSON.stringify, Gson and Python, and then Swift.
+            compact.laidOut(indent: 2, colon: ": "), compact.laidOut(indent: 4, colon: ": "),
+            read.escapingSlashes.laidOut(indent: 2, colon: " : "),
+            sorted.escapingSlashes.laidOut(indent: 2, colon: " : "),
+            Array(text.utf8) + [0x0A], read.escapingSlashes, read, JSONValue.string(text).encoded(pretty: false),
+            plain, plain.escapingSlashes, Array(text.utf8) + [0x0D, 0x0A], [0xEF, 0xBB, 0xBF] + text.utf8,
         ]
         var known: Set<[UInt8]> = [given]
         var others: [ProofMistake.OtherText] = texts.filter { known.insert($0).inserted }.map { (.jsonRewritten, $0) }
-        if let challenge = value.member("challenge")?.text {
-            let alone = ProofMistake.otherText("the challenge alone, without the JSON around it")
-            let bytes = [Base64.decode(challenge) ?? Base64.decodeURL(challenge), Array(challenge.utf8)]
-            others.insert(contentsOf: bytes.compactMap { $0.map { (alone, $0) } }, at: min(3, others.count))
+        let alone = (challenge ?? []).map {
+            (ProofMistake.otherText("the challenge alone, without the JSON around it"), $0)
         }
+        others.insert(contentsOf: alone, at: min(3, others.count))
         return others
+    }
+
+    /// The challenge in the JSON: the bytes that it is the base64 of, if it is one, and its text.
+    var challenge: [[UInt8]]? {
+        (value.member("challenge") ?? value.member("nonce"))?.text.map { text in
+            [Base64.decode(text) ?? Base64.decodeURL(text), Array(text.utf8)].compactMap(\.self)
+        }
     }
 }
 
@@ -301,6 +344,35 @@ extension [UInt8] {
                 if byte == UInt8(ascii: ",") || byte == UInt8(ascii: ":") { text += separator }
                 isInString = byte == UInt8(ascii: "\"")
             }
+        }
+        return text
+    }
+
+    /// JSON without white space, over several lines. Long texts stay as they are: blanks at a great depth would make them much longer.
+    fileprivate func laidOut(indent: Int, colon: String) -> [UInt8] {
+        guard count <= 4 << 10 else { return self }
+        var text: [UInt8] = []
+        var depth = 0
+        var (isInString, isEscaped) = (false, false)
+        func newLine() -> [UInt8] { [0x0A] + [UInt8](repeating: 0x20, count: depth * indent) }
+        for index in indices {
+            let byte = self[index]
+            switch Unicode.Scalar(byte) {
+            case _ where isInString: text.append(byte)
+            case "{", "[":
+                depth += 1
+                text.append(byte)
+                if !"}]".utf8.contains(self[index...].dropFirst().first ?? 0) { text += newLine() }
+            case "}", "]":
+                depth -= 1
+                if !"{[".utf8.contains(self[..<index].last ?? 0) { text += newLine() }
+                text.append(byte)
+            case ",": text += [byte] + newLine()
+            case ":": text += colon.utf8
+            default: text.append(byte)
+            }
+            if byte == UInt8(ascii: "\""), !isEscaped { isInString.toggle() }
+            isEscaped = isInString && byte == UInt8(ascii: "\\") && !isEscaped
         }
         return text
     }

@@ -42,7 +42,11 @@ package enum RefusalExplanations {
             .attestEnvironmentUnknown, "the aaguid is not known", .backend,
             "do not trust the key; Apple documents only development and production"),
         .init(.attestCredentialIdMismatch, "the credential id is not the key id", .backend, forged),
-        .init(.attestPublicKeyMismatch, "the COSE key is not the certificate's", .backend, forged),
+        .init(
+            .attestPublicKeyMismatch, "the COSE key is not the certificate's", .backend,
+            forged
+                + ". A verifier of your own that says so of one key in 128 must fill x and y of the COSE key up to 32 bytes"
+        ),
         .init(
             .attestExtensionsUnknownShape, "the bytes after the key are not one map of the known form", .backend, newer),
         .init(
@@ -63,7 +67,8 @@ package enum RefusalExplanations {
         ),
         .init(
             .assertAppIdMismatch, "the assertion is for another app", .operator,
-            "compare prefix and bundle id with application-identifier in the entitlements of the build"),
+            "compare prefix and bundle id with application-identifier in the entitlements of the build; an App Clip asserts as its full app"
+        ),
         .init(
             .assertCounterReplayed, "the counter is not greater than the stored one", .app,
             "generate assertions one after the other, each for a new challenge, and compare with the last counter that was accepted for this key; the same bytes are never accepted twice"

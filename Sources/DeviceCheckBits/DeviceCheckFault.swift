@@ -53,7 +53,7 @@ extension DeviceCheckFault {
     package static func code(ofText text: String) -> Code? {
         if text.contains("authorization") { return .devicecheckAuthorizationRefused }
         if text.contains("device token") { return .deviceTokenInvalid }
-        return text.contains("badly formatted bits") || text.contains("badly formatted time stamp")
+        return ["formatted bits", "formatted time stamp", "formatted timestamp"].contains(where: text.contains)
             ? .devicecheckRequestRefused : nil
     }
 

@@ -67,16 +67,21 @@ package struct AttestationRecipe: Sendable {
     /// Changes the finished object.
     package var adjustObject: @Sendable ([UInt8]) -> [UInt8] = { $0 }
 
-    /// The entries of the COSE key of an uncompressed point.
-    static func coseEntries(point: [UInt8]) -> [([UInt8], [UInt8])] {
-        [
+    /// The entries of the COSE key of an uncompressed point, with the leading zeros of its coordinates or, as devices write them, without.
+    static func coseEntries(point: [UInt8], withZeros: Bool = true) -> [([UInt8], [UInt8])] {
+        func coordinate(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+            CBOR.bytes(Array(withZeros ? bytes : bytes.drop { $0 == 0 }))
+        }
+        return [
             (CBOR.unsigned(1), CBOR.unsigned(2)), (CBOR.unsigned(3), CBOR.negative(6)),
-            (CBOR.negative(0), CBOR.unsigned(1)), (CBOR.negative(1), CBOR.bytes(Array(point.dropFirst().prefix(32)))),
-            (CBOR.negative(2), CBOR.bytes(Array(point.suffix(32)))),
+            (CBOR.negative(0), CBOR.unsigned(1)), (CBOR.negative(1), coordinate(point.dropFirst().prefix(32))),
+            (CBOR.negative(2), coordinate(point.suffix(32))),
         ]
     }
 
-    package static func cose(point: [UInt8]) -> [UInt8] { CBOR.map(coseEntries(point: point)) }
+    package static func cose(point: [UInt8], withZeros: Bool = true) -> [UInt8] {
+        CBOR.map(coseEntries(point: point, withZeros: withZeros))
+    }
 
     /// The 16 bytes that name an environment.
     static func aaguid(isProduction: Bool) -> [UInt8] {

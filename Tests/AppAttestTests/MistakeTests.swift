@@ -19,6 +19,8 @@ import Vocabulary
     /// What the app passed as clientDataHash, what the server took for the client data, and the mistake.
     private static let cases: [(passed: [UInt8], clientData: [UInt8], mistake: String?)] = {
         let challenge = Array("a challenge of the server".utf8)
+        let json = Array(#"{"challenge":"Ynl0ZXM=","url":"a/b"}"#.utf8)
+        let capitals = Array(String(decoding: hex(sha(json)), as: UTF8.self).uppercased().utf8)
         return [
             (challenge, challenge, "unhashed"),
             (sha(sha(challenge)), challenge, "hashed-twice"),
@@ -53,6 +55,16 @@ import Vocabulary
                 sha("00010203-0405-0607-0809-0A0B0C0D0E0F".utf8),
                 Array("00010203-0405-0607-0809-0a0b0c0d0e0f".utf8), "other-text"
             ),
+            (sha("000102030405".utf8), Array("00010203-0405".utf8), nil),
+            (
+                sha("000102030405060708090a0b0c0d0e0f".utf8), Array("00010203-0405-0607-0809-0a0b0c0d0e0f".utf8),
+                "other-text"
+            ),
+            (sha("ABC".utf8), Array("abc".utf8), "other-text"),
+            (sha("_-8".utf8), Array("/+8=".utf8), "other-text"), (sha("/+8=".utf8), Array("_-8".utf8), "other-text"),
+            (sha([0xEF, 0xBB, 0xBF] + challenge), challenge, "other-text"),
+            (sha(challenge + [0x0D, 0x0A]), challenge, "other-text"),
+            (Array("bytes".utf8), json, "unhashed"), (sha([]), json, "other-text"), (sha(capitals), json, "hex-hashed"),
             // The base64 of a challenge, in quotes, as JavaScript's JSON.stringify writes it.
             (sha([0x22] + base64([0xFF] + challenge) + [0x22]), [0xFF] + challenge, "other-text"),
             (sha("another challenge".utf8), challenge, nil),
@@ -139,6 +151,13 @@ import Vocabulary
         (#"{"n":1,"a":"é"}"#, #"{"n": 1, "a": "\u00e9"}"#),
         (#"{"n":1}"# + "\n", #"{"n":1}"#),
         (#""{\"n\":1}""#, #"{"n":1}"#),
+        // What a challenge of base64 and a URL leave out of the usual forms.
+        (#"{"challenge": "a+/=", "n": 1, "b": "x/1"}"#, #"{"challenge":"a+/=","n":1,"b":"x/1"}"#),
+        ("{\n  \"n\": 1,\n  \"b\": [\n    \"x/1\",\n    {}\n  ]\n}", #"{"n":1,"b":["x/1",{}]}"#),
+        ("{\n    \"n\": 1,\n    \"b\": \"{\\\",\"\n}", #"{"n":1,"b":"{\","}"#),
+        ("{\n  \"b\" : \"x\\/1\",\n  \"n\" : 1\n}", #"{"n": 1, "b": "x/1"}"#),
+        (#"{"challenge":"a+/=","n":1,"b":"x/1"}"# + "\r\n", #"{"challenge":"a+/=","n":1,"b":"x/1"}"#),
+        ("\u{FEFF}" + #"{"challenge":"a+/=","n":1,"b":"x/1"}"#, #"{"challenge":"a+/=","n":1,"b":"x/1"}"#),
     ])
     func jsonOfAnotherEncoderIsNamed(_ signed: String, _ sent: String) throws {
         let stage = try Stage()
@@ -221,10 +240,31 @@ import Vocabulary
         #expect(try explained(assertion(single, data), stage, clientData)?.mistake?.name == "single-hash")
         let raw = try stage.key.signature(for: Data(nonce)).rawRepresentation
         #expect(try explained(assertion(raw, data), stage, clientData)?.mistake?.name == "raw-signature")
+        let both = try stage.key.signature(for: nonce).rawRepresentation
+        #expect(try explained(assertion(both, data), stage, clientData)?.mistake?.name == "raw-signature")
+    }
+
+    /// An assertion has a hash of its App ID alone: that of a full app is tried.
+    @Test(arguments: [
+        ("ABCDE12345.com.example.app.Clip", "app-clip", true), ("ABCDE12345.com.example.app.a.b", "app-clip", true),
+        ("ABCDE12345.com.example.App", nil, false), ("ABCDE12345.com.example.other", nil, false),
+    ])
+    func theAppThatAnAssertionNamesIsTried(_ expected: String, _ mistake: String?, _ isFound: Bool) throws {
+        let stage = try Stage()
+        let object = try stage.assertion(counter: 7)
+        let verifier = AssertionVerifier(app: try AppIdentity(expected))
+        let verdict = verifier.verify(
+            object, publicKey: try stage.attestationKey, clientDataHash: stage.hash, previousCounter: 0)
+        #expect(verdict.code == "assert.app-id.mismatch")
+        let refusal = verifier.explained(
+            try #require(verdict.refusal), of: object, publicKey: try stage.attestationKey, clientDataHash: stage.hash)
+        #expect(refusal.mistake?.name == mistake)
+        #expect(refusal.compared.first?.found == (isFound ? stage.app.applicationId : nil))
     }
 
     @Test(arguments: [
-        ("ZZZZZ12345.com.example.app", "app-id-prefix"), ("com.example.app", "app-id-prefix"),
+        ("ABCDE12345.com.example.app.Clip", "app-clip"), ("ZZZZZ12345.com.example.app", "app-id-prefix"),
+        ("com.example.app", "app-id-prefix"),
         ("ABCDE12345.com.example.App", "app-id-case"),
         ("ABCDE12345.com.example.other", nil),
     ])

@@ -64,6 +64,16 @@ import Testing
         }
     }
 
+    /// Verifiers that want 32 bytes of each coordinate refuse one genuine key of 128.
+    @Test func coordinatesWithoutTheirLeadingZeroAreAsked() throws {
+        let forms = try VerifierCaseTests.all.get().filter { $0.what.contains("of 31 bytes in the COSE key") }
+        #expect(forms.map(\.code) == [nil, nil])
+        // The label, and the head of a byte string.
+        for (form, head) in zip(forms, [[0x21, 0x58, 31], [0x22, 0x58, 31]] as [[UInt8]]) {
+            #expect(form.object.firstRange(of: head) != nil, "\(form.id)")
+        }
+    }
+
     @Test func namesAreOfFilesAndUnique() throws {
         let names = try VerifierCaseTests.all.get().map(\.id)
         #expect(Set(names).count == names.count)

@@ -230,6 +230,10 @@ import Testing
             "CertPathValidatorException: Path does not chain with any of the trust anchors\n  at ch.veehait.devicecheck.appattest.Validator",
             "attest.chain.untrusted"
         ),
+        (
+            "ch.veehait.devicecheck.InvalidAuthenticatorDataException: App Attest credential ID mismatch",
+            "attest.key-id.mismatch"
+        ),
     ])
     func whatIsSaidOfProofsIsKnown(_ text: String, _ code: String) throws {
         let run = try doctor(["-"], input: text)
@@ -275,6 +279,7 @@ import Testing
     @Test(arguments: [
         "POST /v1/x HTTP/1.1\nAuthorization: Bearer abc\n", #"{"error": {"code": "request.url"}}"#,
         "APNs: 400 BadDeviceToken\n", "nonce mismatch in the OpenID token\n",
+        "AssertionError: nonce does not match the session\n", "the latest login: invalid nonce\n",
         "asn1: structure error: tags don't match\n",
         "error:0D0680A8:asn1 encoding routines:asn1_check_tlen:wrong tag\n",
     ])

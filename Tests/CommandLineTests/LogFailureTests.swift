@@ -429,6 +429,16 @@ import Testing
             "- app-attest attest.device.invalid-input"
         ),
         ("Error Domain=DCErrorDomain Code=2", "- app-attest attest.device.invalid-input"),
+        ("Error Domain=com.apple.devicecheck.error Code=5 \"(null)\"", "- app-attest ats.log.cause-not-said"),
+        ("Decoding App Check token failed. Make sure you passed a token.", "- app-attest attest.app-check.refused"),
+        (
+            "AppCheckError: The provided App Check token has incorrect \"aud\" claim.",
+            "- app-attest attest.app-check.refused"
+        ),
+        (
+            "FirebaseAppCheckError: Error fetching Json Web Keys: certificate has expired",
+            "- app-attest attest.app-check.unavailable"
+        ),
         (
             "AppCheck: Requests throttled due to 403 error. Attempts allowed again after 24h:00m:00s (appCheck/throttled).",
             "- app-attest attest.app-check.refused"
@@ -731,6 +741,12 @@ import Testing
         (["App Attest: key already attested"], "attest.device.invalid-key"),
         (["com.apple.devicecheck.error3"], "DCError.invalidKey"),
         (["Expected AAGUID of either 'appattestdevelop' or 'appattest'"], "attest.environment.mismatch"),
+        (["fail_keyId_mismatch"], "attest.key-id.mismatch"),
+        (["{\"error\":\"fail_rpId_mismatch\"}"], "attest.app-id.mismatch"),
+        (["fail_signCount_nonZero"], "attest.counter.not-zero"), (["keyId does not match"], "attest.key-id.mismatch"),
+        (["Error: appId does not match"], "attest.app-id.mismatch"),
+        (["signCount is not 0"], "attest.counter.not-zero"),
+        (["Missing or badly formatted time stamp in the body of DeviceCheck"], "devicecheck.request.refused"),
     ]
 
     @Test(arguments: subjects)
@@ -749,6 +765,19 @@ import Testing
     func unknownWordsGetTheNearest(_ word: String, _ hint: String) throws {
         let run = try ProgramRun(["explain", word])
         #expect(run.status == 64 && run.errors.contains(hint), "\(run.errors)")
+    }
+
+    /// Apple's own numbers that it documents nowhere: what is known of the domain is said, and the status is no success.
+    @Test(arguments: [
+        ("com.apple.devicecheck.error 5", "DCError has 0 unknownSystemFailure"),
+        ("Error Domain=com.apple.devicecheck.error Code=12", "NSUnderlyingErrorKey"),
+        ("com.apple.devicecheck.error 400", "DCError has 0 unknownSystemFailure"),
+        ("com.apple.devicecheck.error.baa -10000", "Virtual machines"),
+        ("Error Domain=com.apple.appattest.error Code=-2", "nobody documents"),
+    ])
+    func aNumberThatNobodyDocumentsIsSaidToBeOne(_ words: String, _ sentence: String) throws {
+        let run = try ProgramRun(["explain", words], environment: ["NO_COLOR": "1", "COLUMNS": "400"])
+        #expect(run.status == 2 && run.output.contains(sentence), "\(run.output)\(run.errors)")
     }
 
     @Test(arguments: ["App Check 999", "receipt 1003"]) func aStatusOfAnotherServiceIsNoErrorOfALoad(

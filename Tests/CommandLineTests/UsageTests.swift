@@ -67,6 +67,18 @@ import Testing
         #expect(!run.errors.unicodeScalars.contains { "\u{1B}\u{7}\u{202E}".unicodeScalars.contains($0) })
     }
 
+    /// A negative number is the value of the option before it, which says what it takes.
+    @Test(arguments: [
+        (["attest", "verify-assertion", "a", "--counter", "-1"], "The value '-1' is invalid for '--counter"),
+        (["attest", "verify-assertion", "a", "--counter", "-1"], "a whole number to 4294967295"),
+        (["simulate", "fleet", "--seed", "-5"], "'--seed"),
+    ])
+    func aNegativeNumberIsNoOption(_ words: [String], _ sentence: String) throws {
+        let run = try ProgramRun(words)
+        #expect(run.status == 64 && run.errors.contains(sentence), "\(run.errors)")
+        #expect(!run.errors.contains("Unknown option"), "\(run.errors)")
+    }
+
     /// A word behind `--` is none, and neither is one that a known option has for its value.
     @Test func whatOnlyLooksLikeAnOptionIsNotCalledOne() throws {
         for words in [["ats", "lint", "--", "--formt"], ["ats", "lint", "--format", "-"]] {

@@ -33,6 +33,7 @@ public enum PastedForms {
                 "\(standard[..<half])=\r\n\(standard[half...].replacingOccurrences(of: "=", with: "=3D"))"
             ),
             ("escaped line ends", "\(standard[..<half])\\n\(standard[half...])\\n"),
+            ("marks of an editor", "\u{201C}\(standard)\u{201D}"),
             ("base64 twice", Data(standard.utf8).base64EncodedString()),
         ]
         var all = text.map { (name: $0.0, text: Array($0.1.utf8)) }
@@ -52,6 +53,13 @@ public enum PastedForms {
             ("hexadecimal", digits), ("hexadecimal in capitals", "0x" + digits.uppercased()),
             ("hexadecimal with colons", pairs.joined(separator: ":")), ("xxd", rows.joined(separator: "\n")),
             ("Swift's Data", "<\(digits)>"), ("Foundation's Data", "{length = \(bytes.count), bytes = 0x\(digits)}"),
+            ("hexadecimal with hyphens", pairs.map { $0.uppercased() }.joined(separator: "-")),
+            ("JavaScript's list", bytes.map(String.init).joined(separator: ",")),
+            ("Ruby's text", "\"\(pairs.map { "\\x" + $0.uppercased() }.joined())\""),
+            (
+                "xxd -i",
+                "unsigned char x[] = {\n  \(pairs.map { "0x" + $0 }.joined(separator: ", "))\n};\nunsigned int x_len = 1;\n"
+            ),
             ("Node's Buffer", "<Buffer \(pairs.joined(separator: " "))>"),
             ("Node's Buffer in JSON", "{\"type\":\"Buffer\",\"data\":\(bytes)}"),
             (

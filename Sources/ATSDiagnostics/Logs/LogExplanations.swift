@@ -64,8 +64,10 @@ package enum LogExplanations {
             ),
             CodeExplanation(
                 .appCheckUnavailable,
-                "App Check answers 429, 503 or another status: its service cannot answer now; the client tries again after growing pauses",
-                .app, "wait; with 429 look at the quota and at how often tokens are asked for"),
+                "App Check answers 429, 503 or another status, or a backend cannot fetch its keys (`Error fetching Json Web Keys`): the service cannot answer now; the client tries again after growing pauses",
+                .app,
+                "wait; with 429 look at the quota and at how often tokens are asked for; let a backend keep the keys for hours"
+            ),
         ]
 
     /// What `DCAppAttestService` and `DCDevice` throw, by number: the numbers are the indices.
@@ -105,6 +107,12 @@ package enum LogExplanations {
     package static let deviceErrorNames = [
         "unknownSystemFailure", "featureUnsupported", "invalidInput", "invalidKey", "serverUnavailable",
     ]
+
+    /// What is said of any other number of that domain.
+    package static let undocumentedDeviceError =
+        "no number that Apple documents: DCError has \(deviceErrorNames.enumerated().map { "\($0) \($1)" }.joined(separator: ", ")) (up to iOS 27)"
+    package static let undocumentedDeviceAction =
+        "print the whole error with its NSUnderlyingErrorKey; as long as it is not known, do what unknownSystemFailure asks for"
 
     /// What App Check's client throws, by number: the numbers are the indices (FIRAppCheckErrors.h).
     package static let appCheckErrors: [(name: String, meaning: String, action: String)] = [

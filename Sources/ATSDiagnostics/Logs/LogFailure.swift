@@ -182,7 +182,9 @@ extension LogFailure {
     /// What happened, behind the host.
     private var title: String {
         switch because.first?.code {
-        case .some(.causeNotSaid): "the load failed, and nothing here says why"
+        case .some(.causeNotSaid):
+            kind == .appAttest
+                ? "App Attest failed with a number that nobody documents" : "the load failed, and nothing here says why"
         case .some(.httpWebRule): "the web view refused the load"
         case .some(.httpMedia): "the player refused the answer"
         default: kind.title

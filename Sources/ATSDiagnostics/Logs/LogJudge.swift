@@ -18,8 +18,15 @@ enum LogJudge {
     private static func device(_ evidence: LogEvidence) -> LogFailure? {
         let explanations = LogExplanations.deviceErrors
         let row = evidence.deviceError.flatMap { explanations.indices.contains($0) ? explanations[$0] : nil }
-        guard let row = row ?? evidence.appCheckStatus.flatMap(LogExplanations.appCheck) else { return nil }
-        return LogFailure(evidence, .appAttest, [row.code], "\(row.meaning).", fix: [row.action])
+        if let row = row ?? evidence.appCheckStatus.flatMap(LogExplanations.appCheck) {
+            return LogFailure(evidence, .appAttest, [row.code], "\(row.meaning).", fix: [row.action])
+        }
+        return evidence.deviceError.map {
+            LogFailure(
+                evidence, .appAttest, [.causeNotSaid],
+                "com.apple.devicecheck.error \($0) is \(LogExplanations.undocumentedDeviceError).",
+                fix: [LogExplanations.undocumentedDeviceAction])
+        }
     }
 
     // MARK: - ATS

@@ -54,14 +54,13 @@ extension Scan {
         return digits(after: "_kCFStreamErrorCodeKey=").flatMap { $0 > 0 ? $0 : nil }
     }
 
-    /// The number of a DCError, by its domain, whatever words stand between, or by its name.
+    /// The number of a DCError, documented or not, by its domain, whatever words stand between, or by its name.
     var deviceError: Int? {
         if let rest = rest(after: "com.apple.devicecheck.error") ?? rest(after: "DCErrorDomain") {
             let near = rest.prefix(24)
             if let first = near.firstIndex(where: { 0x30...0x39 ~= $0 }), near[..<first].last != UInt8(ascii: "-") {
-                let digits = rest[first...].prefix { 0x30...0x39 ~= $0 }
-                let number = digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) }
-                return digits.count == 1 && LogExplanations.deviceErrors.indices.contains(number) ? number : nil
+                let digits = rest[first...].prefix(4).prefix { 0x30...0x39 ~= $0 }
+                return digits.count < 4 ? digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) } : nil
             }
         }
         for words: StaticString in ["DCErrorCode", "DCError.", "DCError"] {
@@ -98,8 +97,11 @@ extension Scan {
             if contains("Too many attempts") { return 403 }
         }
         if contains("App attestation failed") || contains("App Attestation failed") { return 403 }
+        // Google's SDKs for backends, which have not judged the token yet.
+        if contains("AppCheck"), contains("Error fetching Json Web Keys") { return 503 }
         let invalid: [StaticString] = [
-            "App Check token is invalid", "Invalid appcheck token", "AppCheck token was rejected",
+            "App Check token is invalid", "Decoding App Check token failed", "provided App Check token has",
+            "Invalid appcheck token", "AppCheck token was rejected",
             "Failed to validate AppCheck token", "App check failed: invalid_token", "\"app\":\"INVALID\"",
             "app: \"INVALID\"",
         ]

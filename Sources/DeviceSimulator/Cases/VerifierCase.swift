@@ -177,7 +177,19 @@ private struct Stage {
             let what = "validation category \(distribution.rawValue)"
             cases.append(item(.attestation, nil, what, nil, try attestation(nil, app).object, of: app))
         }
-        return cases
+        return try cases + shortCoordinates()
+    }
+
+    /// Keys with an x or a y that begins with a zero, as one key of 128 has: devices leave the zero out of the COSE key.
+    private func shortCoordinates() throws -> [VerifierCase] {
+        try [("x", [1, 0x7B] as [UInt8]), ("y", [0, 0x2B])].map { name, scalar in
+            let key = try P256.Signing.PrivateKey(rawRepresentation: [UInt8](repeating: 0, count: 30) + scalar)
+            let stage = Stage(authority: authority, key: key, other: other)
+            let object = try stage.attestation {
+                $0.coseKey = AttestationRecipe.cose(point: stage.point, withZeros: false)
+            }.object
+            return stage.item(.attestation, nil, "\(name) of 31 bytes in the COSE key", nil, object)
+        }
     }
 
     // MARK: Attestations

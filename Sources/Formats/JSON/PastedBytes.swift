@@ -53,7 +53,7 @@ package struct PastedBytes: Sendable, Equatable {
     ///   - mayBeRaw: whether bytes that are no text stand for themselves, as in a file.
     /// - Throws: `malformed.base64` with the form that was met and what is wanted.
     package init(reading pasted: [UInt8], wanted: Wanted, mayBeRaw: Bool = false) throws(MalformedInput) {
-        guard let text = Self.text(pasted) else {
+        guard let (text, marks) = Self.text(pasted) else {
             guard mayBeRaw else {
                 throw MalformedInput(
                     code: .malformedBase64, reason: "expected text, for example base64 of \(wanted.words)")
@@ -65,15 +65,15 @@ package struct PastedBytes: Sendable, Equatable {
         let contract = Base64.decode(text.filter { !Self.isSpace($0) })
         let restored = Self.areBlanksSigns(text) ? Self.blanksRestored(text[...]).first : nil
         if let restored, wanted.accepts(restored.1) {
-            self.init(restored.1, [restored.0])
+            self.init(restored.1, marks + [restored.0])
         } else if let contract, !contract.isEmpty, wanted.accepts(contract) {
-            self.init(contract, ["base64"])
-        } else if text.count <= Self.largestText, let found = search.find(text[...], [], depth: 0) {
+            self.init(contract, marks + ["base64"])
+        } else if text.count <= Self.largestText, let found = search.find(text[...], marks, depth: 0) {
             self = found
         } else if let cut = Self.cutPrint(text) {
             throw MalformedInput(code: .malformedBase64, reason: cut)
         } else if let contract, !contract.isEmpty {
-            self.init(contract, ["base64"])
+            self.init(contract, marks + ["base64"])
         } else if let first = search.first {
             self = first
         } else {
@@ -108,8 +108,8 @@ package struct PastedBytes: Sendable, Equatable {
 
     // MARK: - What it looks like
 
-    /// The text without a byte order mark; nil if the bytes are no text. UTF-16 is read where a mark says so.
-    private static func text(_ bytes: [UInt8]) -> [UInt8]? {
+    /// The text without a byte order mark, and the forms that were taken off; nil if the bytes are no text. UTF-16 is read where a mark says so.
+    private static func text(_ bytes: [UInt8]) -> (text: [UInt8], forms: [String])? {
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]), bytes.count % 2 == 0 {
             let isLittle = bytes[0] == 0xFF
             var text: [UInt8] = []
@@ -118,11 +118,28 @@ package struct PastedBytes: Sendable, Equatable {
                 guard high == 0, isText(low) else { return nil }
                 text.append(low)
             }
-            return text
+            return (text, [])
         }
         let marked = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
-        return !marked.isEmpty && marked.allSatisfy(isText) ? marked : nil
+        if marked.allSatisfy(isText) { return marked.isEmpty ? nil : (marked, []) }
+        guard marked.count <= largestText, let typeset = String(validating: marked, as: UTF8.self) else { return nil }
+        let text = typeset.unicodeScalars.filter { !unseen.contains($0) }.map { scalar in
+            let plain = substitutes[scalar] ?? scalar
+            return plain.isASCII ? UInt8(ascii: plain) : 0x7F
+        }
+        return !text.isEmpty && text.allSatisfy(isText) ? (text, ["marks of an editor"]) : nil
     }
+
+    /// What editors, chats and web pages make of blanks, line ends, quotes and hyphens.
+    private static let substitutes: [Unicode.Scalar: Unicode.Scalar] = [
+        "\u{A0}": " ", "\u{202F}": " ", "\u{2028}": "\n", "\u{2029}": "\n", "\u{201C}": "\"", "\u{201D}": "\"",
+        "\u{201E}": "\"", "\u{AB}": "\"", "\u{BB}": "\"", "\u{2018}": "'", "\u{2019}": "'", "\u{2011}": "-",
+    ]
+
+    /// What nobody sees: soft hyphens, joiners, marks of direction and of byte order.
+    private static let unseen: Set<Unicode.Scalar> = [
+        "\u{AD}", "\u{200B}", "\u{200C}", "\u{200D}", "\u{200E}", "\u{2060}", "\u{FEFF}",
+    ]
 
     private static func isText(_ byte: UInt8) -> Bool { (0x20..<0x7F).contains(byte) || (0x09...0x0D).contains(byte) }
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
@@ -176,20 +193,18 @@ package struct PastedBytes: Sendable, Equatable {
             let text = text.trimmed
             guard depth < 4, budget > 0, !text.isEmpty else { return nil }
             budget -= 1
-            // Safe: joins two arrays.
-            for (form, bytes) in PastedBytes.decoded(text) + PastedBytes.blanksRestored(whole) where !bytes.isEmpty {
+            // Safe: joins arrays.
+            let decoded = PastedBytes.decoded(text) + PastedBytes.blanksRestored(whole)
+            for (form, bytes) in decoded where !bytes.isEmpty {
                 let read = PastedBytes(bytes, forms + [form])
                 if wanted.accepts(bytes) { return read }
                 if first == nil { first = read }
             }
-            for (form, inner) in PastedBytes.unwrapped(text) {
+            // Base64 twice: what it gives is text again. Words of other text come last.
+            let texts = decoded.filter { $0.1.allSatisfy(PastedBytes.isText) }
+            // Safe: joins arrays.
+            for (form, inner) in PastedBytes.unwrapped(text) + texts + PastedBytes.words(text) {
                 if let found = find(inner[...], forms + [form], depth: depth + 1) { return found }
-            }
-            // Base64 twice: what it gives is text again.
-            if let inner = Base64.decode(text.filter { !PastedBytes.isSpace($0) }), !inner.isEmpty,
-                inner.allSatisfy(PastedBytes.isText)
-            {
-                return find(inner[...], forms + ["base64"], depth: depth + 1)
             }
             return nil
         }
@@ -211,7 +226,21 @@ package struct PastedBytes: Sendable, Equatable {
             if padded != letters, let bytes = Base64.decode(padded) { found.append(("base64 without padding", bytes)) }
         }
         if let bytes = word.hexadecimalBytes { found.append(("hexadecimal", bytes)) }
+        if let bytes = pairs(text) { found.append(("pairs of hexadecimal digits", bytes)) }
         return found
+    }
+
+    /// Pairs of hexadecimal digits with marks between them: `A3-63` of .NET, `0xa3, 0x63`, `\xa3\x63`.
+    private static func pairs(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        for word in text.split(whereSeparator: { isSpace($0) || "-,;\\".utf8.contains($0) }) {
+            let isMarked = word.starts(with: "0x".utf8) || word.starts(with: "0X".utf8)
+            let digits = isMarked ? word.dropFirst(2) : word.first == UInt8(ascii: "x") ? word.dropFirst() : word
+            guard digits.count == 2, let high = digits.first?.hexadecimalValue, let low = digits.last?.hexadecimalValue
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes.count > 1 ? bytes : nil
     }
 
     /// Whether blanks stand at irregular distances, as `+` does and no line end that became one, or make the text as long as base64 is.
@@ -235,9 +264,10 @@ package struct PastedBytes: Sendable, Equatable {
         let last = text.last ?? 0
         var inner: [(String, [UInt8])] = []
         if text.starts(with: "-----BEGIN ".utf8) {
-            let lines = text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D })
-            let body = lines.dropFirst().prefix { !$0.starts(with: "-----".utf8) }
-            inner.append(("PEM", Array(body.joined())))
+            // Also on one line.
+            let label = text.dropFirst(11).firstRange(of: "-----".utf8)?.upperBound ?? text.endIndex
+            let end = text[label...].firstRange(of: "-----".utf8)?.lowerBound ?? text.endIndex
+            inner.append(("PEM", Array(text[label..<end])))
         }
         if text.starts(with: "data:".utf8), let comma = text.firstIndex(of: UInt8(ascii: ",")) {
             inner.append(("data: URI", Array(text[(comma + 1)...])))
@@ -250,8 +280,12 @@ package struct PastedBytes: Sendable, Equatable {
         if [UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`")].contains(first), last == first, text.count > 2 {
             let body = text.dropFirst().dropLast()
             inner.append(("quotes", unescaped(body)))
+            // As Ruby and Go print bytes.
+            if body.firstRange(of: "\\x".utf8) != nil {
+                inner.append(contentsOf: python(body).map { ("quotes", $0.1) })
+            }
         }
-        if first == UInt8(ascii: "<"), last == UInt8(ascii: ">") {
+        if first == UInt8(ascii: "<"), last == UInt8(ascii: ">"), text.dropFirst().first != first {
             let body = text.dropFirst().dropLast()
             let isNode = body.starts(with: "Buffer ".utf8)
             inner.append(
@@ -299,6 +333,12 @@ package struct PastedBytes: Sendable, Equatable {
         {
             inner.append(contentsOf: json(text[open...close]))
         }
+        // `ArrayBuffer { [Uint8Contents]: <a3 63>, byteLength: 2 }`.
+        if text.first != UInt8(ascii: "<"), let open = text.firstIndex(of: UInt8(ascii: "<")),
+            let close = text[open...].firstIndex(of: UInt8(ascii: ">"))
+        {
+            inner.append(("<…> in other text", Array(text[open..<close].dropFirst())))
+        }
         for part in text.split(separator: UInt8(ascii: "&"), maxSplits: 16) {
             guard let end = part.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }),
                 isName(part[..<end]), part[end...].dropFirst().contains(where: { !isSpace($0) })
@@ -308,13 +348,29 @@ package struct PastedBytes: Sendable, Equatable {
         return inner
     }
 
-    /// The digits of `xxd` and `hexdump -C`: an offset at the front of each line, and the text of the bytes at its end.
+    /// Words of base64 or hexadecimal in code, a log or a document: the longest first, at least as long as base64 of 32 bytes.
+    private static func words(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
+        text.split { !($0.isASCIIAlphanumeric || "+/-_".utf8.contains($0)) }
+            .filter { $0.count >= 43 && $0.count < text.count }
+            .sorted { $0.count > $1.count }
+            .prefix(8).map { (wordForm, Array($0)) }
+    }
+
+    private static let wordForm = "a word of other text"
+
+    /// Whether the bytes stand in a text that says other things too.
+    package var isWordOfText: Bool { forms.contains(Self.wordForm) }
+
+    /// The digits of `xxd`, `hexdump -C` and `od -t x1`: an offset at the front of each line, and the text of the bytes at its end.
     private static func hexDump(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits: [UInt8] = []
         for line in text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             let offset = line.prefix { $0.hexadecimalValue != nil }
-            guard 4...8 ~= offset.count, Int(String(decoding: offset, as: UTF8.self), radix: 16) == digits.count / 2
-            else { return nil }
+            // `od` counts in octal.
+            let number = String(decoding: offset, as: UTF8.self)
+            guard 4...8 ~= offset.count, [16, 8].contains(where: { Int(number, radix: $0) == digits.count / 2 }) else {
+                return nil
+            }
             // Only `hexdump -C` has bars; with `xxd` they are in the text.
             let isBarred = line[offset.endIndex...].first == 0x20
             let rest = line[offset.endIndex...].drop { $0 == UInt8(ascii: ":") || $0 == 0x20 }
@@ -331,16 +387,22 @@ package struct PastedBytes: Sendable, Equatable {
         return digits.isEmpty ? nil : digits
     }
 
-    /// Bytes as numbers in brackets, as hexadecimal: `Uint8Array(3) [ 163, 99, 102 ]`, `[163 99 102]`, `[]byte{0xa3, 0x63}`, `[-93, 99]`.
+    /// Bytes as numbers, as hexadecimal: `Uint8Array(3) [ 163, 99, 102 ]`, `[163 99 102]`, `[]byte{0xa3, 0x63}`, `[-93, 99]`, `<<163, 99>>`,
+    /// `163,99,102`, and what `xxd -i` prints.
     private static func numbers(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        let brackets = "[{(".utf8
-        guard let last = text.last, "]})".utf8.contains(last),
-            let open = text.prefix(64).lastIndex(where: { brackets.contains($0) })
-        else { return nil }
+        var list = text
+        if let open = text.prefix(64).lastIndex(where: { "[{(<".utf8.contains($0) }) {
+            list = text[open...].dropFirst()
+            guard let close = list.firstIndex(where: { "]})>".utf8.contains($0) }) else { return nil }
+            // Behind it comes nothing, or the end of a statement.
+            let rest = list[close...].first { !isSpace($0) && !"]})>".utf8.contains($0) }
+            guard rest == nil || rest == UInt8(ascii: ";") else { return nil }
+            list = list[..<close]
+        } else if !text.contains(UInt8(ascii: ",")) {
+            return nil
+        }
         var bytes: [UInt8] = []
-        for word in text[open...].dropFirst().dropLast().split(whereSeparator: {
-            isSpace($0) || $0 == UInt8(ascii: ",")
-        }) {
+        for word in list.split(whereSeparator: { isSpace($0) || $0 == UInt8(ascii: ",") }) {
             let word = String(decoding: word.prefix(5), as: UTF8.self)
             let hex = word.hasPrefix("0x") ? word.dropFirst(2) : nil
             let byte =
@@ -395,7 +457,9 @@ package struct PastedBytes: Sendable, Equatable {
         guard body.contains(UInt8(ascii: "\\")) else { return [("bytes as Python prints them", Array(body))] }
         let simple: [UInt8: UInt8] = [
             UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "\\"): 0x5C,
-            UInt8(ascii: "'"): 0x27, UInt8(ascii: "\""): 0x22,
+            UInt8(ascii: "'"): 0x27, UInt8(ascii: "\""): 0x22, UInt8(ascii: "a"): 0x07, UInt8(ascii: "b"): 0x08,
+            UInt8(ascii: "e"): 0x1B, UInt8(ascii: "f"): 0x0C, UInt8(ascii: "v"): 0x0B, UInt8(ascii: "0"): 0x00,
+            UInt8(ascii: "#"): 0x23,
         ]
         let bytes = resolved(body, UInt8(ascii: "\\")) { rest in
             guard let escape = rest.popFirst() else { return nil }

@@ -47,7 +47,9 @@ struct VerifyAssertionCommand: ResultCommand {
     var clientDataHash: ClientDataHash?
 
     @Option(
-        help: ArgumentHelp("The counter of the last accepted assertion, 0 before the first.", valueName: "PREVIOUS"))
+        help: ArgumentHelp(
+            "The counter of the last accepted assertion: a whole number to 4294967295, 0 before the first.",
+            valueName: "PREVIOUS"))
     var counter: UInt32
 
     @OptionGroup var judgement: JudgementOptions

@@ -26,7 +26,10 @@ struct Recogniser: Sendable {
         init(name: String, head: [UInt8]) {
             (self.name, self.head) = (name, head)
             let isText = !head.starts(with: "<".utf8) && !ZipArchive.isArchive(head)
-            object = (isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil)?.bytes ?? head
+            let read = isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil
+            // Of what stands in other text only objects in CBOR are taken: a certificate may be a part of anything.
+            let isTaken = read.map { !$0.isWordOfText || $0.bytes.first != 0x30 } == true
+            object = isTaken ? read?.bytes ?? head : head
             var limits = JSONReader.Limits()
             (limits.depth, limits.values) = (64, 500_000)
             json = Input.begins(head, "{[") ? try? JSONReader.read(head, limits: limits) : nil
@@ -66,7 +69,7 @@ struct Recogniser: Sendable {
         }
 
         func isBytes(_ sizes: [Int]) -> Bool {
-            line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: sizes)) != nil } == true
+            line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: sizes))?.isWordOfText == false } == true
         }
     }
 

@@ -23,7 +23,7 @@ struct ExplainCodeCommand: WorkingCommand {
             CoreMedia or WebKit, an OSStatus of TLS or a DCError, with or without sign and domain, the name of such an error, a TLS alert, a status \
             of App Check (App Check 403) or of the receipt service (receipt 404), a key of NSAppTransportSecurity, or a line of a log.
 
-            Exit status: 0 done, 64 usage and unknown words.
+            Exit status: 0 done, 2 a number that nobody documents, 64 usage and unknown words.
             """
     )
 
@@ -39,17 +39,19 @@ struct ExplainCodeCommand: WorkingCommand {
     private var what: String? { words.isEmpty ? nil : words.joined(separator: " ") }
 
     /// Nil for words that say nothing known.
-    private var answer: (json: () -> JSONValue, text: () -> String)? {
-        guard let what else { return ({ CodeCatalog.json(CodeCatalog.all) }, { CodeCatalog.list() }) }
-        if let rule = RuleCatalog.rule(what) { return ({ RuleBook.json([rule]) }, { RuleBook.text(rule) }) }
+    private var answer: (json: () -> JSONValue, text: () -> String, outcome: Outcome)? {
+        guard let what else { return ({ CodeCatalog.json(CodeCatalog.all) }, { CodeCatalog.list() }, .clean) }
+        if let rule = RuleCatalog.rule(what) { return ({ RuleBook.json([rule]) }, { RuleBook.text(rule) }, .clean) }
         if let code = CodeCatalog.explanation(of: what) {
-            return ({ CodeCatalog.json([code]) }, { CodeCatalog.text(code) })
+            return ({ CodeCatalog.json([code]) }, { CodeCatalog.text(code) }, .clean)
         }
-        if let subject = ExplainedSubject(what) { return ({ CodeCatalog.json(subject) }, { subject.text }) }
+        if let subject = ExplainedSubject(what) {
+            return ({ CodeCatalog.json(subject) }, { subject.text }, subject.isKnown ? .clean : .undetermined)
+        }
         var log = DeviceLog()
         log.read(Array(what.utf8))
         let report = log.report()
-        return report.failures.isEmpty ? nil : ({ report.json }, { report.text })
+        return report.failures.isEmpty ? nil : ({ report.json }, { report.text }, .clean)
     }
 
     func validate() throws {
@@ -62,27 +64,29 @@ struct ExplainCodeCommand: WorkingCommand {
     func outcome() async throws -> Outcome {
         guard let answer else { return .undetermined }
         try format.write(answer.json(), text: answer.text(), page: { CodeCatalog.markdown() }, to: shared)
-        return .clean
+        return answer.outcome
     }
 
-    /// The words of the command line with those that begin with a negative number behind `--`, and PEM behind the `=` of its option: they are
-    /// no options.
+    /// The words of the command line in which negative numbers and PEM are no options: behind the `=` of the option before them, or behind `--`
+    /// where numbers are explained.
     static func allowingMinus(_ given: [String]) -> [String] {
+        let isNumber = { (word: String) in
+            word.utf8.first == UInt8(ascii: "-") && word.utf8.dropFirst().first.map { 0x30...0x39 ~= $0 } == true
+        }
+        let explains =
+            given.first.map { [configuration.commandName, DoctorCommand.configuration.commandName].contains($0) }
+            == true
         var words: [String] = []
         for word in given {
-            if word.hasPrefix("-----BEGIN "), let option = words.last, option.hasPrefix("--"), !option.contains("=") {
+            if word.hasPrefix("-----BEGIN ") || isNumber(word) && !explains, let option = words.last,
+                option.hasPrefix("--"), option != "--", !option.contains("=")
+            {
                 words[words.endIndex - 1] = option + "=" + word
             } else {
                 words.append(word)
             }
         }
-        guard let first = words.first,
-            [configuration.commandName, DoctorCommand.configuration.commandName].contains(first),
-            !words.contains("--")
-        else { return words }
-        let isNumber = { (word: String) in
-            word.utf8.first == UInt8(ascii: "-") && word.utf8.dropFirst().first.map { 0x30...0x39 ~= $0 } == true
-        }
+        guard explains, !words.contains("--") else { return words }
         let numbers = words.filter(isNumber)
         return numbers.isEmpty ? words : words.filter { !isNumber($0) } + ["--"] + numbers
     }

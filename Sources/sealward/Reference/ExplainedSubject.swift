@@ -21,6 +21,8 @@ struct ExplainedSubject {
     var codes: [Code] = []
     var action: String?
     let next: [String]
+    /// Whether somebody documents it.
+    var isKnown = true
 }
 
 // MARK: - Reading
@@ -48,7 +50,9 @@ extension ExplainedSubject {
             self = found
         } else if let number, has("appcheck") || has("exchange"), let row = LogExplanations.appCheck(status: number) {
             self.init(title: "App Check, HTTP status \(number)", row, ["sealward ats log FILE"])
-        } else if let number, number >= 400, has("devicecheck") {
+        } else if has("devicecheck.error.baa") || has("com.apple.appattest.error") {
+            self = ExplainedSubject.belowDeviceCheck
+        } else if let number, number >= 400, has("devicecheck"), !has("devicecheck.error") {
             self.init(deviceCheckStatus: number)
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
@@ -250,13 +254,26 @@ extension ExplainedSubject {
         next = ["sealward ats lint Info.plist", "sealward ats explain URL --info-plist Info.plist"]
     }
 
-    private init?(device number: Int) {
+    private init(device number: Int) {
         let names = LogExplanations.deviceErrorNames
-        guard names.indices.contains(number), LogExplanations.deviceErrors.indices.contains(number) else { return nil }
+        if names.indices.contains(number), LogExplanations.deviceErrors.indices.contains(number) {
+            self.init(
+                title: "DCError.\(names[number]), com.apple.devicecheck.error \(number)",
+                LogExplanations.deviceErrors[number], ["sealward ats log FILE"])
+            return
+        }
         self.init(
-            title: "DCError.\(names[number]), com.apple.devicecheck.error \(number)",
-            LogExplanations.deviceErrors[number], ["sealward ats log FILE"])
+            title: "com.apple.devicecheck.error \(number)", means: LogExplanations.undocumentedDeviceError,
+            action: LogExplanations.undocumentedDeviceAction, next: ["sealward explain \(names[0])"], isKnown: false)
     }
+
+    /// Domains of Apple's that apps see in logs only.
+    private static let belowDeviceCheck = ExplainedSubject(
+        title: "an error inside the system, below DCError",
+        means:
+            "com.apple.appattest.error and com.apple.devicecheck.error.baa are Apple's own, and nobody documents their numbers; the app gets a DCError for them. Virtual machines log -10000 of the second, because they have no identity of a device",
+        action: "look for the DCError that the app got, and try on a device of its own",
+        next: ["sealward ats log FILE"], isKnown: false)
 
     private init(title: String, _ row: CodeExplanation, _ next: [String]) {
         self.init(title: title, means: row.meaning, codes: [row.code], action: row.action, next: next)

@@ -26,6 +26,8 @@ import Vocabulary
             return String(format: "%08x  ", start) + halves.joined(separator: "  ") + "  |.. 12 ab|"
         }.joined(separator: "\n") + "\n00000020\n"
 
+    private static let pairs = key.map { [$0].hexadecimal() }
+
     /// Every form that people have, each with what must be said of it.
     private static let forms: [(text: [UInt8], form: String)] = [
         (Array(standard.utf8), "base64"),
@@ -86,6 +88,35 @@ import Vocabulary
             "quoted-printable, then base64"
         ),
         (Array(Base64.encode(standard.utf8).utf8), "base64, then base64"),
+        // What .NET prints, and lists without brackets.
+        (Array(pairs.map { $0.uppercased() }.joined(separator: "-").utf8), "pairs of hexadecimal digits"),
+        (Array(pairs.map { "0x" + $0 }.joined(separator: ", ").utf8), "pairs of hexadecimal digits"),
+        (Array(pairs.map { "\\x" + $0 }.joined().utf8), "pairs of hexadecimal digits"),
+        (Array(key.map(String.init).joined(separator: ",").utf8), "a list of numbers, then hexadecimal"),
+        // Elixir, xxd -i, Kotlin, Ruby, and Node's ArrayBuffer.
+        (Array("<<\(key.map(String.init).joined(separator: ", "))>>".utf8), "a list of numbers, then hexadecimal"),
+        (
+            Array(
+                "unsigned char key[] = {\n  \(pairs.map { "0x" + $0 }.joined(separator: ", "))\n};\nunsigned int key_len = 32;"
+                    .utf8), "a list of numbers, then hexadecimal"
+        ),
+        (
+            Array("UByteArray(storage=[\(key.map(String.init).joined(separator: ", "))])".utf8),
+            "a list of numbers, then hexadecimal"
+        ),
+        (Array("\"\(pairs.map { "\\x" + $0.uppercased() }.joined())\"".utf8), "quotes, then hexadecimal"),
+        (
+            Array("ArrayBuffer { [Uint8Contents]: <\(pairs.joined(separator: " "))>, byteLength: 32 }".utf8),
+            "<…> in other text, then hexadecimal"
+        ),
+        (Array("-----BEGIN DATA-----\(standard)-----END DATA-----".utf8), "PEM, then base64"),
+        (Array(Array(standard.utf8).hexadecimal().utf8), "hexadecimal, then base64"),
+        // In code, in a dictionary of Python, in a log, and as a chat sends it.
+        (Array("const keyId = '\(standard)';".utf8), "a word of other text, then base64 without padding"),
+        (Array("{'os': 'ios', 'keyId': '\(standard)'}".utf8), "a word of other text, then base64 without padding"),
+        (Array("2026-11-28 10:00:00 Demo[81:2] key \(hex) ok".utf8), "a word of other text, then hexadecimal"),
+        (Array("\u{201C}\(standard)\u{201D}".utf8), "marks of an editor, then quotes, then base64"),
+        (Array("\u{A0}\(standard)\u{200B}".utf8), "marks of an editor, then base64"),
         ([0xEF, 0xBB, 0xBF] + Array(standard.utf8), "base64"),
         ([0xFF, 0xFE] + standard.utf8.flatMap { [$0, 0] }, "base64"),
     ]
