@@ -15,7 +15,7 @@ struct IndentedList {
         let value: PlistNode?
     }
 
-    private static let (byteLimit, lineLimit) = (1 << 16, 2_000)
+    private static let (byteLimit, lineLimit, levelLimit) = (1 << 16, 2_000, 16)
 
     private let lines: [Line]
 
@@ -46,17 +46,19 @@ struct IndentedList {
         return PlistDocument(root: root, format: .text, source: bytes)
     }
 
-    /// The lines of one depth, with what is below them.
-    private func dictionary(from index: inout Int) -> PlistNode {
+    /// The lines of one depth, with what is below them; it stops before the end where the levels are too many.
+    private func dictionary(from index: inout Int, level: Int = 0) -> PlistNode {
         let first = lines[index]
         var members: [PlistMember] = []
         while index < lines.count, lines[index].depth == first.depth {
             let line = lines[index]
             index += 1
-            let isParent = index < lines.count && lines[index].depth > line.depth && line.value == nil
+            let isParent =
+                level < Self.levelLimit && index < lines.count && lines[index].depth > line.depth && line.value == nil
             let node =
                 isParent
-                ? dictionary(from: &index) : line.value ?? PlistNode(.dictionary([]), range: line.keyRange)
+                ? dictionary(from: &index, level: level + 1)
+                : line.value ?? PlistNode(.dictionary([]), range: line.keyRange)
             members.append(PlistMember(line.key, keyRange: line.keyRange, node))
         }
         return PlistNode(.dictionary(members), range: first.keyRange)

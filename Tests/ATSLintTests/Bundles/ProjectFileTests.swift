@@ -88,6 +88,8 @@ import Vocabulary
         let own = row.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
         #expect(own?.propertyListValue == .boolean(false))
         for text in [
+            "NSAppTransportSecurity:\n"
+                + (1..<1_000).map { String(repeating: " ", count: min($0, 60)) + "a:\n" }.joined(),
             "NSAppTransportSecurity:\n", "I set NSAppTransportSecurity: nothing\n",
             "NSAppTransportSecurity:\n  NSPinnedDomains:\n    a.example:\n      NSPinnedLeafIdentities:\n      - a: b\n",
             "a:\n  NSAppTransportSecurity:\n    A: true\nb:\n  NSAppTransportSecurity:\n    A: false\n",
