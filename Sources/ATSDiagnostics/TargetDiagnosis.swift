@@ -137,7 +137,8 @@ package struct TargetDiagnosis: Sendable {
         let edits = own.flatMap { ExceptionLadder.edits(of: $0.0, for: place, on: appProfile) }.map { ($0, appProfile) }
         let systems = appProfile.sdk == profile.sdk ? [profile] : [profile, appProfile]
         let candidates = systems.flatMap { profile in
-            ExceptionLadder.candidates(key: ExceptionLadder.key(for: place.host, on: profile)).map { ($0, profile) }
+            (ExceptionLadder.candidates(key: ExceptionLadder.key(for: place.host, on: profile)) + [.allowingEverything])
+                .map { ($0, profile) }
         }
         return HelloOffer.distinct(rows + own + candidates + edits, place)
     }

@@ -286,6 +286,12 @@ import Vocabulary
         let edited = try await TargetDiagnosis.of(server, app: proposal.after)
         #expect(edited.decisive?.because.contains { $0.code == .trustNeedsDelegate } == true)
         #expect(edited.proposal?.keys.isEmpty == true)
+        // The way behind the certificate is seen with another SDK too.
+        let loop = LoadTrace(
+            places: [try LoadURL("https://api.example.com:443/")],
+            end: .refused(nil, [Cause(.httpRedirectLoop, "No end.")]))
+        let old = try await TargetDiagnosis.of(server, app: app, appSDK: 18, load: loop)
+        #expect(old.proposal == nil && old.causeBehindCertificate?.code == .httpRedirectLoop)
     }
 
     @Test("A dictionary in place of the app's own is judged with the app's SDK")
