@@ -113,9 +113,10 @@ package struct TargetDiagnosis: Sendable {
         // Without an address the load would look the name up by itself.
         guard let loading, isNamed || known.address != nil, let widest = widestPassing(configurations, judge)
         else { return judge }
-        // The load goes to the address that the hellos reached.
+        // The load goes to the address that the hellos reached. A query may be a secret, and is not for a server without trust.
         var trace = await loading.load(
-            target.url, dictionary: widest.dictionary, profile: widest.profile,
+            widest.needsDelegate ? target.url.withoutQuery : target.url, dictionary: widest.dictionary,
+            profile: widest.profile,
             address: isNamed ? target.address ?? known.address : known.address)
         trace.isBehindCertificate = widest.needsDelegate
         let led: FetchScope =

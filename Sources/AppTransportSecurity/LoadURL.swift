@@ -88,6 +88,11 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { text }
 
+    /// The same place without what stands behind a question mark.
+    package var withoutQuery: LoadURL {
+        text.utf8.firstIndex(of: 0x3F).flatMap { try? LoadURL(String(text[..<$0])) } ?? self
+    }
+
     /// Two are equal if their texts have the same bytes: everything else follows from the text, and it is text from outside.
     public static func == (left: LoadURL, right: LoadURL) -> Bool { left.text.hasSameBytes(as: right.text) }
 

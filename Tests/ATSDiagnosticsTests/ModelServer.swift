@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import Foundation
+import Synchronization
 import TLSModel
 import TLSProbe
 
@@ -81,6 +82,15 @@ struct ModelLoad: TargetLoading {
     let trace: LoadTrace
     func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace {
         trace
+    }
+}
+
+/// A load that keeps what it was asked for.
+final class AskedLoad: TargetLoading {
+    let urls = Mutex<[String]>([])
+    func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace {
+        urls.withLock { $0.append("\(url)") }
+        return LoadTrace(places: [url], end: .loaded)
     }
 }
 

@@ -268,6 +268,18 @@ import Vocabulary
         #expect(words.contains("delegate") && words.contains("not known: Not a word."), "\(words)")
     }
 
+    @Test("A server whose certificate is not trusted is not sent the query")
+    func theQueryIsForWhoIsTrusted() async throws {
+        let target = "https://\(ModelServer.host)/path?token=secret"
+        for (server, asked) in [(Self.selfSigned(), "https://\(ModelServer.host)/path"), (ModelServer(), target)] {
+            let load = AskedLoad()
+            let diagnosis = TargetDiagnosis(
+                profile: .standard, probing: server, loading: load, instant: ModelServer.instant)
+            _ = await diagnosis.diagnose(try CheckTarget(target))
+            #expect(load.urls.withLock { $0 } == [asked])
+        }
+    }
+
     @Test("Beside a delegate the edit of the app's own dictionary is shown, and it is the one that was judged")
     func theEditBesideADelegate() async throws {
         let own = ExceptionEntry(minimumTLSVersion: .tls13, hardening: HardeningLevel.none)
