@@ -21,7 +21,7 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
 
     /// Makes an identity from its two parts.
     ///
-    /// - Throws: `malformed.app-id` if a part is empty, the prefix contains a dot, or a part has spaces or control characters.
+    /// - Throws: `malformed.app-id` if a part is empty, the prefix contains a dot, or a part has spaces, control characters or a `*`.
     public init(prefix: String, bundleId: String) throws(MalformedInput) {
         let applicationId = prefix + "." + bundleId
         let isPlain = applicationId.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
@@ -31,6 +31,12 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
             throw MalformedInput(
                 code: .malformedAppId,
                 reason: "an app identity is PREFIX.bundle, for example ABCDE12345.com.example.app")
+        }
+        guard !applicationId.utf8.contains(UInt8(ascii: "*")) else {
+            throw MalformedInput(
+                code: .malformedAppId,
+                reason:
+                    "an App ID with * is one of a provisioning profile: give the App ID of the app itself, without *")
         }
         self.prefix = prefix
         self.bundleId = bundleId

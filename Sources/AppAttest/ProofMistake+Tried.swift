@@ -109,7 +109,7 @@ extension ProofMistake {
         for app in expected where app.applicationId != found {
             if app.applicationId.lowercased().utf8.elementsEqual(found.lowercased().utf8) { return .appIdCase }
             if app.applicationId.utf8.starts(with: (found + ".").utf8), (try? AppIdentity(found)) != nil {
-                return .appClip
+                return .appIdSuffix
             }
             guard let bundle = try? AppIdentity(found).bundleId.utf8 else { continue }
             // The prefix is another, or was left out.
@@ -196,6 +196,7 @@ extension AttestationVerifier {
                 ("x and y without the 04 before them", Array(key.x963Representation.dropFirst())),
                 ("the compressed point", Array(key.key.compressedRepresentation)),
                 ("the leaf certificate", Array(der)),
+                ("the base64 text of the right one", Array(key.keyId.base64.utf8)),
             ]
             let expected = refusal.compared.first?.expected.flatMap(Base64.decode) ?? []
             if let other = others.first(where: { expected.elementsEqual(SHA256.hash(data: $0.bytes)) }) {
@@ -230,7 +231,7 @@ extension AssertionVerifier {
         var refusal = refusal
         if refusal.code == .assertAppIdMismatch {
             let found = ProofMistake.fullApp(of: app, hash: object.authenticatorData.relyingPartyIdHash)
-            refusal.mistake = found.map { _ in .appClip }
+            refusal.mistake = found.map { _ in .appIdSuffix }
             for index in refusal.compared.indices where refusal.compared[index].name == "appId" {
                 refusal.compared[index].found = found
             }
@@ -292,7 +293,9 @@ private struct JSONText {
             read.escapingSlashes.laidOut(indent: 2, colon: " : "),
             sorted.escapingSlashes.laidOut(indent: 2, colon: " : "),
             Array(text.utf8) + [0x0A], read.escapingSlashes, read, JSONValue.string(text).encoded(pretty: false),
-            plain, plain.escapingSlashes, Array(text.utf8) + [0x0D, 0x0A], [0xEF, 0xBB, 0xBF] + text.utf8,
+            read.withoutJSONSpace(separator: [0x20]), read.laidOut(indent: 2, colon: ": "),
+            read.laidOut(indent: 4, colon: ": "), plain, plain.escapingSlashes, Array(text.utf8) + [0x0D, 0x0A],
+            [0xEF, 0xBB, 0xBF] + text.utf8,
         ]
         var known: Set<[UInt8]> = [given]
         var others: [ProofMistake.OtherText] = texts.filter { known.insert($0).inserted }.map { (.jsonRewritten, $0) }

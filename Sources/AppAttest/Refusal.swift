@@ -157,10 +157,10 @@ extension ProofMistake {
         "app-id-prefix", "the bundle identifier is right and the prefix before it is another, or missing",
         "use the App ID prefix of the app, which is not always the team ID: it is the first part of application-identifier in the entitlements"
     )
-    static let appClip = ProofMistake(
-        "app-clip",
-        "the object is of the app whose bundle identifier the expected one continues, as that of an App Clip does",
-        "expect the App ID of the full app: an App Clip attests as its full app")
+    static let appIdSuffix = ProofMistake(
+        "app-id-suffix", "the expected App ID is that of the object with something behind it",
+        "expect the App ID that the object names: an App Clip attests as its full app, and builds of one app may have identifiers of their own"
+    )
     static let otherChallenge = ProofMistake(
         "other-challenge", "the app attested with another challenge than the one that it sent",
         "keep the challenge beside the key that is attested with it, and send both together")

@@ -156,6 +156,7 @@ import Vocabulary
         ("{\n  \"n\": 1,\n  \"b\": [\n    \"x/1\",\n    {}\n  ]\n}", #"{"n":1,"b":["x/1",{}]}"#),
         ("{\n    \"n\": 1,\n    \"b\": \"{\\\",\"\n}", #"{"n":1,"b":"{\","}"#),
         ("{\n  \"b\" : \"x\\/1\",\n  \"n\" : 1\n}", #"{"n": 1, "b": "x/1"}"#),
+        (#"{"n": 12.5, "b": "x/1"}"#, #"{"n":12.50,"b":"x/1"}"#),
         (#"{"challenge":"a+/=","n":1,"b":"x/1"}"# + "\r\n", #"{"challenge":"a+/=","n":1,"b":"x/1"}"#),
         ("\u{FEFF}" + #"{"challenge":"a+/=","n":1,"b":"x/1"}"#, #"{"challenge":"a+/=","n":1,"b":"x/1"}"#),
     ])
@@ -179,6 +180,7 @@ import Vocabulary
         let forms: [([UInt8], String?)] = [
             (Array(key.derRepresentation), "SPKI"), (Array(key.x963Representation.dropFirst()), "x and y"),
             (Array(key.compressedRepresentation), "compressed"), (Array(leaf), "certificate"), ([1, 2, 3], nil),
+            (Self.base64(Self.sha(key.x963Representation)), "the base64 text"),
         ]
         for (bytes, words) in forms {
             let wrong = try #require(KeyIdentifier(bytes: Self.sha(bytes)))
@@ -246,7 +248,8 @@ import Vocabulary
 
     /// An assertion has a hash of its App ID alone: that of a full app is tried.
     @Test(arguments: [
-        ("ABCDE12345.com.example.app.Clip", "app-clip", true), ("ABCDE12345.com.example.app.a.b", "app-clip", true),
+        ("ABCDE12345.com.example.app.Clip", "app-id-suffix", true),
+        ("ABCDE12345.com.example.app.a.b", "app-id-suffix", true),
         ("ABCDE12345.com.example.App", nil, false), ("ABCDE12345.com.example.other", nil, false),
     ])
     func theAppThatAnAssertionNamesIsTried(_ expected: String, _ mistake: String?, _ isFound: Bool) throws {
@@ -263,7 +266,7 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        ("ABCDE12345.com.example.app.Clip", "app-clip"), ("ZZZZZ12345.com.example.app", "app-id-prefix"),
+        ("ABCDE12345.com.example.app.Clip", "app-id-suffix"), ("ZZZZZ12345.com.example.app", "app-id-prefix"),
         ("com.example.app", "app-id-prefix"),
         ("ABCDE12345.com.example.App", "app-id-case"),
         ("ABCDE12345.com.example.other", nil),

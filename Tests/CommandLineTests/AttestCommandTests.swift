@@ -90,6 +90,32 @@ import Testing
         #expect(result.errors.isEmpty)
     }
 
+    /// A part of an object, or a key, in place of the object.
+    @Test func whatIsNoObjectIsNamed() throws {
+        let hash = Array(SHA256.hash(data: Data(app.applicationId.utf8)))
+        let data = hash + [0x40, 0, 0, 0, 0] + "appattest".utf8 + [UInt8](repeating: 0, count: 90)
+        for (bytes, name) in [
+            (Array(SHA256.hash(data: data)), "a key ID"), (Array(key.publicKey.x963Representation), "the public key"),
+            (Array(data.prefix(37)), "the authenticator data of an assertion"),
+            (data, "the authenticator data of an attestation"),
+            (Array(try key.signature(for: data).derRepresentation), "a signature"),
+        ] {
+            for (form, text) in [("", bytes), ("base64 of ", Array(Data(bytes).base64EncodedString().utf8))] {
+                try write(text, "part")
+                let run = try verify("part")
+                #expect(run.status == 1 && run.string("code") == "malformed.cbor", "\(run.output)\(run.errors)")
+                #expect(run.output.contains("\"\(form)\(bytes.count) bytes: \(name)"), "\(run.output)")
+            }
+        }
+        try write(Array(SHA256.hash(data: Data(data))), "part")
+        let inspected = try ProgramRun(["receipt", "inspect", folder.path("part")])
+        #expect(inspected.errors.contains("a key ID or another hash"), "\(inspected.errors)")
+        for text in ["null", "undefined\n", "None"] {
+            try write(Array(text.utf8), "part")
+            #expect(try verify("part").output.contains("for no bytes at all"))
+        }
+    }
+
     @Test func malformedIsRefusedAndAbsentIsUndetermined() throws {
         try write(Array(attestation.object.dropLast()), "cut")
         let cut = try verify("cut")

@@ -341,10 +341,13 @@ import Testing
     @Test func anAssertionNamesItsVerifier() throws {
         let assertion =
             "omlzaWduYXR1cmVYRjBEAiAqKioqKioqKioqKioqKioqKioqKioqKioqKioqKioqKgIgKioqKioqKioqKioqKioqKioqKioqKioqKioqKioqKipxYXV0aGVudGljYXRvckRhdGFYJQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQAAAAAE="
-        let item = try #require(try items(doctor(["-"], input: assertion)).first)
-        #expect(item["what"] as? String == "assertion", "\(item)")
-        #expect((item["next"] as? [String])?.first?.hasPrefix("sealward attest verify-assertion - ") == true)
-        #expect((item["because"] as? [Any])?.isEmpty == false)
+        let pairs = (Data(base64Encoded: assertion) ?? Data()).map { String(format: "%02x", $0) }
+        for text in [assertion, "<\(pairs.joined())>", "<Buffer \(pairs.joined(separator: " "))>"] {
+            let item = try #require(try items(doctor(["-"], input: text)).first)
+            #expect(item["what"] as? String == "assertion", "\(item)")
+            #expect((item["next"] as? [String])?.first?.hasPrefix("sealward attest verify-assertion - ") == true)
+            #expect((item["because"] as? [Any])?.isEmpty == false)
+        }
     }
 
     /// Files of the repository by the beginning of their path, the longest first: what each is called, and how it ends.

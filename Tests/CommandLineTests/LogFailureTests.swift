@@ -436,7 +436,7 @@ import Testing
             "- app-attest attest.app-check.refused"
         ),
         (
-            "FirebaseAppCheckError: Error fetching Json Web Keys: certificate has expired",
+            "FirebaseAppCheckError: Error fetching Json Web Keys: Too Many Requests",
             "- app-attest attest.app-check.unavailable"
         ),
         (
@@ -746,7 +746,23 @@ import Testing
         (["fail_signCount_nonZero"], "attest.counter.not-zero"), (["keyId does not match"], "attest.key-id.mismatch"),
         (["Error: appId does not match"], "attest.app-id.mismatch"),
         (["signCount is not 0"], "attest.counter.not-zero"),
-        (["Missing or badly formatted time stamp in the body of DeviceCheck"], "devicecheck.request.refused"),
+        (["Missing or badly formatted time stamp"], "devicecheck.request.refused"),
+        (["ExchangeAppAttestAttestation", "403", "PERMISSION_DENIED"], "attest.app-check.refused"),
+        (["generateAppAttestChallenge 400 INVALID_ARGUMENT"], "attest.app-check.stopped"),
+        (["App not registered: 1:1234:ios:abc"], "attest.app-check.stopped"),
+        (["[firebase_app_check/too-many-requests] Too many requests"], "attest.app-check.refused"),
+        (["query_two_bits 401"], "devicecheck.authorization.refused"),
+        (["validate_device_token 400"], "deviceToken.invalid"),
+        (["617070617474657374646576656c6f70"], "from TestFlight"), (["YXBwYXR0ZXN0ZGV2ZWxvcA=="], "from TestFlight"),
+        (["61707061-7474-6573-7400-000000000000"], "from TestFlight"), (["rpIdHash"], "SHA-256 of the App ID"),
+        (["1.2.840.113635.100.8.2"], "attest.nonce.mismatch"), (["signCount"], "assert.counter.replayed"),
+        (["apple_validation_category_01"], "2 (TestFlight)"), (["validation_category 4"], "4 (App Store)"),
+        (["https://data.appattest.apple.com/v1/attestation 404"], "/v1/attestationData"),
+        (["when your app provides data that isn’t formatted correctly."], "attest.device.invalid-input"),
+        (
+            ["A failed attempt to contact the App Attest service during an attestation"],
+            "attest.device.server-unavailable"
+        ),
     ]
 
     @Test(arguments: subjects)
@@ -772,6 +788,8 @@ import Testing
         ("com.apple.devicecheck.error 5", "DCError has 0 unknownSystemFailure"),
         ("Error Domain=com.apple.devicecheck.error Code=12", "NSUnderlyingErrorKey"),
         ("com.apple.devicecheck.error 400", "DCError has 0 unknownSystemFailure"),
+        ("Unknown DCError(5)", "DCError has 0 unknownSystemFailure"),
+        ("com.firebase.appCheck error 9", "0 unknown"),
         ("com.apple.devicecheck.error.baa -10000", "Virtual machines"),
         ("Error Domain=com.apple.appattest.error Code=-2", "nobody documents"),
     ])

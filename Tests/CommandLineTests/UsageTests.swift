@@ -72,11 +72,19 @@ import Testing
         (["attest", "verify-assertion", "a", "--counter", "-1"], "The value '-1' is invalid for '--counter"),
         (["attest", "verify-assertion", "a", "--counter", "-1"], "a whole number to 4294967295"),
         (["simulate", "fleet", "--seed", "-5"], "'--seed"),
+        (["attest", "verify", "a", "--app-id", "-1"], "PREFIX.bundle, for example ABCDE12345.com.example.app"),
     ])
     func aNegativeNumberIsNoOption(_ words: [String], _ sentence: String) throws {
         let run = try ProgramRun(words)
         #expect(run.status == 64 && run.errors.contains(sentence), "\(run.errors)")
         #expect(!run.errors.contains("Unknown option"), "\(run.errors)")
+    }
+
+    /// An App ID that none can have says why.
+    @Test(arguments: [("ABCDE12345.*", "is one of a provisioning profile"), ("ABCDE12345", "PREFIX.bundle")])
+    func aWrongAppIDSaysWhy(_ text: String, _ sentence: String) throws {
+        let run = try ProgramRun(["attest", "verify", "a", "--app-id", text])
+        #expect(run.status == 64 && run.errors.contains(sentence), "\(run.errors)")
     }
 
     /// A word behind `--` is none, and neither is one that a known option has for its value.

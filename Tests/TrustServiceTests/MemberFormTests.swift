@@ -76,11 +76,30 @@ import Vocabulary
             #expect(document.member("member") == "keyId" && document.member("form") == .string(form))
             #expect(document.member("wanted") == "base64 of 32 bytes")
         }
-        let list = try RequestBody(Array(#"{"attestation": {"type": "Buffer", "data": [163]}}"#.utf8))
+    }
+
+    /// A value that is no text, or none, is called what it is.
+    @Test(arguments: [
+        (#"{"type": "Buffer", "data": [163]}"#, "an object"), ("[163, 99]", "a list"), ("7", "a number"),
+        ("null", "null"), (#""""#, "empty"), ("true", "true or false"),
+    ])
+    func aValueThatIsNoTextIsNamed(_ value: String, _ form: String) throws {
+        for (member, size, wanted) in [("keyId", 32, "base64 of 32 bytes"), ("attestation", nil, "base64")] {
+            let body = try RequestBody(Array("{\"\(member)\": \(value)}".utf8))
+            do throws(Problem) {
+                _ = try body.bytes(member, size: size)
+                Issue.record("\(value) was read")
+            } catch { #expect(error.form?.form == form && error.form?.wanted == wanted, "\(error.form as Any)") }
+        }
+    }
+
+    @Test func base64OfBase64IsNamed() throws {
+        let object = [0xA3] + [UInt8](repeating: 0x63, count: 99)
+        let twice = try body("attestation", Base64.encode(Array(Base64.encode(object).utf8)))
         do throws(Problem) {
-            _ = try list.bytes("attestation")
-            Issue.record("an object was read")
-        } catch { #expect(error.form?.form == "no text") }
+            _ = try twice.bytes("attestation")
+            Issue.record("a text was read as an object")
+        } catch { #expect(error.code == .malformedBase64 && error.form?.form == "base64 of base64") }
     }
 
     /// The digits of an object are base64 too, of nothing.

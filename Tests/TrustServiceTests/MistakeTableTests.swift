@@ -86,7 +86,7 @@ import Vocabulary
         switch mistake {
         case "app-id-prefix": SimulatedApp("OTHER12345.com.example.shop")
         case "app-id-case": SimulatedApp("TEAM123456.com.example.SHOP")
-        case "app-clip": SimulatedApp("TEAM123456.com.example")
+        case "app-id-suffix": SimulatedApp("TEAM123456.com.example")
         case "environment": SimulatedApp("TEAM123456.com.example.shop", distribution: .development)
         default: RunningService.app
         }

@@ -73,6 +73,13 @@ extension Scan {
             }
             if let number { return number }
         }
+        // Apple's own sentences for the five.
+        let sentences: [StaticString] = [
+            "such as the failure to generate a token", "DeviceCheck is not available on this device",
+            "your app provides data that isn", "failed attempt to use the App Attest key",
+            "failed attempt to contact the App Attest service",
+        ]
+        if let number = sentences.firstIndex(where: contains) { return number }
         // App Check's client for a device whose `isSupported` is false.
         return contains("is not supported on current platform and OS version") ? 1 : nil
     }
@@ -94,8 +101,9 @@ extension Scan {
             }
             if let status { return status }
             // The client pauses after a refusal.
-            if contains("Too many attempts") { return 403 }
+            if contains("Too many attempts") || contains("too-many-requests") { return 403 }
         }
+        if contains("App not registered") { return 400 }
         if contains("App attestation failed") || contains("App Attestation failed") { return 403 }
         // Google's SDKs for backends, which have not judged the token yet.
         if contains("AppCheck"), contains("Error fetching Json Web Keys") { return 503 }

@@ -147,6 +147,7 @@ package struct PastedBytes: Sendable, Equatable {
     /// A print that leaves out bytes, as those of Swift, Node and Java do: `5637 bytes`, `[object ArrayBuffer]`, `[B@6d06d69c`.
     private static func cutPrint(_ text: [UInt8]) -> String? {
         let text = String(decoding: text.prefix(4096), as: UTF8.self).trimmed()
+        if nothings.contains(text.lowercased()) { return "the text `\(text)` is what was printed for no bytes at all" }
         let isCount = text.utf8.count <= 40 && (text.hasSuffix(" bytes") || text.hasSuffix(" bytes)"))
         guard
             isCount || ["...", "more bytes", "more items", "[object "].contains(where: text.contains)
@@ -155,6 +156,11 @@ package struct PastedBytes: Sendable, Equatable {
         return
             "the text is a print that leaves out bytes: print the base64 instead, as with base64EncodedString() or toString(\"base64\")"
     }
+
+    /// What languages print for a value that is not there.
+    private static let nothings: Set<String> = [
+        "null", "undefined", "none", "nil", "(null)", "<null>", "optional(nil)",
+    ]
 
     private static func shape(of text: [UInt8]) -> String {
         if text.starts(with: "-----BEGIN".utf8) { return "PEM that cannot be read" }
@@ -337,7 +343,10 @@ package struct PastedBytes: Sendable, Equatable {
         if text.first != UInt8(ascii: "<"), let open = text.firstIndex(of: UInt8(ascii: "<")),
             let close = text[open...].firstIndex(of: UInt8(ascii: ">"))
         {
-            inner.append(("<…> in other text", Array(text[open..<close].dropFirst())))
+            let inside = text[open..<close].dropFirst()
+            if inside.count > 8, inside.allSatisfy({ $0.hexadecimalValue != nil || isSpace($0) }) {
+                inner.append(("<…> in other text", Array(inside)))
+            }
         }
         for part in text.split(separator: UInt8(ascii: "&"), maxSplits: 16) {
             guard let end = part.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }),
@@ -348,12 +357,16 @@ package struct PastedBytes: Sendable, Equatable {
         return inner
     }
 
-    /// Words of base64 or hexadecimal in code, a log or a document: the longest first, at least as long as base64 of 32 bytes.
+    /// Words of base64 or hexadecimal in code, a log or a document, also over several lines: the longest first, at least as long as base64 of
+    /// 32 bytes.
     private static func words(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
-        text.split { !($0.isASCIIAlphanumeric || "+/-_".utf8.contains($0)) }
-            .filter { $0.count >= 43 && $0.count < text.count }
-            .sorted { $0.count > $1.count }
-            .prefix(8).map { (wordForm, Array($0)) }
+        let joined = text.filter { !isSpace($0) }
+        var words: [ArraySlice<UInt8>] = []
+        for text in [text, joined[...]] {
+            words.append(contentsOf: text.split { !$0.isASCIIAlphanumeric && !"+/-_".utf8.contains($0) })
+        }
+        words = words.filter { $0.count >= 43 && $0.count < text.count }.sorted { $0.count > $1.count }
+        return words.prefix(8).map { (wordForm, Array($0)) }
     }
 
     private static let wordForm = "a word of other text"

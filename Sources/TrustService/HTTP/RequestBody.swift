@@ -33,12 +33,17 @@ package struct RequestBody: Sendable {
     package static let mostBytes = 65_536
 
     /// A text that may be absent; at most `limit` Unicode scalars.
-    package func optionalString(_ name: String, limit: Int = mostBytes) throws(Problem) -> String? {
+    ///
+    /// - Parameter wanted: what the text stands for, in the refusal of a value that is no text.
+    package func optionalString(
+        _ name: String, limit: Int = mostBytes, wanted: String? = nil
+    ) throws(Problem) -> String? {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         // No text has more scalars than bytes: the scalars of a short one need not be counted.
         guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
             throw malformed(
-                name, value.text == nil ? "no text" : "a longer text", wanted: "a text of at most \(limit) characters")
+                name, value.text == nil ? value.kind : "a longer text",
+                wanted: wanted ?? "a text of at most \(limit) characters")
         }
         return text
     }
@@ -54,6 +59,7 @@ package struct RequestBody: Sendable {
 
     /// A member that must be there and is not, or is there under a name in another style: `key_id`, `keyID`.
     private func missing(_ name: String, wanted: String) -> Problem {
+        if members[UTF8Key(name)] != nil { return malformed(name, "null", wanted: wanted) }
         let letters = name.utf8.filter(\.isASCIIAlphanumeric).asciiLowercased
         let near = members.keys.map(\.text).first {
             $0.utf8.count <= 64 && $0.utf8.filter(\.isASCIIAlphanumeric).asciiLowercased == letters
@@ -74,12 +80,20 @@ package struct RequestBody: Sendable {
     ///
     /// - Throws: ``Problem`` `malformed.base64`, or `request.malformed` for another number of bytes, with the form that was met.
     package func optionalBytes(_ name: String, size: Int? = nil) throws(Problem) -> [UInt8]? {
-        guard let text = try optionalString(name) else { return nil }
+        let wanted = size.map { "base64 of \($0) bytes" } ?? "base64"
+        guard let text = try optionalString(name, wanted: wanted) else { return nil }
         let letters = Array(text.utf8)
+        if letters.isEmpty { throw malformed(name, "empty", wanted: wanted) }
         // An object in hexadecimal is base64 too, of something that is no object.
         let isHexObject = size == nil && RequestBody.isHexadecimalObject(text)
-        if !isHexObject, let bytes = Base64.decode(letters), size == nil || bytes.count == size { return bytes }
-        let wanted = size.map { "base64 of \($0) bytes" } ?? "base64"
+        if !isHexObject, let bytes = Base64.decode(letters), size == nil || bytes.count == size {
+            if size == nil, bytes.count >= 74, bytes.allSatisfy(\.isBase64),
+                Base64.decode(bytes)?.first.map(RequestBody.beginsObject) == true
+            {
+                throw malformed(name, "base64 of base64", code: .malformedBase64, wanted: wanted)
+            }
+            return bytes
+        }
         var (code, met) = (Code.malformedBase64, "text that is not base64")
         if isHexObject { throw malformed(name, "hexadecimal", code: .malformedBase64, wanted: wanted) }
         // Other forms are looked for in short texts only: what is wrong with a long one costs no more than reading it.
@@ -101,8 +115,10 @@ package struct RequestBody: Sendable {
         guard text.utf8.count >= 74, text.utf8.count % 2 == 0, let bytes = head.hexadecimalBytes,
             let first = bytes.first
         else { return false }
-        return 0xA1...0xBF ~= first || first == 0x30
+        return beginsObject(first)
     }
+
+    private static func beginsObject(_ byte: UInt8) -> Bool { 0xA1...0xBF ~= byte || byte == 0x30 }
 
     /// The longest text in which other forms than the plain ones are looked for.
     private static let searchedText = 16 << 10
@@ -183,6 +199,22 @@ extension JSONValue {
     }
 }
 
+extension UInt8 {
+    fileprivate var isBase64: Bool { isASCIIAlphanumeric || "+/=".utf8.contains(self) }
+}
+
 extension JSONValue {
+    /// What a value is that is no text.
+    fileprivate var kind: String {
+        switch self {
+        case .object: "an object"
+        case .array: "a list"
+        case .null: "null"
+        case .bool: "true or false"
+        case .string: "a text"
+        default: "a number"
+        }
+    }
+
     func adding(_ members: [Member]) -> JSONValue { .object((self.members ?? []) + members) }
 }

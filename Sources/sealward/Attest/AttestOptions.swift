@@ -9,6 +9,12 @@ import Vocabulary
 
 /// Values on the command line, in every form that people have (``PastedBytes``).
 enum PastedArgument {
+    /// An App ID, `PREFIX.bundle`.
+    static func appId(_ text: String) throws -> AppIdentity {
+        do throws(MalformedInput) { return try AppIdentity(text) } catch { throw ValidationError(error.reason) }
+    }
+
+    /// A key identifier: 32 bytes.
     static func keyId(_ text: String) throws -> KeyIdentifier {
         let bytes = try read(text) { () throws(MalformedInput) in try fixed(text, sizes: [32], "32 bytes") }
         guard let keyId = KeyIdentifier(bytes: bytes) else { throw ValidationError("expected 32 bytes") }
@@ -30,24 +36,35 @@ enum PastedArgument {
         let read = try PastedBytes(
             reading: Array(text.utf8), wanted: .init(words) { sizes.contains($0.count) })
         guard !sizes.contains(read.bytes.count) else { return read.bytes }
-        let name = name(of: read.bytes).map { ": \($0)" } ?? ""
+        let name = name(of: read.bytes).map { ": \($0.name)\($0.advice)" } ?? ""
         throw MalformedInput(
             code: .malformedBase64, reason: "\(read.form) of \(read.bytes.count) bytes\(name); expected \(words)")
     }
 
-    /// What the bytes of a key or of another object are, by their beginning and their number.
-    private static func name(of bytes: [UInt8]) -> String? {
+    /// What the bytes of a key or of another object are, by their beginning and their number, and what to do with them where a key is wanted.
+    private static func name(of bytes: [UInt8]) -> (name: String, advice: String)? {
         switch (bytes.first, bytes.count) {
-        case (_, 32): "a key ID or another hash, of which no key can be made; `attest verify` prints the public key"
-        case (0x02, 33), (0x03, 33): "the compressed point; give it uncompressed: 04, x, y"
-        case (_, 64): "x and y; put 04 before them"
-        case (0x04, 65): "the public key; the key ID is its SHA-256"
-        case (0xA5, 75...77): "a COSE key; give 04, then its x and its y"
-        case (0x30, 91): "the public key as SPKI; the key ID is SHA-256 of the 65 bytes at its end"
-        case (0x30, 200...): "a certificate or a receipt"
-        case (0xA3, 1000...): "an attestation; `attest verify` prints its key ID and its public key"
+        case (_, 32):
+            ("a key ID or another hash", ", of which no key can be made; `attest verify` prints the public key")
+        case (0x02, 33), (0x03, 33): ("the compressed point", "; give it uncompressed: 04, x, y")
+        case (_, 64): ("x and y", "; put 04 before them")
+        case (0x04, 65): ("the public key", "; the key ID is its SHA-256")
+        case (0xA5, 75...77): ("a COSE key", "; give 04, then its x and its y")
+        case (0x30, 68...72): ("a signature", "")
+        case (0x30, 91): ("the public key as SPKI", "; the key ID is SHA-256 of the 65 bytes at its end")
+        case (0x30, 200...): ("a certificate or a receipt", "")
+        case (0xA3, 1000...): ("an attestation", "; `attest verify` prints its key ID and its public key")
+        case (_, 37): ("the authenticator data of an assertion", "")
+        case (_, 100...) where bytes[37...].starts(with: "appattest".utf8):
+            ("the authenticator data of an attestation", "")
         default: nil
         }
+    }
+
+    /// What is given for an object and is a part of one, or a key; nil for everything else.
+    static func part(_ bytes: [UInt8]) -> String? {
+        let isLong = bytes.count > 100 && (bytes.first == 0x30 || bytes.first == 0xA3)
+        return isLong ? nil : name(of: bytes)?.name
     }
 
     /// A client data hash that is used as it is: usually 32 bytes.
@@ -111,7 +128,9 @@ struct HashedInput {
 
 /// What every command that judges an object asks: for which app, when, and in what form to say it.
 struct JudgementOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"))
+    @Option(
+        help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"),
+        transform: PastedArgument.appId)
     var appId: AppIdentity
 
     @Option(
@@ -136,11 +155,21 @@ struct InspectionOptions: ParsableArguments {
 enum AttestInput {
     /// Reads the raw bytes of an object, or a text that stands for them in any form that people have: no attestation, assertion or receipt
     /// consists of printable ASCII only.
-    static func read(_ path: String) throws -> Result<[UInt8], MalformedInput> {
+    ///
+    /// - Parameter code: of what is a part of an object, or a key.
+    static func read(_ path: String, _ code: Code = .malformedCBOR) throws -> Result<[UInt8], MalformedInput> {
         // Far above the limits of the objects, so that one that is too large is refused as such and not left unread.
         let bytes = try CommandIO.read(path, limit: 16 << 20)
         do throws(MalformedInput) {
-            return .success(try PastedBytes(reading: bytes, wanted: .object, mayBeRaw: true).bytes)
+            let read = try PastedBytes(reading: bytes, wanted: .object, mayBeRaw: true)
+            if let part = PastedArgument.part(read.bytes) {
+                throw MalformedInput(
+                    code: code,
+                    reason:
+                        "\(read.forms.isEmpty ? "" : read.form + " of ")\(read.bytes.count) bytes: \(part); expected the whole object as Apple's framework returned it"
+                )
+            }
+            return .success(read.bytes)
         } catch {
             return .failure(error)
         }

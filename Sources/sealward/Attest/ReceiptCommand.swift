@@ -53,7 +53,8 @@ struct VerifyReceiptCommand: ResultCommand {
         let expectations = ReceiptExpectations(
             app: judgement.appId, publicKey: publicKey, environment: environment,
             maximumAge: maxAge.map { TimeInterval($0.seconds) })
-        let judged = await JudgedReceipt(try AttestInput.read(file), roots, expectations, at: judgement.instant)
+        let judged = await JudgedReceipt(
+            try AttestInput.read(file, .malformedReceipt), roots, expectations, at: judgement.instant)
         return CommandResult(judged.json, text: judged.text, judged.outcome)
     }
 }
@@ -77,7 +78,7 @@ struct InspectReceiptCommand: ResultCommand {
     var form: ResultForm { inspection.form }
 
     func result() async throws -> CommandResult {
-        let input = try AttestInput.read(file)
+        let input = try AttestInput.read(file, .malformedReceipt)
         let receipt = try CommandIO.named(file) { () throws(MalformedInput) in
             try Receipt(decoding: try input.get())
         }
@@ -123,7 +124,7 @@ struct RefreshReceiptCommand: ResultCommand {
 
     func result() async throws -> CommandResult {
         let roots = try AttestInput.roots(AttestInput.texts(trustRoot), ReceiptRoots.init(pem:)) ?? .apple
-        let input = try AttestInput.read(file)
+        let input = try AttestInput.read(file, .malformedReceipt)
         let (old, named) = try CommandIO.named(file) { () throws(MalformedInput) in
             (try input.get(), try Receipt(decoding: try input.get()).environment)
         }

@@ -25,7 +25,11 @@ struct Recogniser: Sendable {
 
         init(name: String, head: [UInt8]) {
             (self.name, self.head) = (name, head)
-            let isText = !head.starts(with: "<".utf8) && !ZipArchive.isArchive(head)
+            // `<a3636d74 …>` and `<Buffer a3 …>` are no markup.
+            let isPrint =
+                head.starts(with: "<Buffer ".utf8)
+                || head.count > 9 && head[1...8].allSatisfy { $0.hexadecimalValue != nil }
+            let isText = (!head.starts(with: "<".utf8) || isPrint) && !ZipArchive.isArchive(head)
             let read = isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil
             // Of what stands in other text only objects in CBOR are taken: a certificate may be a part of anything.
             let isTaken = read.map { !$0.isWordOfText || $0.bytes.first != 0x30 } == true

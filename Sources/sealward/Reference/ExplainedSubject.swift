@@ -3,6 +3,7 @@
 
 import ATSDiagnostics
 import ATSLint
+import AppAttest
 import AppTransportSecurity
 import AppleServices
 import DeviceCheckBits
@@ -38,31 +39,37 @@ extension ExplainedSubject {
         let written = text.utf8.contains(0x20) ? Spelling.renamed[text] ?? text : text
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: written) }) {
             self.init(key: key)
-        } else if has("token") || has("bit"), let found = ExplainedSubject.deviceCheck(bytes) {
+        } else if has("token") || has("bit") || has("timestamp"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
         } else if has("appattest-environment")
-            || ["aaguid", "appattestdevelop", "appattestsandbox"].contains(where: { $0.utf8.elementsEqual(letters) })
+            || ExplainedSubject.environments.contains(where: { $0.utf8.elementsEqual(letters) })
         {
             self = ExplainedSubject.attestEnvironment
+        } else if let part = ExplainedSubject.parts.first(where: { part in
+            letters.starts(with: part.name.utf8)
+                && letters.dropFirst(part.name.utf8.count).allSatisfy { 0x30...0x39 ~= $0 }
+        }) {
+            self = part.subject
+        } else if has("appattest.apple.com"), has("v1"), !has("attestationdata") {
+            self = ExplainedSubject.otherPath
         } else if has("attestationdata") || has("receipt") || has("appattest.apple.com"),
             let status = ExplainedSubject.number(in: bytes), let found = ExplainedSubject.receiptService(status)
         {
             self = found
-        } else if let number, has("appcheck") || has("exchange"), let row = LogExplanations.appCheck(status: number) {
+        } else if let number, has("appcheck") || has("exchange") || has("attestchallenge"),
+            let row = LogExplanations.appCheck(status: number)
+        {
             self.init(title: "App Check, HTTP status \(number)", row, ["sealward ats log FILE"])
-        } else if has("devicecheck.error.baa") || has("com.apple.appattest.error") {
+        } else if has("com.apple.devicecheck.error.baa") || has("com.apple.appattest.error") {
             self = ExplainedSubject.belowDeviceCheck
-        } else if let number, number >= 400, has("devicecheck"), !has("devicecheck.error") {
+        } else if let number, number >= 400, !has("com.apple.devicecheck.error"),
+            has("devicecheck") || has("two_bits") || has("validate_device_token")
+        {
             self.init(deviceCheckStatus: number)
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
-        } else if let number, has("firebaseappcheck") || has("appcheckcore") || has("appcheckerror"),
-            LogExplanations.appCheckErrors.indices.contains(number)
-        {
-            let row = LogExplanations.appCheckErrors[number]
-            self.init(
-                title: "AppCheckErrorCode.\(row.name), com.firebase.appCheck \(number)", means: row.meaning,
-                action: row.action, next: ["sealward ats log FILE"])
+        } else if let number, has("firebaseappcheck") || has("appcheckcore") || has("appcheckerror") {
+            self.init(appCheck: number)
         } else if number != nil, has("appcheck") || has("exchange") || has("receipt"), !has("domain"), !has("nsurl") {
             // A status of theirs that is not known, and no error of a load.
             return nil
@@ -128,6 +135,61 @@ extension ExplainedSubject {
         action: "allow the environment of the build: with --environment, or as environments of the app in the service",
         next: ["sealward attest inspect FILE", "sealward attest verify --help"])
 
+    /// The two values of the AAGUID in the ways in which they are shown, in letters and digits, and what they are called.
+    private static let environments = [
+        "aaguid", "appattestdevelop", "appattestsandbox", "617070617474657374646576656c6f70",
+        "61707061747465737400000000000000", "yxbwyxr0zxn0zgv2zwxvca", "yxbwyxr0zxn0aaaaaaaaaa",
+    ]
+
+    /// Parts of an attestation and of an assertion, by the letters of the names that standards and libraries have for them;
+    /// a number may follow.
+    private static let parts: [(name: String, subject: ExplainedSubject)] = [
+        (
+            "rpidhash",
+            part(
+                "rpIdHash, the first 32 bytes of the authenticator data",
+                "SHA-256 of the App ID: the App ID prefix, a point, and the bundle identifier of the full app",
+                [.attestAppIdMismatch, .assertAppIdMismatch])
+        ),
+        (
+            "1284011363510082",
+            part(
+                "1.2.840.113635.100.8.2, an extension of the leaf certificate",
+                "the nonce: SHA-256 of the authenticator data and the client data hash, 32 bytes in an OCTET STRING, in [1], in a SEQUENCE",
+                [.attestNonceMissing, .attestNonceMismatch])
+        ),
+        (
+            "signcount",
+            part(
+                "signCount, the four bytes 33 to 36 of the authenticator data",
+                "the counter, big-endian: 0 in an attestation, and greater with each assertion of the key",
+                [.attestCounterNotZero, .assertCounterReplayed])
+        ),
+        ("validationcategory", validationCategory), ("applevalidationcategory", validationCategory),
+    ]
+
+    private static let validationCategory = part(
+        "apple_validation_category_01, an extension since iOS 27",
+        "how the app was distributed: "
+            + ([1, 2, 3, 4, 5, 6, 10] as [UInt32]).map { ValidationCategory(rawValue: $0).named }.joined(
+                separator: ", "),
+        [.attestPolicyValidationCategory, .assertPolicyValidationCategory])
+
+    private static func part(_ title: String, _ means: String, _ codes: [Code]) -> ExplainedSubject {
+        ExplainedSubject(
+            title: title, means: means, codes: codes,
+            next: ["sealward attest inspect FILE", "sealward attest verify --help"])
+    }
+
+    /// An address of the receipt service that there is not.
+    private static let otherPath = ExplainedSubject(
+        title: "a path of App Attest's receipt service",
+        means:
+            "Apple documents one path, /v1/attestationData: what another is answered with says nothing about the receipt",
+        action:
+            "POST the receipt's base64 to https://data.appattest.apple.com/v1/attestationData, or to data-development.appattest.apple.com for a receipt whose field 7 is sandbox",
+        next: ["sealward receipt refresh --help"])
+
     private init?(deviceCheckStatus status: Int) {
         let code = DeviceCheckFault(status: status, body: []).code
         let title = "DeviceCheck, HTTP status \(status)"
@@ -170,9 +232,10 @@ extension ExplainedSubject {
             words.count <= 3
             && words.allSatisfy { $0.allSatisfy { 0x30...0x39 ~= $0 } || !$0.contains { 0x30...0x39 ~= $0 } }
         return isShort
-            || ["error", "code", "status", "alert", "stream", "ssl", "appcheck", "app check", "devicecheck"].contains {
-                bytes.contains($0.utf8)
-            }
+            || [
+                "error", "code", "status", "alert", "stream", "ssl", "appcheck", "app check", "devicecheck", "exchange",
+                "attestchallenge", "two_bits", "device_token",
+            ].contains { bytes.contains($0.utf8) }
     }
 
     /// The number that stands behind the last `alert`, with no more between than its name.
@@ -265,6 +328,22 @@ extension ExplainedSubject {
         self.init(
             title: "com.apple.devicecheck.error \(number)", means: LogExplanations.undocumentedDeviceError,
             action: LogExplanations.undocumentedDeviceAction, next: ["sealward explain \(names[0])"], isKnown: false)
+    }
+
+    private init(appCheck number: Int) {
+        let rows = LogExplanations.appCheckErrors
+        let next = ["sealward ats log FILE"]
+        if rows.indices.contains(number) {
+            self.init(
+                title: "AppCheckErrorCode.\(rows[number].name), com.firebase.appCheck \(number)",
+                means: rows[number].meaning, action: rows[number].action, next: next)
+            return
+        }
+        let names = rows.enumerated().map { "\($0) \($1.name)" }.joined(separator: ", ")
+        self.init(
+            title: "com.firebase.appCheck \(number)",
+            means: "no number of App Check's client, which has \(names)",
+            action: "print the whole error with its NSUnderlyingErrorKey", next: next, isKnown: false)
     }
 
     /// Domains of Apple's that apps see in logs only.

@@ -30,7 +30,8 @@ struct InitCommand: ResultCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The App ID that devices attest. (default: \(InitCommand.usualApp))", valueName: "PREFIX.bundle"))
+            "The App ID that devices attest. (default: \(InitCommand.usualApp))", valueName: "PREFIX.bundle"),
+        transform: PastedArgument.appId)
     var appId: AppIdentity?
 
     @Option(help: ArgumentHelp("Where the service listens.", valueName: "HOST:PORT"))

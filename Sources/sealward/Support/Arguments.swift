@@ -13,11 +13,6 @@ public import Vocabulary
 
 extension AttestationEnvironment: ExpressibleByArgument {}
 
-extension AppIdentity: ExpressibleByArgument {
-    /// Reads `PREFIX.bundle`.
-    public init?(argument: String) { try? self.init(argument) }
-}
-
 extension Loader: ExpressibleByArgument {}
 
 extension LinkedSDK: ExpressibleByArgument {

@@ -114,6 +114,10 @@ import Vocabulary
         // In code, in a dictionary of Python, in a log, and as a chat sends it.
         (Array("const keyId = '\(standard)';".utf8), "a word of other text, then base64 without padding"),
         (Array("{'os': 'ios', 'keyId': '\(standard)'}".utf8), "a word of other text, then base64 without padding"),
+        (
+            Array("<data>\n\t\(standard.prefix(22))\n\t\(standard.suffix(22))\n</data>\n".utf8),
+            "a word of other text, then base64 without padding"
+        ),
         (Array("2026-11-28 10:00:00 Demo[81:2] key \(hex) ok".utf8), "a word of other text, then hexadecimal"),
         (Array("\u{201C}\(standard)\u{201D}".utf8), "marks of an editor, then quotes, then base64"),
         (Array("\u{A0}\(standard)\u{200B}".utf8), "marks of an editor, then base64"),
