@@ -59,6 +59,7 @@ struct Load {
 
     // MARK: The request on the wire
 
+    /// - Throws: ``RequestFraming/Impossible``.
     func wireHead(_ url: LoadURL) throws(RequestFraming.Impossible) -> HTTPRequestHead {
         let framing = try RequestFraming(request.method, body.content)
         var fields = HTTPHeaders()

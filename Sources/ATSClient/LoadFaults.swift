@@ -160,6 +160,8 @@ enum LoadFaults {
     // MARK: Redirects
 
     /// A redirect that cannot be followed.
+    ///
+    /// - Parameter number: that of the NSURLError.
     static func redirect(_ url: String, _ number: Int, _ sentence: String) -> ATSLoadError {
         refusal(url, number, .httpRedirectBlocked, sentence)
     }

@@ -15,10 +15,12 @@ package protocol ServerProbing: Sendable {
     /// - Parameters:
     ///   - offers: the default configuration's first.
     ///   - address: where to connect; nil asks the resolver.
+    ///   - scope: the addresses that may be connected to.
     func evidence(
         of endpoint: Endpoint, offers: [HelloOffer], address: String?, within scope: FetchScope
     ) async -> HostEvidence
 
+    /// What a server at an address may lead to.
     func scope(ofServerAt address: String) -> FetchScope
 
     /// The addresses of a host that no hello is sent to; empty if it has none.
@@ -45,6 +47,7 @@ package struct TargetDiagnosis: Sendable {
 
     private var profile: OSProfile { configuration.profile }
     private var isManaged: Bool { configuration.isManaged }
+    /// The system with the SDK that the app is linked on.
     private var appProfile: OSProfile { configuration.appSDK.map(profile.linked) ?? profile }
 
     package func diagnose(_ target: CheckTarget) async -> TargetReport {

@@ -79,6 +79,8 @@ package struct Baseline: Sendable, Equatable {
     }
 
     /// Reads the file form.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.baseline`.
     package init(json bytes: [UInt8]) throws(MalformedInput) {
         let document = try SchemaDocument(
             bytes, schema: "sealward.ats-baseline/1", code: .malformedBaseline,

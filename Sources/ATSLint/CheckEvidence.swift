@@ -29,6 +29,8 @@ package struct CheckEvidence: Sendable {
     let targets: [Target]
 
     /// Reads the report.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.check-report`.
     package init(json bytes: [UInt8]) throws(MalformedInput) {
         let reason = "is not a report of 'sealward ats check --format json'"
         let document = try SchemaDocument(

@@ -8,6 +8,7 @@ import Vocabulary
 
 /// What keeps a key from matching the host that it was meant for: all of it, and the one key to write.
 struct HostKeyFault: Sendable, Equatable {
+    /// The rule that reports it.
     let rule: String
     let severity: Severity?
     /// What is wrong, as the rest of a sentence that begins with the key.

@@ -38,6 +38,7 @@ struct KeyReading {
     /// Where the key is read, in words.
     var home: String { KeyReading.homes[UTF8Key(meant)] ?? "at the top of the Info.plist" }
 
+    /// Whether a key is read at a level.
     static func isRead(_ key: String, at level: Level) -> Bool {
         switch level {
         case .root: key.hasSameBytes(as: ATSKey.dictionary)

@@ -5,6 +5,7 @@ import AppTransportSecurity
 import PropertyLists
 import Vocabulary
 
+/// The keys of one exception.
 enum ExceptionKeys {
     static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
@@ -133,5 +134,6 @@ package enum Spelling {
         return String(String.UnicodeScalarView(scalars))
     }
 
+    /// Every key of the dictionary and of its entries.
     static let all = ATSDictionary.keys + ExceptionKeys.all + ExceptionKeys.legacy + PinKeys.identities
 }

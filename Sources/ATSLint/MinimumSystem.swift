@@ -55,6 +55,7 @@ public struct MinimumSystem: Sendable, Equatable {
         major = line == .ios && stated < 26 ? stated + platform.behindIOS : stated
     }
 
+    /// Whether the app also runs on systems before a change.
     package func isBefore(_ change: SystemChange) -> Bool {
         change.isLater(than: (major, minor), of: line.rawValue)
     }

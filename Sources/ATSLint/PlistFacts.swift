@@ -63,10 +63,12 @@ struct PlistFacts: Sendable {
     /// In which eras the switches count whose mere presence makes NSAllowsArbitraryLoads dead.
     var readsSiblings: [Bool] { systems.profiles.map { !$0.facts.obeysOnlyArbitraryLoads.value } }
 
+    /// Whether a key is the name of an entry already.
     func hasEntry(_ key: String, beside entry: DomainEntry) -> Bool {
         (entry.isPin ? pinNames : exceptionNames).contains(UTF8Key(key))
     }
 
+    /// Every key of every entry, exceptions and pins.
     var allEntries: FlattenSequence<[[DomainEntry]]> { [exceptions, pins].joined() }
 }
 
@@ -105,6 +107,7 @@ final class DomainEntry: Sendable {
     }
 
     var key: String { member.key }
+    /// The key of the dictionary that it is in.
     var container: String { isPin ? ATSKey.pinnedDomains : ATSKey.exceptionDomains }
 
     /// The entries of NSExceptionDomains, or, without scopes, of NSPinnedDomains.

@@ -277,6 +277,7 @@ extension String {
         return names
     }
 
+    /// Whether a host is the domain or one below it.
     package func isSameOrBelow(_ domain: String) -> Bool {
         guard utf8.count >= domain.utf8.count, utf8.suffix(domain.utf8.count).elementsEqual(domain.utf8) else {
             return false

@@ -8,6 +8,7 @@ package import Vocabulary
 
 /// The known logs, as the JSON that browsers publish (`log_list.json`, version 3) lists them.
 public struct CTLogList: Sendable {
+    /// One log, and what became of it.
     struct Log: Sendable {
         /// `usable`, `qualified`, `readonly`, `retired`, `pending` or `rejected`.
         let state: String

@@ -16,6 +16,11 @@ public struct ConsoleLine: Sendable, Equatable {
 
 extension ConsoleLine {
     /// What the console of a system shows for a failed load, as far as a source has it; empty if none has.
+    ///
+    /// - Parameters:
+    ///   - error: what the app gets.
+    ///   - causes: why, first cause first.
+    ///   - host: of the URL.
     package static func lines(
         for error: URLLoadError, causes: [Cause], host: String, on profile: OSProfile
     ) -> [ConsoleLine] {

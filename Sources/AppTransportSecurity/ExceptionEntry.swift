@@ -61,6 +61,7 @@ public struct ExceptionEntry: Sendable, Hashable {
         return .dictionary(members)
     }
 
+    /// The boolean keys of an entry.
     static let flags: [(key: String, path: any WritableKeyPath<ExceptionEntry, Bool> & Sendable)] = [
         (ATSKey.includesSubdomains, \.includesSubdomains), (ATSKey.insecureHTTPLoads, \.allowsInsecureHTTPLoads),
         (ATSKey.forwardSecrecy, \.requiresForwardSecrecy),
@@ -102,6 +103,7 @@ public enum TLSVersionName: String, Sendable, CaseIterable, Comparable {
             + "known; here \(TLSVersionName.tls12.rawValue) stays the minimum"
     }
 
+    /// The version itself.
     package var version: TLSVersion {
         switch self {
         case .tls10: .tls10

@@ -15,7 +15,9 @@ package struct FailedHandshakeVerdict: Sendable {
 /// Judges a failed hello.
 ///
 /// - Parameters:
+///   - requirements: what was asked of the server.
 ///   - outcome: how the attempt ended; a negotiated outcome is not judged here and counts as a failed handshake.
+///   - host: the host of the URL.
 ///   - widest: what the same server negotiates when everything is offered: it tells which requirement stood in the way.
 ///   - leaf: the first certificate that the server presents then.
 ///   - smaller: how the same hello without post-quantum groups ended, where it was sent.

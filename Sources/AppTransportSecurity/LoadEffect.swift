@@ -30,6 +30,7 @@ package struct LoadEffect: Sendable, Equatable {
     /// Whether the load may go ahead over cleartext, or be tried over TLS.
     package var isPermitted: Bool { verdict != .blocked }
 
+    /// Whether RSA key exchange may be negotiated.
     package var offersRSAKeyExchange: Bool { suites != .ats && !isHardened && minimum < .tls13 }
 
     /// Whether every load that the other permits is permitted too, whatever the server.

@@ -81,6 +81,7 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
     /// The port that is connected to: the one given, or the scheme's own.
     package var effectivePort: Int { port ?? LoadURL.defaultPorts[scheme] ?? 443 }
 
+    /// Whether the scheme carries TLS.
     package var isSecure: Bool { scheme == "https" || scheme == "wss" }
 
     /// The host as it appears in a URL: an IPv6 address in brackets.

@@ -8,6 +8,7 @@ enum Measurement {
     private static let mastg = "OWASP MASTG-TECH-0149"
     private static let blochberger = "blochberger/ats, tests/test_ats.py"
     private static let intune = "BouCloud/audit-intune-ios"
+    /// What a hello shows.
     private static let seen: Set<SystemProperty> = [.stackMinimum, .newestVersion, .unrestrictedSuites, .hello]
     private static let safari = "Safari's ClientHello; that URLSession sends the same is inferred"
 

@@ -70,6 +70,7 @@ package final class SystemFacts: Sendable {
         package var hello: Cited<SystemHello>
         /// Whether the hello to an address names the address as the server.
         package var sendsAddressNames: Cited<Bool>
+        /// What ATS asks of certificates.
         package var transportSecurityRules: Cited<CertificateRules>
         /// What plain trust evaluation asks of certificates.
         package var plainRules: Cited<CertificateRules>

@@ -61,6 +61,7 @@ extension SystemChange {
 }
 
 extension OSProfile {
+    /// The number of the release, if it is one of a family.
     fileprivate func number(in family: String) -> ReleaseNumber? {
         id.hasPrefix(family) ? ReleaseNumber(id.dropFirst(family.count)) : nil
     }

@@ -416,6 +416,7 @@ struct TrustEvaluation {
 }
 
 extension PublicKeyFacts {
+    /// The kind of the key for a cause that is about it.
     fileprivate var keyKind: Cause.KeyKind? {
         switch kind {
         case .rsa: .rsa

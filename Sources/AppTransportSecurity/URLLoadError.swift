@@ -78,6 +78,7 @@ extension URLLoadError {
                 + "“\(host)” which could put your confidential information at risk.")
     }
 
+    /// NSURLErrorClientCertificateRequired.
     package static func clientCertificateRequired(host: String) -> URLLoadError {
         URLLoadError(code: -1206, streamCode: nil, message: "The server “\(host)” requires a client certificate.")
     }

@@ -53,6 +53,7 @@ package struct FindingsReport: Sendable {
         files.reduce(0) { sum, file in sum + file.findings.count { $0.severity == severity } }
     }
 
+    /// Whether a finding fails the run.
     package var fails: Bool { files.contains { $0.findings.contains { $0.severity >= failOn } } }
 
     /// One sentence with the counts, for example `2 errors, 1 warning and 0 notes in 3 files`.

@@ -10,12 +10,14 @@ import Vocabulary
 ///
 ///     let row: HTML = "<td title=\"\(user)\">\(user)</td>"
 package struct HTML: Sendable, Equatable, ExpressibleByStringInterpolation {
+    /// The markup as it is sent.
     package private(set) var markup: String
 
     package init() { markup = "" }
     package init(stringLiteral value: String) { markup = value }
     package init(stringInterpolation: Pieces) { markup = stringInterpolation.markup }
 
+    /// The pieces of a literal.
     package struct Pieces: StringInterpolationProtocol {
         fileprivate var markup = ""
 

@@ -75,6 +75,7 @@ package struct HistoryPage: Sendable {
         return "\(course(target.points))\(changes)"
     }
 
+    /// Changes in rows, each after a first cell.
     package static func table(_ rows: [(cell: String, change: Change)], first: String) -> HTML {
         let rows = rows.map { cell, change -> HTML in
             """

@@ -22,6 +22,7 @@ final class ConnectionPool: Sendable {
     typealias Open = @Sendable (PoolKey, NIODeadline?) async throws -> HTTPConnection
 
     private struct Host {
+        /// Every connection that is not closed.
         var connections: [ObjectIdentifier: HTTPConnection] = [:]
         var resting: [HTTPConnection] = []
 

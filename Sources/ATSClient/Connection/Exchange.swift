@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
+/// One request on the wire, ready to be sent.
 struct WireRequest: Sendable {
     let head: HTTPRequestHead
     let body: RequestBody.Content

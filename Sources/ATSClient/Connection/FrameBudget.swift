@@ -36,6 +36,7 @@ struct FrameBudget {
 
     init(at now: NIODeadline) { grewAt = now }
 
+    /// The client sent so many bytes.
     mutating func sent(_ bytes: Int) {
         let (sum, overflow) = beside.addingReportingOverflow(bytes * FrameBudget.perByteSent)
         beside = overflow ? .max : sum

@@ -15,6 +15,9 @@ package enum WidestHello {
         let maximum: TLSVersion
         let groups: [NamedGroup]
 
+        /// - Parameters:
+        ///   - maximum: the newest version of the system that was refused.
+        ///   - groups: those of its hello.
         package init(maximum: TLSVersion, groups: [NamedGroup]) {
             self.maximum = maximum
             self.groups = groups

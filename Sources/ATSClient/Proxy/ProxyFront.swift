@@ -70,6 +70,7 @@ struct ProxyFront {
     private var hasBody = false
     private let authorize: (HTTPRequestHead) -> ProxyPasswords.Verdict
 
+    /// - Parameter authorize: judges the password of a request.
     init(authorize: @escaping (HTTPRequestHead) -> ProxyPasswords.Verdict) { self.authorize = authorize }
 
     // MARK: What the client does

@@ -82,6 +82,7 @@ package final class CheckJournal {
     ///
     /// - Parameter isFresh: whether a result of this time counts; any other target is asked again.
     /// - Returns: how many results are damaged and have to be asked for again, as far as that can be told.
+    /// - Throws: ``InputFault``, and what `each` throws.
     @discardableResult package func replay(
         _ places: [UInt32], isFresh: (Date?) -> Bool = { _ in true }, each: (CheckResult) throws -> Void
     ) throws -> Int {
@@ -158,6 +159,7 @@ package final class CheckJournal {
         return file
     }
 
+    /// - Returns: which run it is.
     private static func compare(_ head: LineReader.Line, with conditions: [Condition]) throws(InputFault) -> String {
         guard let document = document(head.bytes), let schema = document.member("schema")?.text,
             let run = document.member("run")?.text, schema.utf8.starts(with: "sealward.ats-check-state/".utf8)

@@ -10,6 +10,8 @@ package enum CheckedTargets {
     package static let lineSchema = "sealward.ats-check-target/1"
 
     /// What comes before the first target of a document.
+    ///
+    /// - Parameter checked: when the run began, RFC 3339.
     package static func head(os: String, sdk: String?, checked: String) -> String {
         func text(_ value: JSONValue) -> String { value.rendered() }
         return "{\n  \"schema\": \(text(.string(documentSchema))),\n  \"os\": \(text(.string(os))),\n"

@@ -28,6 +28,7 @@ package final class PieceFile {
         return PieceFile(descriptor, end: 0)
     }
 
+    /// - Parameter end: how many bytes the file has.
     init(_ descriptor: Int32, end: Int) {
         self.descriptor = descriptor
         self.end = end
@@ -51,6 +52,7 @@ package final class PieceFile {
         return place
     }
 
+    /// - Throws: ``InputFault`` if the file is shorter than that.
     package func bytes(at place: Place) throws(InputFault) -> [UInt8] {
         let found = try bytes(from: place.offset, atMost: place.count)
         guard found.count == place.count else { throw InputFault("is shorter than it was") }

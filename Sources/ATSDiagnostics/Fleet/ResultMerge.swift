@@ -50,6 +50,7 @@ package struct ResultMerge {
     package private(set) var sdk: String?
     /// When the first of the runs began; nil for lines.
     package private(set) var checked: String?
+    /// Whether every file is one document.
     package private(set) var areDocuments = true
     /// The verdicts of the targets that are kept.
     package private(set) var verdicts: [TargetSummary.Verdict: Int] = [:]

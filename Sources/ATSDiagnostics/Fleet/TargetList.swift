@@ -30,6 +30,8 @@ package struct TargetList: Sendable {
     package var isEmpty: Bool { entries.isEmpty }
 
     /// Adds what a user wrote, after reading it once.
+    ///
+    /// - Throws: `MalformedInput` with code `malformed.url`.
     @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
         let target = try read(text)
         entries.append(Entry(text: text, address: nil, scope: .named))
@@ -70,6 +72,9 @@ package struct TargetList: Sendable {
 
     /// Each target once for every address that `addresses` gives, in the order of their bytes: a name server gives them in another order each time.
     /// One without any stays as it is.
+    ///
+    /// - Parameter concurrency: targets that are asked for at a time.
+    /// - Throws: `CancellationError`.
     package func expanded(
         concurrency: Int, _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
     ) async throws -> TargetList {

@@ -21,6 +21,7 @@ package struct HostEvidence: Sendable {
     /// The address that answered first.
     package var address: String?
 
+    /// The facts of a handshake that succeeded.
     package func facts(of observation: HandshakeObservation) -> ConnectionFacts? {
         presented[HostEvidence.key(observation)].map {
             ConnectionFacts(handshake: observation, chain: $0.chain, staple: $0.staple)

@@ -71,6 +71,7 @@ public struct CheckSession: Sendable {
             configuration, resolver: NameResolver(overrides: configuration.overrides, limits: configuration.limits))
     }
 
+    /// - Parameter resolver: where names are looked up.
     init(_ configuration: Configuration, resolver: NameResolver) throws(MalformedInput) {
         self.configuration = configuration
         let anchors = try TrustAnchors(

@@ -18,6 +18,9 @@ struct NetworkLoading: TargetLoading {
     private let material: ConnectionMaterial
     private let spans: CheckSpans
 
+    /// - Parameters:
+    ///   - chains: what the hellos have shown already.
+    ///   - resolver: the prober's.
     init(_ configuration: CheckSession.Configuration, chains: RememberingChains, resolver: NameResolver, instant: Date)
     {
         targetTimeout = configuration.targetTimeout

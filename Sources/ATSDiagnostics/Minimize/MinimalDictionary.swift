@@ -163,6 +163,8 @@ package struct DictionarySearch: Sendable {
     /// Keys of the app's dictionary that can go: each alone, and all of them together, changes no decision about any target.
     ///
     /// Of a key for a target that could not be reached nothing is claimed, unless the system gives it no effect.
+    ///
+    /// - Parameter judgements: how many the search took so far.
     private func dead(
         in app: ATSDictionary, _ isUndetermined: (Int) -> Bool, _ judgements: Int
     ) -> (dead: [MinimalDictionary.DeadKey], together: [MinimalDictionary.DeadKey], judgements: Int) {

@@ -18,6 +18,7 @@ package enum CheckDocuments {
     /// decisive one of each is a case.
     package static func junit(_ report: TargetReport) -> String {
         var cases = ""
+        /// The results that decide.
         var decided: [ConfigurationResult.Result] = []
         for row in report.systems.isEmpty ? report.results : [] {
             let name = "\(row.configuration.section): \(row.configuration.name)"

@@ -13,6 +13,7 @@ package struct CheckPage {
     /// What the page has of one server: nothing else of its report is kept, for there may be many.
     package struct Target: Sendable {
         fileprivate let name: String
+        /// The verdict on each system that was asked for.
         fileprivate let verdicts: [(system: String, result: ConfigurationResult.Result)]
         fileprivate let leaf: CertificateFacts?
         fileprivate let markup: HTML
@@ -34,6 +35,7 @@ package struct CheckPage {
     private let targets: [Target]
     private let instant: Date
 
+    /// - Parameter instant: the moment of judgement.
     package init(version: String, targets: [Target], at instant: Date) {
         self.version = version
         self.targets = targets
@@ -176,6 +178,7 @@ package struct CheckPage {
     /// Who renews by hand should begin thirty days before.
     private static let soon = 30 * 86_400.0
 
+    /// - Parameter rows: certificates with what they are called.
     private static func timeline(_ rows: [(certificate: CertificateFacts, name: String)], at now: Date) -> HTML {
         let first = min(rows.map(\.certificate.notBefore).min() ?? now, now)
         let length = max(rows.map(\.certificate.notAfter).max() ?? now, now).timeIntervalSince(first)

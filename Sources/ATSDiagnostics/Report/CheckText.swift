@@ -74,6 +74,7 @@ package struct CheckText: Sendable {
         return lines
     }
 
+    /// The head of the matrix of systems.
     package func head(_ systems: [OSProfile]) -> String {
         (["".padded(to: width)] + systems.map { $0.id.padded(to: CheckText.column($0)) }).joined(separator: "  ")
             .trimmed + "\n"

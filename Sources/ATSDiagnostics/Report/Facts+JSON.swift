@@ -61,6 +61,10 @@ extension PropertyListValue {
 
 extension ConnectionFacts {
     /// What was negotiated, who signed what, and how the path ended.
+    ///
+    /// - Parameters:
+    ///   - hello: which hello got the answer.
+    ///   - instant: the time of judgement, from which the days that certificates have left are counted.
     package func json(of hello: AnsweredHello, at instant: Date) -> JSONValue {
         let possession =
             switch handshake.keyPossession {

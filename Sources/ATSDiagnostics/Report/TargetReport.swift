@@ -29,6 +29,7 @@ public struct TargetReport: Sendable {
     /// What was negotiated and presented: of the default configuration where it got that far, else of the widest hello, else of a smaller
     /// one.
     public let facts: ConnectionFacts?
+    /// Which hello the facts are from.
     package let hello: AnsweredHello
     /// The HTTP status that the load ended with; nil if none was made or none came.
     public let status: Int?

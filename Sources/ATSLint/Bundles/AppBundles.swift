@@ -24,6 +24,7 @@ package enum ReadingLimits {
     package static let executableBytes = 4 << 30
     /// Bytes of .NET projects that a run reads: a thousand projects with 30 kB each.
     package static let projectBytes = 32 << 20
+    /// The projects of one folder that are looked at.
     static let folderProjects = 64
     /// The most files that are named as unreadable.
     package static let unreadable = 10_000

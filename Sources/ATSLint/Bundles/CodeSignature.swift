@@ -16,6 +16,7 @@ package enum CodeSignature {
     /// The most bytes of all executables of one archive.
     static let unpackedBytesOfArchive = 512 << 20
 
+    /// LC_CODE_SIGNATURE.
     private static let signatureCommand = 0x1D
     private static let blobs = 64
     /// The most blobs of entitlements that are read, over all architectures. An honest file is done after the first two.

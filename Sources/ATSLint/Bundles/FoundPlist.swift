@@ -5,6 +5,7 @@ package import AppTransportSecurity
 package import PropertyLists
 package import Vocabulary
 
+/// An Info.plist that a search found.
 package struct FoundPlist: Sendable {
     package enum Origin: Sendable, Equatable {
         case file

@@ -31,6 +31,8 @@ struct MachOImage {
     }
 
     /// Nil if there is no Mach-O image at this place.
+    ///
+    /// - Throws: `MalformedInput` if the file is cut off.
     init?(_ source: some ByteSource, start: Int) throws(MalformedInput) {
         guard start >= 0, start <= source.size else { return nil }
         let head = try FileNumbers(source, start, 28)
@@ -66,9 +68,11 @@ struct MachOImage {
     }
 }
 
+/// Bytes of a file, with numbers in them.
 struct FileNumbers {
     private let storage: [UInt8]
 
+    /// - Throws: `MalformedInput` if the file is cut off.
     init(_ source: some ByteSource, _ start: Int, _ count: Int) throws(MalformedInput) {
         storage = try source.part(at: start, count: count)
     }

@@ -35,6 +35,7 @@ enum PastedList {
         return Array(lines.joined(separator: [0x0A]))
     }
 
+    /// Whether a list, or a part of one, begins on a line.
     private static func begins(_ line: [UInt8]) -> Bool {
         let text = line.drop { $0 <= 0x20 }
         return ["<?xml", "<!DOCTYPE", "<plist", "<dict"].contains { text.starts(with: $0.utf8) }

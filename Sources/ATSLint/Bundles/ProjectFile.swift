@@ -246,6 +246,8 @@ package enum ProjectFile {
     }
 
     /// Names a file that is taken for an Info.plist and is something else.
+    ///
+    /// - Throws: `malformed.plist` with what it is.
     static func refuseOthers(_ bytes: [UInt8], name: String) throws(MalformedInput) {
         if name.hasSuffix(".mobileprovision") || name.hasSuffix(".provisionprofile") {
             let source = "the profile"

@@ -175,6 +175,9 @@ package struct ZipArchive {
         }
     }
 
+    /// The contents of an entry.
+    ///
+    /// - Parameter limit: the most bytes that it may unfold to.
     package func contents(_ entry: Entry, limit: Int) throws(MalformedInput) -> [UInt8] {
         guard entry.size <= limit else {
             throw .archive(entry.shownName, "expands to \(entry.size) bytes, more than the limit of \(limit)")

@@ -21,6 +21,7 @@ public struct CipherSuite: RawRepresentable, Hashable, Sendable, CustomStringCon
         case other
     }
 
+    /// How the suite agrees on a key.
     package var keyExchange: KeyExchange { CipherSuite.registry[self]?.keyExchange ?? .other }
 
     /// Whether the key exchange is ephemeral, so that a stolen server key opens no recorded traffic.

@@ -15,6 +15,7 @@ package struct CertificateMessage: Sendable {
     /// The extensions of the leaf's entry, in TLS 1.3.
     package private(set) var extensions: [UInt16: ArraySlice<UInt8>] = [:]
 
+    /// - Parameter body: of TLS 1.3 or of an older version.
     package init(_ body: ArraySlice<UInt8>, isTLS13: Bool = false) throws(MalformedMessage) {
         let malformed = MalformedMessage("The server's Certificate is malformed")
         var reader = WireReader(body)

@@ -28,6 +28,7 @@ package struct CertificateOutline: Sendable {
     let subject: DistinguishedName
     package let extensions: [ExtensionEntry]
 
+    /// - Throws: `malformed.certificate` if the bytes are not a DER certificate.
     package init(decoding der: [UInt8]) throws(MalformedInput) {
         try self.init(SignedCertificate.open(der).1)
     }

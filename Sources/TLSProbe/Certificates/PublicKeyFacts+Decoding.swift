@@ -8,6 +8,8 @@ package import Vocabulary
 
 extension PublicKeyFacts {
     /// The keys of all certificates and public keys of a PEM file; empty if it has none.
+    ///
+    /// - Throws: `malformed.certificate` for one that cannot be read.
     package static func all(inPEM pem: [UInt8]) throws(MalformedInput) -> [PublicKeyFacts] {
         var keys: [PublicKeyFacts] = []
         for der in PEMBlocks.decode(pem) { keys.append(try CertificateFacts(decoding: der).publicKey) }

@@ -9,6 +9,7 @@ import Vocabulary
 package struct SignedCertificate: Sendable {
     package let signedBytes: ArraySlice<UInt8>
     package let algorithm: SignatureAlgorithm
+    /// signatureAlgorithm as it is encoded.
     let encodedAlgorithm: ArraySlice<UInt8>
     package let signature: ArraySlice<UInt8>
 

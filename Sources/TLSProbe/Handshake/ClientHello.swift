@@ -47,6 +47,7 @@ struct ClientHello {
 
     // MARK: Extensions
 
+    /// Writes one item, if it has anything to say.
     private func write(_ item: HelloLayout.Item, padding: Int?, _ writer: inout WireWriter) {
         let isModern = offer.maximumVersion >= .tls13
         // What belongs to TLS 1.2 alone is left out where no hello of TLS 1.2 is meant.

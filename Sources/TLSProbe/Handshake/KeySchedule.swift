@@ -26,8 +26,10 @@ enum ScheduleHash: Sendable {
         }
     }
 
+    /// HKDF-Extract.
     func extract(salt: [UInt8], _ material: [UInt8]) -> [UInt8] { authenticate(material, key: salt) }
 
+    /// HKDF-Expand-Label.
     func expand(_ secret: [UInt8], _ label: String, context: [UInt8] = [], count: Int) -> [UInt8] {
         var info = WireWriter()
         info.write16(UInt16(clamping: count))

@@ -63,6 +63,7 @@ public struct HTTPIntermediateFetcher: IntermediateFetcher {
     private static let mostAddresses = 8
     /// Bytes of the body of an answer.
     fileprivate static let mostBytes = 64 * 1024
+    /// Bytes of all fields of its head.
     private static let mostFieldBytes = 16 * 1024
 
     /// - Parameter others: addresses that are asked after this one. It leaves half of the time to them, and may connect for its share of all.

@@ -16,6 +16,7 @@ final class ProbeHandler: ChannelInboundHandler {
     private var isDone = false
     private var isConnected = false
 
+    /// - Parameter timeout: for the whole probe.
     init(_ handshake: ClientHandshake, promise: EventLoopPromise<ProbeEnd>, timeout: TimeAmount) {
         self.handshake = handshake
         self.promise = promise
@@ -79,6 +80,7 @@ final class ProbeHandler: ChannelInboundHandler {
     }
 }
 
+/// How a probe ended.
 package struct ProbeEnd: Sendable {
     package let outcome: HandshakeOutcome
     /// The address that the outcome is from; nil if none was tried.

@@ -63,6 +63,7 @@ public struct FetchScope: Sendable, Hashable {
         (try? SocketAddress(ipAddress: address, port: 0)).map { allows($0) } ?? (self == .named)
     }
 
+    /// - Parameter kind: what the address counts as.
     package func allows(_ address: SocketAddress, of kind: AddressKind) -> Bool {
         guard let kinds else { return true }
         // Whoever connects to the unspecified address reaches the own machine.

@@ -83,6 +83,8 @@ private enum StapleCheck {
 
 extension ChainFacts {
     /// What an OCSP response says of the leaf: its signature, its dates and the certificate that it is about are checked.
+    ///
+    /// - Parameter instant: when the response must be current.
     package func status(in response: [UInt8], at instant: Date) -> StapleStatus {
         // Only where the chain leads to an anchor is there an issuer whose word counts.
         guard case .anchored(let path, let anchor) = path, let leaf = path.first else {

@@ -77,6 +77,7 @@ public struct TrustAnchors: Sendable {
     /// Adds the roots of what an option names: a file, or standard input for `-`.
     ///
     /// Standard input is read once: every store of this process that names it gets the same roots.
+    /// - Throws: `malformed.trust-store` where it has no certificate.
     package mutating func add(input path: String, kind: AnchorKind) throws(MalformedInput) {
         guard path.hasSameBytes(as: "-") else { return try add(file: path, kind: kind) }
         try add(pem: TrustAnchors.standardInput.get(), kind: kind, store: TrustAnchors.standardInputName)

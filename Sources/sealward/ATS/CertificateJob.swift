@@ -150,6 +150,7 @@ struct CertificateBench {
         }
     }
 
+    /// - Parameter certificates: what ``chain(_:)`` reads from the job's file.
     func answer(_ job: CertificateJob, _ certificates: [[UInt8]]) async throws -> CertificateAnswer {
         let judge = CertificateJudge(
             anchors: try anchors(job),

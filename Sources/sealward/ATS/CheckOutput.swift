@@ -40,6 +40,10 @@ struct CheckOutput {
     private(set) var kept = KeptResults()
     private(set) var finished = 0
 
+    /// - Parameters:
+    ///   - targets: the whole list.
+    ///   - places: what is checked of it, in order.
+    ///   - journal: where results are kept that were rendered before they come here.
     init(
         of command: CheckCommand, on profiles: [OSProfile], targets: TargetList, places: [UInt32],
         journal: CheckJournal?, history: CheckHistoryRun?, stream: ResultStream
@@ -156,6 +160,8 @@ struct CheckOutput {
     }
 
     /// Writes what is known of targets whose predecessors never finished, and closes the document.
+    ///
+    /// - Parameter instant: the moment of judgement.
     mutating func end(at instant: Date) throws {
         for place in places[min(turn, places.count)...] {
             _ = try emitWaiting(Int(place))

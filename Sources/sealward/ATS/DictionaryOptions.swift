@@ -7,6 +7,7 @@ import ArgumentParser
 import PropertyLists
 import Vocabulary
 
+/// Which dictionary, and on which system.
 struct DictionaryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The app's Info.plist, XML or binary; - is standard input.", valueName: "PATH"))
     var infoPlist: String?
@@ -101,6 +102,7 @@ struct SystemOptions: ParsableArguments {
 struct SystemList {
     let profiles: [OSProfile]
 
+    /// - Throws: `ValidationError` for more than 64, and for one that is unknown.
     init(_ argument: String) throws {
         var profiles: [OSProfile] = []
         let parts = argument.split(separator: ",", maxSplits: 64, omittingEmptySubsequences: false)
@@ -179,6 +181,7 @@ enum PropertyListFile {
             dictionary: ATSDictionary(members[ATSKey.dictionary]), sdk: InfoPlistSearch.linkedSDK(of: list, at: path))
     }
 
+    /// The dictionary of the one app in a folder or project.
     private static func app(folder path: String, _ values: [UTF8Key: String]) throws -> AppDictionary {
         let found = try CommandIO.named(path) { () throws(MalformedInput) in try InfoPlistSearch.search(path) }
         let name = CommandIO.name(of: path)

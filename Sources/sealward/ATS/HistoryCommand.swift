@@ -148,5 +148,6 @@ struct HistoryCommand: WorkingCommand {
 }
 
 extension TargetHistory.Change {
+    /// As a page shows it.
     var row: HistoryPage.Change { (at, field.rawValue, TargetHistory.shown(before), TargetHistory.shown(after)) }
 }

@@ -215,6 +215,7 @@ struct LintCommand: WorkingCommand {
     }
 }
 
+/// The baseline file of `ats lint`.
 enum LintBaselines {
     /// Takes tolerated findings out of the results, and writes the file where that is asked for.
     static func apply(_ path: String, to results: [LintResult], update: Bool, quiet: Bool) throws -> [LintResult] {

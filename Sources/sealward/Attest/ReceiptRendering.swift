@@ -45,6 +45,7 @@ struct JudgedReceipt {
 }
 
 extension Receipt {
+    /// `sealward.receipt-inspect/1`.
     var inspection: JSONValue { .object([.init("schema", "sealward.receipt-inspect/1")] + members) }
 
     fileprivate var members: [JSONValue.Member] {

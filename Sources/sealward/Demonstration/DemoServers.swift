@@ -215,6 +215,10 @@ struct DemoAuthority {
     }
 
     /// Issues a certificate for one host.
+    ///
+    /// - Parameters:
+    ///   - daysLeft: How many days it is still valid; negative for one that has expired.
+    ///   - usesRSA: An RSA key of 2048 bits instead of a P-256 key.
     func identity(for host: String, daysLeft: Double = 30, usesRSA: Bool = false) throws -> Identity {
         let own =
             usesRSA

@@ -29,6 +29,7 @@ struct DemoService {
     ///
     /// - Parameter stay: if given, the console is there as well, and its address is printed at the end; a device goes on in `work` until
     ///   this returns. nil ends everything at once.
+    ///   - progress: called for each device that is done.
     func run(_ page: inout DemoPage, stay: Staying? = nil, progress: () -> Void = {}) async throws -> Bool {
         var silent = Logger(label: "sealward.demo") { _ in SwiftLogNoOpLogHandler() }
         silent.logLevel = .critical
@@ -234,6 +235,7 @@ struct DemoPage {
     private(set) var text = ""
     private let print: (String) -> Void
 
+    /// - Parameter print: is given each line, with its end, at once.
     init(print: @escaping (String) -> Void) { self.print = print }
 
     mutating func line(_ line: String) {

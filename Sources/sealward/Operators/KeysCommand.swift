@@ -264,6 +264,7 @@ extension OperatorTarget {
 }
 
 extension CommandResult {
+    /// What an operation changed.
     fileprivate static func keys(_ operation: String, _ count: Int) -> CommandResult {
         CommandResult(
             ["schema": "sealward.keys-change/1", "operation": .string(operation), "keys": .integer(count)],

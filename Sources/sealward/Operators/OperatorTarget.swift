@@ -49,6 +49,7 @@ struct OperatorTarget: ParsableArguments {
         if let url, AppleEndpoint(url) == nil { throw ValidationError.address(url, of: "--url") }
     }
 
+    /// - Parameter most: the most entries of one page, as the service has it.
     static func validate(limit: Int, upTo most: Int) throws {
         guard 1...most ~= limit else { throw ValidationError("--limit must be from 1 to \(most).") }
     }
@@ -65,6 +66,8 @@ struct OperatorTarget: ParsableArguments {
     /// Does an operation over HTTP or on the store.
     ///
     /// - Parameter ask: the same of the operators' service on the store.
+    /// - Returns: the document that answers it.
+    /// - Throws: ``refusal(_:_:_:)``.
     func document(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil,
         inStore ask: (OperatorSession) async throws -> JSONValue
@@ -81,6 +84,8 @@ struct OperatorTarget: ParsableArguments {
     }
 
     /// Asks the operators' service on the store, which has the reason for its audit.
+    ///
+    /// - Throws: ``refusal(_:_:_:)``.
     func inStore<Value: Sendable>(_ ask: (OperatorSession) async throws -> Value) async throws -> Value {
         let result = try await withStore { opened -> Result<Value, Problem> in
             let session = try await OperatorSession(opened, reason: reason)
@@ -95,6 +100,7 @@ struct OperatorTarget: ParsableArguments {
     /// Asks one route of the service.
     ///
     /// - Parameter access: that of a command that asks often; nil if its files are read for this call.
+    /// - Throws: ``refusal(_:_:_:)``.
     func overHTTP(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, access: Access? = nil
     ) async throws -> [UInt8] {

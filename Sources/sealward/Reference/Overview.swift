@@ -35,6 +35,7 @@ enum Overview {
         commands().first { $0.type == command }?.words ?? ""
     }
 
+    /// Every command, by what it is for.
     static let groups: [(title: String, commands: [any ParsableCommand.Type])] = [
         ("what you have", [DoctorCommand.self]),
         ("App Transport Security", [ATSCommand.self]),

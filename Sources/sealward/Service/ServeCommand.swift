@@ -80,6 +80,7 @@ struct ServeCommand: WorkingCommand {
         }
     }
 
+    /// Reads the configuration and every file that it names.
     private static func outcome(_ config: String?, _ secrets: SecretFiles) throws -> ConfigurationReader.Outcome {
         let file = try config.map { try CommandIO.readText($0, limit: 4 << 20) }
         if let config, let writers = FileRights.writers(of: config) { throw CommandFault("\(config): \(writers).") }

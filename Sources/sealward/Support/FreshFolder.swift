@@ -30,6 +30,8 @@ final class FreshFolder {
     /// Makes the folder or takes one that is there and empty, and writes all files or none.
     ///
     /// Of any number of runs for one folder at once exactly one succeeds: the first file is the claim, and only one of them can create it.
+    ///
+    /// - Parameter files: gets the absolute path of the folder.
     static func fill(_ path: String, with files: (_ folder: String) throws -> [File]) throws {
         let folder = try FreshFolder(path)
         do {

@@ -25,6 +25,8 @@ final class OutputFile: Sendable {
     func write(_ bytes: [UInt8]) -> CInt { SystemFile.write(bytes, to: descriptor) }
 
     /// Asks the system for faults that some file systems tell only when a file is closed.
+    ///
+    /// - Returns: 0, or the number of the fault.
     func check() -> CInt {
         guard descriptor > STDERR_FILENO, case let copy = dup(descriptor), copy >= 0 else { return 0 }
         return close(copy) == 0 ? 0 : errno
@@ -77,6 +79,8 @@ final class ResultStream {
     }
 
     /// Writes text in which nothing is a command for a build machine.
+    ///
+    /// - Throws: what ``write(_:)-([UInt8])`` throws.
     func write(_ text: String) throws { try write(Array(text.commandSafe.utf8)) }
 
     /// - Throws: `ExitCode` without a word where the reader of a pipe went away, as `head` does; ``CommandFault`` for a full disk and the like.
@@ -85,6 +89,9 @@ final class ResultStream {
         try check(file.write(bytes))
     }
 
+    /// A value on one line.
+    ///
+    /// - Throws: what ``write(_:)-([UInt8])`` throws.
     func write(line value: JSONValue) throws { try write(value.encoded(pretty: false) + [0x0A]) }
 
     /// - Throws: `CommandFault` where the file system says only now that something was not written.

@@ -64,6 +64,7 @@ struct ReachOptions: ParsableArguments {
 
 /// A file with one entry a line; `#` begins a comment.
 enum EntryFile {
+    /// - Throws: `CommandFault` that names the line of what cannot be read.
     static func entries<Entry>(of path: String, _ read: (String) throws(MalformedInput) -> Entry) throws -> [Entry] {
         var entries: [Entry] = []
         try lines(of: path, limit: 64 << 20) { line, fault in
@@ -82,6 +83,7 @@ enum EntryFile {
     ///
     /// Neither the file nor a list of its lines is ever in memory as a whole.
     ///
+    /// - Parameter limit: the most bytes of the file.
     /// - Throws: `CommandFault` that names the line, where it is no text; what `body` throws.
     static func lines(
         of path: String, limit: Int, _ body: (String, _ fault: (String) -> CommandFault) throws -> Void

@@ -25,6 +25,7 @@ extension WorkingCommand {
 protocol ResultCommand: WorkingCommand {
     var form: ResultForm { get }
 
+    /// - Throws: as ``WorkingCommand/outcome()``.
     func result() async throws -> CommandResult
 }
 
@@ -55,6 +56,7 @@ struct CommandResult {
     }
 }
 
+/// The form and the place of a result.
 struct ResultForm: ParsableArguments {
     @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
     var format: TextOrJSON = .text
@@ -95,6 +97,7 @@ enum TextJSONOrPage: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
+/// The options that every command has.
 struct SharedOptions: ParsableArguments {
     @Option(
         name: .customLong("output"),

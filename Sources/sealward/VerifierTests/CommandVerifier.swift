@@ -61,6 +61,8 @@ final class CommandVerifier {
     /// Ends the program, and what it started. It has two seconds to do so by itself.
     func stop() { finish(after: .seconds(2)) }
 
+    /// - Parameter patience: how long the program may take to end by itself.
+    /// - Returns: whether it did.
     @discardableResult private func finish(after patience: Duration = .zero) -> Bool {
         defer { program = nil }
         return program?.stop(after: patience) ?? true
@@ -152,6 +154,7 @@ final class ChildProgram {
     /// Ends it, and what it started.
     ///
     /// - Parameter patience: how long it may take to end by itself, once its input has ended.
+    /// - Returns: whether it ended by itself.
     @discardableResult func stop(after patience: Duration = .zero) -> Bool {
         guard end == nil else { return true }
         close(writing)

@@ -8,6 +8,7 @@ package struct DotNetStack: Sendable, Equatable {
     package enum Handler: String, Sendable {
         case managed, cfnetwork, nsurlsession
 
+        /// The name of its class.
         package var className: String {
             switch self {
             case .managed: "HttpClientHandler (managed)"
@@ -42,6 +43,8 @@ package struct DotNetProject: Sendable {
     private let byPlatform: [String: DotNetStack]
 
     /// The stack that counts for an Info.plist: below `Platforms/NAME` that of the platform, else the first.
+    ///
+    /// - Parameter path: the list's path.
     package func stack(forListAt path: String) -> DotNetStack {
         let folders = path.utf8.split(separator: 0x2F)
         for (place, next) in zip(folders, folders.dropFirst()) where place.elementsEqual("Platforms".utf8) {

@@ -6,6 +6,7 @@ import Vocabulary
 
 /// The elements of a project file of MSBuild: the XML that such files are written in, without document types and entities of its own.
 struct ProjectMarkup {
+    /// An element with what stands in it.
     struct Element {
         let name: [UInt8]
         let attributes: [(name: [UInt8], value: [UInt8])]
@@ -37,6 +38,7 @@ struct ProjectMarkup {
 
     /// Reads a file.
     ///
+    /// - Returns: the element that holds all others.
     /// - Throws: `MalformedInput` with the place where the file is no well-formed XML in UTF-8, or beyond the limits.
     static func read(_ bytes: [UInt8]) throws(MalformedInput) -> Element {
         if TextFileEncoding.isUTF16(bytes) { throw .plist("", TextFileEncoding.utf16.reason) }

@@ -34,6 +34,7 @@ struct ProjectProperties {
     ///
     /// - Parameters:
     ///   - root: the project's markup, whose depth its reader bounds.
+    ///   - file: its path, for the sources.
     ///   - configuration: what conditions are compared with, as the platform.
     init(_ root: ProjectMarkup.Element, file: String, configuration: String, platform: String) {
         (self.file, self.configuration, self.platform) = (file, configuration, platform)

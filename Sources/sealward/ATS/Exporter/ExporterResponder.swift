@@ -195,6 +195,7 @@ struct ExporterResponder: Sendable {
 
 /// One report as a page of metrics. Names that blackbox_exporter has too mean the same here.
 enum ProbeText {
+    /// - Parameter elapsed: from the scrape to the verdict.
     static func text(_ report: TargetReport, after elapsed: Duration) -> String {
         let registry = PrometheusRegistry()
         let summary = TargetSummary(report)

@@ -19,6 +19,7 @@ final class HistoryFile {
         let at: Int64
         /// What the run asked: systems and dictionary. Only observations that asked the same are compared.
         let asked: String
+        /// Which run it is of.
         let run: Int64
         let summary: TargetSummary
     }
@@ -35,6 +36,10 @@ final class HistoryFile {
     private let connection: SQLiteConnection
 
     /// Opens a history, or makes one with mode 0600.
+    ///
+    /// - Parameters:
+    ///   - writes: whether the file may be changed.
+    ///   - creates: whether it is made if it is not there.
     init(_ path: String, writes: Bool, creates: Bool) throws(InputFault) {
         self.path = path
         if let fault = InputFile.refusal(of: path), !creates || fault != .missing { throw fault }
@@ -182,8 +187,11 @@ final class HistoryFile {
     /// Begins a run, or takes up the one with the same token.
     ///
     /// - Parameters:
+    ///   - instant: the time that the run judges at.
     ///   - start: when it really began, which decides how long it is kept.
+    ///   - asked: what it asks of every target; only runs that ask the same are compared.
     ///   - token: what a run that is taken up again has in common with itself; nil for one that cannot be.
+    /// - Returns: its number, for ``append(_:to:)``.
     func begin(at instant: Date, start: Date, asked: String, token: String? = nil) throws(InputFault) -> Int64 {
         try guarded {
             let row = try connection.run(
@@ -223,6 +231,8 @@ final class HistoryFile {
     private static let old = "coalesce(began, at) < $1 AND id < (SELECT max(id) FROM runs)"
 
     /// Forgets runs that began before an instant, but never the last one, and targets that no run knows anymore.
+    ///
+    /// - Returns: how many runs are gone.
     func forget(before instant: Date) throws(InputFault) -> Int {
         let limit = SQLValue.integer(HistoryFile.seconds(instant))
         return try guarded {
