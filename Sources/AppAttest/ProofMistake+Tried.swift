@@ -17,9 +17,9 @@ extension ProofMistake {
     static let largestClientData = 64 << 10
 
     /// The most client data hashes that are tried for one object; an assertion costs a signature for each.
-    private static let mostTries = 31
+    private static let mostTries = 39
 
-    /// What the other side's clientDataHash would be after each usual mistake, the most usual first. At most 31.
+    /// What the other side's clientDataHash would be after each usual mistake, the most usual first. At most 39.
     ///
     /// - Parameters:
     ///   - hash: the client data hash that the caller expects.
@@ -210,7 +210,7 @@ extension AttestationVerifier {
 }
 
 extension AssertionVerifier {
-    /// A refusal with the usual mistake that explains it, found by trying each with the key: at most 32 signatures are verified.
+    /// A refusal with the usual mistake that explains it, found by trying each with the key: at most 40 signatures are verified.
     ///
     /// - Parameters:
     ///   - refusal: what ``verify(_:publicKey:clientDataHash:previousCounter:)-(Collection<UInt8>,_,_,_)`` answered for the same arguments.

@@ -19,7 +19,7 @@ import Vocabulary
     /// What the app passed as clientDataHash, what the server took for the client data, and the mistake.
     private static let cases: [(passed: [UInt8], clientData: [UInt8], mistake: String?)] = {
         let challenge = Array("a challenge of the server".utf8)
-        let json = Array(#"{"challenge":"Ynl0ZXM=","url":"a/b"}"#.utf8)
+        let json = Array(#"{"url":"a/b","n":1.50,"challenge":"Ynl0ZXM="}"#.utf8)
         let capitals = Array(String(decoding: hex(sha(json)), as: UTF8.self).uppercased().utf8)
         return [
             (challenge, challenge, "unhashed"),

@@ -110,6 +110,10 @@ import Testing
         try write(Array(SHA256.hash(data: Data(data))), "part")
         let inspected = try ProgramRun(["receipt", "inspect", folder.path("part")])
         #expect(inspected.errors.contains("a key ID or another hash"), "\(inspected.errors)")
+        // The signature of a token is as long as a hash.
+        try write(Array("eyJhbGciOiJIUzI1NiJ9.e30.\(keyId.prefix(43))".utf8), "part")
+        let token = try verify("part")
+        #expect(token.string("code") == "malformed.base64" && !token.output.contains("a key ID"), "\(token.output)")
         for text in ["null", "undefined\n", "None"] {
             try write(Array(text.utf8), "part")
             #expect(try verify("part").output.contains("for no bytes at all"))

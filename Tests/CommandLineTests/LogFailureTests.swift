@@ -429,7 +429,6 @@ import Testing
             "- app-attest attest.device.invalid-input"
         ),
         ("Error Domain=DCErrorDomain Code=2", "- app-attest attest.device.invalid-input"),
-        ("Error Domain=com.apple.devicecheck.error Code=5 \"(null)\"", "- app-attest ats.log.cause-not-said"),
         ("Decoding App Check token failed. Make sure you passed a token.", "- app-attest attest.app-check.refused"),
         (
             "AppCheckError: The provided App Check token has incorrect \"aud\" claim.",
@@ -467,6 +466,15 @@ import Testing
             #expect((failure["fix"] as? [String])?.isEmpty == false || (failure["next"] as? [String])?.isEmpty == false)
             #expect((failure["quote"] as? String)?.isEmpty == false)
         }
+    }
+
+    /// App Attest is no load, and what a number means that Apple documents nowhere is not known.
+    @Test func aNumberOfAppAttestThatNobodyDocuments() throws {
+        let error = "Error Domain=com.apple.devicecheck.error Code=5 \"(null)\"\n"
+        let run = try ProgramRun(["ats", "log", "-"], input: error)
+        #expect(run.status == 2 && run.output.hasPrefix("App Attest failed with a number"), "\(run.output)")
+        let known = try ProgramRun(["ats", "log", "-"], input: error.replacingOccurrences(of: "=5", with: "=3"))
+        #expect(known.status == 1 && known.output.hasPrefix("App Attest or App Check failed"), "\(known.output)")
     }
 
     /// The client's sentence does not name the DCError: the line that does is the whole answer, and only that one's advice is right.

@@ -150,8 +150,10 @@ extension LogFailure {
     var text: String {
         let numbers = [urlError.map { "NSURLErrorDomain \($0)" }, streamError.map { "stream code \($0)" }]
             .compactMap(\.self).joined(separator: ", ")
+        // App Attest is no load.
+        let what = host?.terminalSafe ?? (kind == .appAttest ? nil : "A load whose host the log does not name")
         var lines = [
-            "\(host?.terminalSafe ?? "A load whose host the log does not name"): \(title)"
+            (what.map { "\($0): " } ?? "") + title
                 + (numbers.isEmpty ? "" : " (\(numbers))") + ", \(count) \(count == 1 ? "line" : "lines")"
         ]
         func add(_ label: String, _ text: String) { lines.append("    " + label.padded(to: 7) + text) }

@@ -204,7 +204,7 @@ package struct PastedBytes: Sendable, Equatable {
             for (form, bytes) in decoded where !bytes.isEmpty {
                 let read = PastedBytes(bytes, forms + [form])
                 if wanted.accepts(bytes) { return read }
-                if first == nil { first = read }
+                if first == nil, !read.isWordOfText { first = read }
             }
             // Base64 twice: what it gives is text again. Words of other text come last.
             let texts = decoded.filter { $0.1.allSatisfy(PastedBytes.isText) }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import HTTPService
 import Vocabulary
 
-/// Adds to refusals what was expected and found, and which usual mistake it is: at most 20 a second and node, as one costs up to 32 signatures.
+/// Adds to refusals what was expected and found, and which usual mistake it is: at most 20 a second and node, as one costs up to 40 signatures.
 struct RefusalExplainer: Sendable {
     let observer: RequestObserver
     let uptime: @Sendable () -> Double

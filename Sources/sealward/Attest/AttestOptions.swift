@@ -61,10 +61,10 @@ enum PastedArgument {
         }
     }
 
-    /// What is given for an object and is a part of one, or a key; nil for everything else.
+    /// What is given for an object and is a part of one, or a key; nil for everything else. 64 bytes may be anything.
     static func part(_ bytes: [UInt8]) -> String? {
         let isLong = bytes.count > 100 && (bytes.first == 0x30 || bytes.first == 0xA3)
-        return isLong ? nil : name(of: bytes)?.name
+        return isLong || bytes.count == 64 ? nil : name(of: bytes)?.name
     }
 
     /// A client data hash that is used as it is: usually 32 bytes.
