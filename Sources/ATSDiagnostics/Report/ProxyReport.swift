@@ -10,9 +10,9 @@ import Vocabulary
 /// Renders what passed through a proxy: one line a request, and the summary in the end.
 package enum ProxyReport {
     package static func line(_ event: ATSProxy.Event) -> String {
-        let causes = event.causes.map { "\($0.code): \($0.message.terminalSafe(limit: 500))" }.joined(separator: "; ")
+        let causes = event.causes.map { "\($0.code): \($0.message.terminalSafe(limit: 500))" }.joined(separator: " ")
         let shown = "\(event.result.rawValue) \(event.method) \(event.target.terminalSafe(limit: 500))"
-        let error = event.error.map { "; an app gets \($0.summary.terminalSafe(limit: 500))" } ?? ""
+        let error = event.error.map { " An app gets \($0.summary.terminalSafe(limit: 500))" } ?? ""
         return causes.isEmpty ? shown : "\(shown) \(causes)\(error)"
     }
 
@@ -45,7 +45,7 @@ package enum ProxyReport {
     package static func text(_ summary: ProxySummary) -> String {
         var lines: [String] = []
         for host in summary.hosts {
-            let counts = "\(host.requests) requests, \(host.refused) refused, \(host.failed) failed"
+            let counts = "requests: \(host.requests), refused: \(host.refused), failed: \(host.failed)"
             lines.append("\(host.isSecure ? "https" : "http")://\(host.host.terminalSafe):\(host.port)  \(counts)")
             for cause in host.causes { lines.append("  \(cause.code): \(cause.message.terminalSafe)") }
             if let error = host.error { lines.append("  an app gets \(error.summary.terminalSafe)") }

@@ -86,7 +86,7 @@ package struct InfoPlistSearch {
                     FoundPlist(path: path, document: empty, origin: .nothing(files: search.found.files)))
             }
         } else {
-            if !scope.isConfined, path.hasSuffix(".csproj") || path.hasSuffix(".fsproj") || path.hasSuffix(".vbproj") {
+            if !scope.isConfined, ProjectFile.isDotNet(path) {
                 let folder = path.parentFolder
                 if let fault = InputFile.refusal(of: path) { throw .file(fault) }
                 return try InfoPlistSearch.search(
@@ -441,7 +441,7 @@ package struct InfoPlistSearch {
                 let input: InputFile
                 do { input = try InputFile.open(path, below: root) } catch { throw .file(error) }
                 try archive(input, name: path)
-            } else if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") {
+            } else if ProjectFile.isDotNet(name) {
                 project(path, in: folder)
             } else if name == "project.pbxproj" {
                 guard let bytes = try contents(path, limit: PlistLimits.bytes), let project = try XcodeProject(bytes)
@@ -561,9 +561,7 @@ package struct InfoPlistSearch {
 
     private mutating func project(_ path: String, in folder: String) {
         let folder = UTF8Key(folder == "." ? "" : folder)
-        guard projects[folder] == nil, ["csproj", "fsproj", "vbproj"].contains(path.nameSuffix) else {
-            return
-        }
+        guard projects[folder] == nil, ProjectFile.isDotNet(path) else { return }
         let most = ReadingLimits.folderProjects
         evaluated[folder, default: 0] += 1
         guard evaluated[folder, default: 0] <= most else {

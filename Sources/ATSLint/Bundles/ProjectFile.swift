@@ -153,16 +153,17 @@ package enum ProjectFile {
 
     /// Whether a file of this name may be one of a project.
     package static func mayBe(_ name: String) -> Bool {
-        isKnown(name) || name.hasSuffix(".pbxproj") || name.hasSuffix(".csproj") || name.hasSuffix(".fsproj")
+        isKnown(name) || name.hasSuffix(".pbxproj") || isDotNet(name)
     }
+
+    /// Whether a file is a project of .NET: of C#, F# or Visual Basic.
+    package static func isDotNet(_ name: String) -> Bool { ["csproj", "fsproj", "vbproj"].contains(name.nameSuffix) }
 
     /// What a file is called in a report for programs; nil if it is no project file.
     package static func label(_ name: String, _ bytes: [UInt8]) -> String? {
         if CordovaProject.isMeant(name, bytes) { return "cordova-project" }
         if name.hasSuffix(".xcconfig") || name.hasSuffix(".pbxproj") { return "xcode-project" }
-        if name.hasSuffix(".csproj") || name.hasSuffix(".fsproj") || name.hasSuffix(".vbproj") {
-            return "dotnet-project"
-        }
+        if isDotNet(name) { return "dotnet-project" }
         return kinds.first { $0.has(name) && $0.isMeant(bytes) }?.label
     }
 

@@ -263,7 +263,7 @@ struct Recogniser: Sendable {
             Recogniser(
                 "dotnet-project", "a .NET project",
                 .named("name its folder, or the Info.plist below Platforms: `sealward ats lint FOLDER`")
-            ) { $0.ends([".csproj", ".fsproj", ".vbproj"]) },
+            ) { ProjectFile.isDotNet($0.name) },
             // After the projects of Cordova and Titanium, which have Android's names in them.
             Recogniser(
                 "android-file", "a file of an Android app",

@@ -177,6 +177,14 @@ struct DotNetProjectTests {
         let lists = try InfoPlistSearch.search(folder.url.path).lists
         #expect(lists.map { $0.stack?.handler } == [.nsurlsession, .managed])
         #expect(lists.compactMap { $0.stack?.source.suffix(12) } == ["App.csproj:2", "App.csproj:3"])
+        // The languages of .NET are read alike.
+        for language in ["fsproj", "vbproj"] {
+            try FileManager.default.moveItem(
+                atPath: folder.path(language == "fsproj" ? "App.csproj" : "App.fsproj"),
+                toPath: folder.path("App.\(language)"))
+            let lists = try InfoPlistSearch.search(folder.url.path).lists
+            #expect(lists.map { $0.stack?.handler } == [.nsurlsession, .managed], "\(language)")
+        }
     }
 
     /// `Directory.Build.props` and `.targets` above a project count in a build: here they are named, the nearest of each.
