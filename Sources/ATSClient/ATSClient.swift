@@ -217,7 +217,7 @@ extension Connector {
         guard let addresses = try? await usableAddresses(of: key, timeout: limit), let address = addresses.first else {
             return nil
         }
-        let prober = Prober(group: configuration.eventLoopGroup, resolver: resolver)
+        let prober = Prober(group: configuration.eventLoopGroup, resolver: material.resolver)
         let hello = PolicyHello(requirements, host: key.host, prober, addresses)
         switch await hello.send(timeout: .nanoseconds(limit.nanoseconds)).outcome {
         case .negotiated(let seen):
