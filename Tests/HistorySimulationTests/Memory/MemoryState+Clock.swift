@@ -44,8 +44,9 @@ extension MemoryState {
         report.openClaims += removing(&holders) {
             $0.filter { $0.value.grantedAt != nil || $0.value.leasedUntil >= openEdge }
         }
-        for (promotion, edge) in retention.edges(believing: now, insteadOf: instant) {
-            let name = UTF8Key(promotion)
+        let ahead = max(0, StoreTime.milliseconds(instant) - now)
+        for (promotion, start) in retention.promotionGrants {
+            let (name, edge) = (UTF8Key(promotion), StoreTime.milliseconds(start) - ahead)
             report.promotionGrants += removing(&holders) {
                 $0.filter { $0.key.promotion != name || $0.value.grantedAt.map { $0 >= edge } ?? true }
             }
