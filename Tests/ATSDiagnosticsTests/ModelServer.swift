@@ -86,7 +86,7 @@ struct ModelLoad: TargetLoading {
 }
 
 /// A load that keeps what it was asked for.
-final class AskedLoad: TargetLoading {
+final class RecordedLoad: TargetLoading {
     let urls = Mutex<[String]>([])
     func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace {
         urls.withLock { $0.append("\(url)") }

@@ -272,7 +272,7 @@ import Vocabulary
     func theQueryIsForWhoIsTrusted() async throws {
         let target = "https://\(ModelServer.host)/path?token=secret"
         for (server, asked) in [(Self.selfSigned(), "https://\(ModelServer.host)/path"), (ModelServer(), target)] {
-            let load = AskedLoad()
+            let load = RecordedLoad()
             let diagnosis = TargetDiagnosis(
                 profile: .standard, probing: server, loading: load, instant: ModelServer.instant)
             _ = await diagnosis.diagnose(try CheckTarget(target))
