@@ -5,6 +5,7 @@ import ATSClient
 import AppTransportSecurity
 import Foundation
 import PropertyLists
+import Synchronization
 import TLSModel
 import TLSProbe
 import Testing
