@@ -54,7 +54,6 @@ public enum PastedForms {
             ("hexadecimal with colons", pairs.joined(separator: ":")), ("xxd", rows.joined(separator: "\n")),
             ("Swift's Data", "<\(digits)>"), ("Foundation's Data", "{length = \(bytes.count), bytes = 0x\(digits)}"),
             ("hexadecimal with hyphens", pairs.map { $0.uppercased() }.joined(separator: "-")),
-            ("JavaScript's list", bytes.map(String.init).joined(separator: ",")),
             ("Ruby's text", "\"\(pairs.map { "\\x" + $0.uppercased() }.joined())\""),
             (
                 "xxd -i",

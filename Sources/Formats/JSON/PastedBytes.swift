@@ -204,12 +204,12 @@ package struct PastedBytes: Sendable, Equatable {
             for (form, bytes) in decoded where !bytes.isEmpty {
                 let read = PastedBytes(bytes, forms + [form])
                 if wanted.accepts(bytes) { return read }
-                if first == nil, !read.isWordOfText { first = read }
+                if first == nil { first = read }
             }
-            // Base64 twice: what it gives is text again. Words of other text come last.
+            // Base64 twice: what it gives is text again.
             let texts = decoded.filter { $0.1.allSatisfy(PastedBytes.isText) }
             // Safe: joins arrays.
-            for (form, inner) in PastedBytes.unwrapped(text) + texts + PastedBytes.words(text) {
+            for (form, inner) in PastedBytes.unwrapped(text) + texts {
                 if let found = find(inner[...], forms + [form], depth: depth + 1) { return found }
             }
             return nil
@@ -357,23 +357,6 @@ package struct PastedBytes: Sendable, Equatable {
         return inner
     }
 
-    /// Words of base64 or hexadecimal in code, a log or a document, also over several lines: the longest first, at least as long as base64 of
-    /// 32 bytes.
-    private static func words(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
-        let joined = text.filter { !isSpace($0) }
-        var words: [ArraySlice<UInt8>] = []
-        for text in [text, joined[...]] {
-            words.append(contentsOf: text.split { !$0.isASCIIAlphanumeric && !"+/-_".utf8.contains($0) })
-        }
-        words = words.filter { $0.count >= 43 && $0.count < text.count }.sorted { $0.count > $1.count }
-        return words.prefix(8).map { (wordForm, Array($0)) }
-    }
-
-    private static let wordForm = "a word of other text"
-
-    /// Whether the bytes stand in a text that says other things too.
-    package var isWordOfText: Bool { forms.contains(Self.wordForm) }
-
     /// The digits of `xxd`, `hexdump -C` and `od -t x1`: an offset at the front of each line, and the text of the bytes at its end.
     private static func hexDump(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits: [UInt8] = []
@@ -401,21 +384,16 @@ package struct PastedBytes: Sendable, Equatable {
     }
 
     /// Bytes as numbers, as hexadecimal: `Uint8Array(3) [ 163, 99, 102 ]`, `[163 99 102]`, `[]byte{0xa3, 0x63}`, `[-93, 99]`, `<<163, 99>>`,
-    /// `163,99,102`, and what `xxd -i` prints.
+    /// and what `xxd -i` prints. Only with their brackets: a list that is cut off within a number would be other bytes.
     private static func numbers(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var list = text
-        if let open = text.prefix(64).lastIndex(where: { "[{(<".utf8.contains($0) }) {
-            list = text[open...].dropFirst()
-            guard let close = list.firstIndex(where: { "]})>".utf8.contains($0) }) else { return nil }
-            // Behind it comes nothing, or the end of a statement.
-            let rest = list[close...].first { !isSpace($0) && !"]})>".utf8.contains($0) }
-            guard rest == nil || rest == UInt8(ascii: ";") else { return nil }
-            list = list[..<close]
-        } else if !text.contains(UInt8(ascii: ",")) {
-            return nil
-        }
+        guard let open = text.prefix(64).lastIndex(where: { "[{(<".utf8.contains($0) }),
+            let close = text[open...].firstIndex(where: { "]})>".utf8.contains($0) })
+        else { return nil }
+        // Behind it comes nothing, or the end of a statement.
+        let rest = text[close...].first { !isSpace($0) && !"]})>".utf8.contains($0) }
+        guard rest == nil || rest == UInt8(ascii: ";") else { return nil }
         var bytes: [UInt8] = []
-        for word in list.split(whereSeparator: { isSpace($0) || $0 == UInt8(ascii: ",") }) {
+        for word in text[open..<close].dropFirst().split(whereSeparator: { isSpace($0) || $0 == UInt8(ascii: ",") }) {
             let word = String(decoding: word.prefix(5), as: UTF8.self)
             let hex = word.hasPrefix("0x") ? word.dropFirst(2) : nil
             let byte =

@@ -31,9 +31,7 @@ struct Recogniser: Sendable {
                 || head.count > 9 && head[1...8].allSatisfy { $0.hexadecimalValue != nil }
             let isText = (!head.starts(with: "<".utf8) || isPrint) && !ZipArchive.isArchive(head)
             let read = isText ? try? PastedBytes(reading: head, wanted: .object, mayBeRaw: true) : nil
-            // Of what stands in other text only objects in CBOR are taken: a certificate may be a part of anything.
-            let isTaken = read.map { !$0.isWordOfText || $0.bytes.first != 0x30 } == true
-            object = isTaken ? read?.bytes ?? head : head
+            object = read?.bytes ?? head
             var limits = JSONReader.Limits()
             (limits.depth, limits.values) = (64, 500_000)
             json = Input.begins(head, "{[") ? try? JSONReader.read(head, limits: limits) : nil
@@ -73,7 +71,7 @@ struct Recogniser: Sendable {
         }
 
         func isBytes(_ sizes: [Int]) -> Bool {
-            line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: sizes))?.isWordOfText == false } == true
+            line.map { (try? PastedBytes.fixed(Array($0.utf8), sizes: sizes)) != nil } == true
         }
     }
 

@@ -88,11 +88,10 @@ import Vocabulary
             "quoted-printable, then base64"
         ),
         (Array(Base64.encode(standard.utf8).utf8), "base64, then base64"),
-        // What .NET prints, and lists without brackets.
+        // What .NET prints.
         (Array(pairs.map { $0.uppercased() }.joined(separator: "-").utf8), "pairs of hexadecimal digits"),
         (Array(pairs.map { "0x" + $0 }.joined(separator: ", ").utf8), "pairs of hexadecimal digits"),
         (Array(pairs.map { "\\x" + $0 }.joined().utf8), "pairs of hexadecimal digits"),
-        (Array(key.map(String.init).joined(separator: ",").utf8), "a list of numbers, then hexadecimal"),
         // Elixir, xxd -i, Kotlin, Ruby, and Node's ArrayBuffer.
         (Array("<<\(key.map(String.init).joined(separator: ", "))>>".utf8), "a list of numbers, then hexadecimal"),
         (
@@ -110,15 +109,6 @@ import Vocabulary
             "<…> in other text, then hexadecimal"
         ),
         (Array("-----BEGIN DATA-----\(standard)-----END DATA-----".utf8), "PEM, then base64"),
-        (Array(Array(standard.utf8).hexadecimal().utf8), "hexadecimal, then base64"),
-        // In code, in a dictionary of Python, in a log, and as a chat sends it.
-        (Array("const keyId = '\(standard)';".utf8), "a word of other text, then base64 without padding"),
-        (Array("{'os': 'ios', 'keyId': '\(standard)'}".utf8), "a word of other text, then base64 without padding"),
-        (
-            Array("<data>\n\t\(standard.prefix(22))\n\t\(standard.suffix(22))\n</data>\n".utf8),
-            "a word of other text, then base64 without padding"
-        ),
-        (Array("2026-11-28 10:00:00 Demo[81:2] key \(hex) ok".utf8), "a word of other text, then hexadecimal"),
         (Array("\u{201C}\(standard)\u{201D}".utf8), "marks of an editor, then quotes, then base64"),
         (Array("\u{A0}\(standard)\u{200B}".utf8), "marks of an editor, then base64"),
         ([0xEF, 0xBB, 0xBF] + Array(standard.utf8), "base64"),
@@ -137,6 +127,9 @@ import Vocabulary
         #expect(try PastedBytes.fixed(Array(Self.hex.utf8), sizes: [32]).form == "hexadecimal")
         #expect(try PastedBytes.fixed(Array(Self.hex.utf8), sizes: [48]).form == "base64")
         #expect(try PastedBytes(reading: Array(Self.hex.utf8), wanted: .anything).form == "base64")
+        // Of base64 in hexadecimal 64 digits would be 32 bytes too.
+        let nested = try PastedBytes.fixed(Array(Array(Self.standard.utf8).hexadecimal().utf8), sizes: [32])
+        #expect(nested.bytes == Self.key && nested.form == "hexadecimal, then base64")
     }
 
     @Test func aRefusalNamesTheFormAndWhatIsWanted() {
