@@ -172,7 +172,8 @@ public final class ATSClient: Sendable {
             do {
                 return try await establish((offer, judge))
             } catch let refused as RefusedHandshake
-                where refused.judgement.verdict.causes.contains(where: { $0.code == .ctMissing })
+                where !configuration.asksAsTheSystem
+                && refused.judgement.verdict.causes.contains(where: { $0.code == .ctMissing })
             {
                 judge.shown = await connector.observation(key, requirements, until: deadline)
                     .flatMap(ShownTimestamps.init)
