@@ -254,7 +254,8 @@ package struct InfoPlistSearch {
                 "", "this is \(other), not an Info.plist, and ATS is not configured in it: name the app's Info.plist")
         }
         let completed = ProjectFile.completed(document)
-        try ProjectFile.refuseUnrelated(completed)
+        // The settings of Xcode stand inside of others.
+        if !name.hasSuffix(".pbxproj") { try ProjectFile.refuseUnrelated(completed) }
         return completed
     }
 
