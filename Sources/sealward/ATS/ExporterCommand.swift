@@ -88,7 +88,7 @@ struct ExporterCommand: WorkingCommand {
         let place = listening
         let sessions = MinuteSessions(asked)
         // Files that cannot be used are said now, not with the first scrape.
-        _ = try sessions.session(for: profile)
+        _ = try CheckSession(asked)
         // Each check needs a connection besides that of its scrape.
         let most = min(concurrency, DescriptorLimit.current().connections(taking: 2))
         let responder = ExporterResponder(
