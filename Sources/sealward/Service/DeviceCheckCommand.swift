@@ -99,18 +99,17 @@ struct DeviceCheckOptions: ParsableArguments {
             return try CommandIO.token(line, of: file, kind: "device token")
         }
         return try CommandIO.named(file) { () throws(MalformedInput) in
-            // No token consists of such digits only.
-            var bytes = line.utf8.count >= 64 ? line.hexadecimalBytes ?? [] : []
-            if bytes.isEmpty { bytes = try PastedBytes(reading: text, wanted: .anything).bytes }
             // Tokens of APNs have 32 bytes, those of DeviceCheck some thousands.
-            if bytes.count == 32 {
+            guard (try? PastedBytes.fixed(text, sizes: [32])) == nil else {
                 throw MalformedInput(
                     code: .malformedBase64,
                     reason:
                         "32 bytes are a token of push notifications (APNs), which DeviceCheck does not know: give what DCDevice.current.generateToken returned"
                 )
             }
-            return Base64.encode(bytes)
+            // No token consists of such digits only.
+            if line.utf8.count >= 64, let digits = line.hexadecimalBytes { return Base64.encode(digits) }
+            return Base64.encode(try PastedBytes(reading: text, wanted: .anything).bytes)
         }
     }
 
