@@ -271,8 +271,8 @@ import Vocabulary
 
     @Test("A server whose certificate is not trusted is not sent the query")
     func theQueryIsForWhoIsTrusted() async throws {
-        let target = "https://\(ModelServer.host)/path?token=secret"
-        for (server, asked) in [(Self.selfSigned(), "https://\(ModelServer.host)/path"), (ModelServer(), target)] {
+        let target = "https://\(ModelServer.host):443/path?token=secret"
+        for (server, asked) in [(Self.selfSigned(), "https://\(ModelServer.host):443/path"), (ModelServer(), target)] {
             let load = RecordedLoad()
             let diagnosis = TargetDiagnosis(
                 profile: .standard, probing: server, loading: load, instant: ModelServer.instant)
