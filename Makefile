@@ -1,7 +1,8 @@
 # `make run` and `make test` do everything on a fresh machine. Both build with the same flags, so the second reuses what the first has built.
 # Whole modules without optimization: the least time to build, C code that is fast, and no check of all commands by ArgumentParser at each
-# start, as in a debug build. @testable needs -enable-testing. An index, which editors make for themselves, would take a tenth more.
-SWIFT_FLAGS := --disable-index-store -c release -Xswiftc -Onone -Xswiftc -enable-testing
+# start, as in a debug build. @testable needs -enable-testing. An index, which editors make for themselves, would take a tenth more. A
+# module's interface is not written apart from its code: that reads each module twice.
+SWIFT_FLAGS := --disable-index-store -c release -Xswiftc -Onone -Xswiftc -enable-testing -Xswiftc -no-emit-module-separately-wmo
 # With CONFIGURATION=release the program is optimized, in a build folder of its own.
 OPTIMIZED_FLAGS := --disable-index-store -c release --scratch-path .build-release
 PROGRAM_FLAGS = $(if $(filter release,$(CONFIGURATION)),$(OPTIMIZED_FLAGS),$(SWIFT_FLAGS))

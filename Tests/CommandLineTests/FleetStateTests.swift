@@ -353,7 +353,8 @@ import Testing
             environment: ["TMPDIR": "/nowhere"])
         #expect(run.status == 2 && !run.errors.contains("temporary file"), "\(run.errors)")
         let found = try #require(run.json["targets"] as? [[String: Any]])
-        #expect(found.map { ($0["target"] as? String)?.contains("127.0.0.1:\(silent.port)") ?? false }.first == true)
+        let first = try #require(found.first?["target"] as? String)
+        #expect(first.contains("127.0.0.1:\(silent.port)"))
         #expect(found.count == targets.count)
         #expect(run.data.count > 1 << 20, "so few that they would have waited in memory anyway")
     }

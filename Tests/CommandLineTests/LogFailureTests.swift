@@ -22,8 +22,8 @@ import Testing
         }
     }
 
-    /// One line each, of every program whose logs are read.
-    @Test(arguments: [
+    /// One line each, of every program whose logs are read. Lists outside the attribute, with their type: the compiler is faster.
+    static let lines: [(String, String)] = [
         // Network and Sandbox
         (
             "Demo[812:40211] nw_endpoint_flow_failed_with_error [C1 192.168.0.12:8000 in_progress socket-flow (unsatisfied (Local network prohibited), interface: en0)]",
@@ -340,7 +340,9 @@ import Testing
             "status code: 403: Firebase App Check API has not been used in project 1 before or it is disabled. Enable it by visiting https://console.developers.google.com/apis/api/firebaseappcheck.googleapis.com/overview?project=1",
             "- app-attest attest.app-check.stopped"
         ),
-    ])
+    ]
+
+    @Test(arguments: lines)
     func eachFormIsRead(_ text: String, _ expected: String) throws {
         let found = try failures(text)
         #expect(summary(found) == [expected], "\(found)")
@@ -543,7 +545,7 @@ import Testing
 
 /// `sealward explain` of what people have: numbers, names and keys.
 @Suite struct ExplainedSubjectTests {
-    @Test(arguments: [
+    static let subjects: [([String], String)] = [
         (["-1022"], "NSURLErrorAppTransportSecurityRequiresSecureConnection"), (["9824"], "errSSLPeerHandshakeFail"),
         (["--", "-9802"], "errSSLFatalAlert"), (["-9808", "--format", "text"], "errSSLBadCert"),
         (["NSURLErrorDomain -1200"], "NSURLErrorSecureConnectionFailed"),
@@ -589,7 +591,9 @@ import Testing
         (["App Attest: key already attested"], "attest.device.invalid-key"),
         (["com.apple.devicecheck.error3"], "DCError.invalidKey"),
         (["Expected AAGUID of either 'appattestdevelop' or 'appattest'"], "attest.environment.mismatch"),
-    ])
+    ]
+
+    @Test(arguments: subjects)
     func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {
         let run = try ProgramRun(["explain"] + words)
         #expect(run.status == 0 && run.output.contains(expected), "\(run.output)\(run.errors)")
