@@ -338,9 +338,9 @@ import Testing
             #expect((fleet.run.json["targets"] as? [Any])?.count == count + 1)
             return (fleet.peak, fleet.run.data.count)
         }
-        let (few, many) = (try run(600), try run(2000))
+        let (few, many) = (try run(300), try run(1000))
         let (held, written) = (many.peak - few.peak, many.written - few.written)
-        print("fleet: 1,400 more targets write \(written >> 20) MiB more and take \(held >> 20) MiB more")
+        print("fleet: 700 more targets write \(written >> 20) MiB more and take \(held >> 20) MiB more")
         if !BuiltProgram.isSanitized { #expect(held < written / 2) }
     }
 
@@ -370,9 +370,9 @@ import Testing
             #expect(fleet.run.json["targets"].map { ($0 as? [Any])?.count } == count)
             return fleet.peak
         }
-        let (few, many) = (try peak(400), try peak(1400))
-        print("fleet: 1,000 more loads take \((many - few) >> 20) MiB more")
-        if !BuiltProgram.isSanitized { #expect(many - few < 8 << 20) }
+        let (few, many) = (try peak(200), try peak(700))
+        print("fleet: 500 more loads take \((many - few) >> 20) MiB more")
+        if !BuiltProgram.isSanitized { #expect(many - few < 5 << 20) }
     }
 }
 
