@@ -1,0 +1,132 @@
+// Sealward: the open trust stack between Apple apps and their servers.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// `sealward explain` of what people have: numbers, names and keys.
+@Suite struct ExplainedSubjectTests {
+    static let subjects: [([String], String)] = [
+        (["-1022"], "NSURLErrorAppTransportSecurityRequiresSecureConnection"), (["9824"], "errSSLPeerHandshakeFail"),
+        (["--", "-9802"], "errSSLFatalAlert"), (["-9808", "--format", "text"], "errSSLBadCert"),
+        (["NSURLErrorDomain -1200"], "NSURLErrorSecureConnectionFailed"),
+        (["NSURLErrorDomain", "-1205"], "ClientCertificateRejected"),
+        (["NSAllowsLocalNetworking"], "100.64.0.0/10"), (["com.apple.devicecheck.error 3"], "DCError.invalidKey"),
+        (["serverUnavailable"], "DCError.serverUnavailable"), (["NSURLErrorSecureConnectionFailed"], "-1200"),
+        (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
+        (["alert 42"], "-9825"), (["alert handshake_failure (40)"], "TLS alert 40"),
+        (["SSL alert number 48"], "TLS alert 48"), (["-67843"], "errSecNotTrusted"),
+        (["kCFErrorDomainCFNetwork 310"], "the proxy"),
+        (["errSecCertificateExpired"], "-67818"), (["-1102"], "403"), (["-2102"], "-1001"), (["--", "-4"], "-1005"),
+        (["_kCFStreamErrorCodeKey=-4, _kCFStreamErrorDomainKey=4"], "kCFStreamErrorDomainHTTP"),
+        (["_kCFStreamErrorDomainKey=10, _kCFStreamErrorCodeKey=-72000"], "the name was not resolved"),
+        (["NSPOSIXErrorDomain Code=100"], "HTTP/2"), (["errno", "61"], "ats.net.refused"), (["ECONNRESET"], "54"),
+        (["-997"], "BackgroundSessionWasDisconnected"), (["NSURLErrorDomain error -3003."], "CannotWriteToFile"),
+        (["Allow Arbitrary Loads"], "NSAllowsArbitraryLoads"), (["NSBonjourServices"], "-65555"),
+        (["SPKI-SHA256-BASE64"], "base64"), (["com.apple.security.network.client"], "sandboxed"),
+        (["-11800"], "NSAllowsArbitraryLoadsForMedia"), (["AVFoundationErrorDomain", "-11850"], "ranges"),
+        (["AVErrorFileFormatNotRecognized"], "-11828"), (["CoreMediaErrorDomain error -12660"], "HTTP 403: Forbidden"),
+        (["-16840"], "HTTP 401"), (["WebKitErrorDomain 102"], "FrameLoadInterruptedByPolicyChange"),
+        (["WebKitErrorDomain 102"], "decidePolicyFor"),
+        (["TypeError: Load failed"], "-1022"),
+        (["Error Domain=WebKitErrorDomain Code=204"], "PlugInWillHandleLoad"),
+        (["kCFErrorDomainCFNetwork 303"], "HTTPParseFailure"),
+        (["The operation couldn’t be completed. (com.firebase.appCheck error 0.)"], "NSUnderlyingErrorKey"),
+        (["Error Domain=com.google.app_check_core Code=4"], "AppCheckErrorCode.unsupported"),
+        (["[Firebase/AppCheck][I-FAA001001] AppCheck failed: Too many attempts."], "the first error is the cause"),
+        (["App Check: Too many attempts"], "the first error is the cause"), (["App attestation failed."], "Team ID"),
+        (["401 Unable to verify authorization token"], "devicecheck.authorization.refused"),
+        (["Missing or badly formatted authorization token"], "App Store Connect"),
+        (["Error 400: Missing or incorrectly formatted device token payload"], "deviceToken.invalid"),
+        (["Bad Device Token"], "builds from Xcode"), (["Failed to find bit state"], "never set"),
+        (["Bit State Not Found"], "never set"), (["Missing or badly formatted bits"], "bit0 and bit1"),
+        (["DeviceCheck 401"], "devicecheck.authorization.refused"), (["DeviceCheck", "400"], "deviceToken.invalid"),
+        (["exchangeDeviceCheckToken 403"], "attest.app-check.refused"), (["appattestdevelop"], "from TestFlight"),
+        (["com.apple.developer.devicecheck.appattest-environment"], "from TestFlight"),
+        (["receipt 404"], "receipt.refresh.no-data"), (["receipt refresh status 304"], "field 19"),
+        (["https://data.appattest.apple.com/v1/attestationData", "401"], "receipt.refresh.unauthorized"),
+        (["attestationData", "400"], "receipt.refresh.bad-payload, receipt.refresh.wrong-environment"),
+        (["appattestsandbox"], "from TestFlight"), (["ERR_APP_INTEGRITY_INVALID_KEY"], "attest.device.invalid-key"),
+        (["generateAssertion", "invalidInput"], "attest.device.invalid-input"),
+        (["firebase_app_check/code-unsupported"], "attest.device.feature-unsupported"),
+        (["attestation: KEY_ID_MISMATCH"], "attest.key-id.mismatch"),
+        (["pyattest.exceptions.InvalidNonceException"], "attest.nonce.mismatch"),
+        (["appattest: rpIdHash mismatch"], "attest.app-id.mismatch"),
+        (["App Attest assertion: counter did not increase"], "assert.counter.replayed"),
+        (["The assertion's signature is invalid"], "assert.signature.invalid"),
+        (["App Attest x509: certificate has expired"], "attest.chain.expired"),
+        (["App Attest: key already attested"], "attest.device.invalid-key"),
+        (["com.apple.devicecheck.error3"], "DCError.invalidKey"),
+        (["Expected AAGUID of either 'appattestdevelop' or 'appattest'"], "attest.environment.mismatch"),
+        (["fail_keyId_mismatch"], "attest.key-id.mismatch"),
+        (["{\"error\":\"fail_rpId_mismatch\"}"], "attest.app-id.mismatch"),
+        (["fail_signCount_nonZero"], "attest.counter.not-zero"), (["keyId does not match"], "attest.key-id.mismatch"),
+        (["Error: appId does not match"], "attest.app-id.mismatch"),
+        (["signCount is not 0"], "attest.counter.not-zero"),
+        (["Missing or badly formatted time stamp"], "devicecheck.request.refused"),
+        (["ExchangeAppAttestAttestation", "403", "PERMISSION_DENIED"], "attest.app-check.refused"),
+        (["generateAppAttestChallenge 400 INVALID_ARGUMENT"], "attest.app-check.stopped"),
+        (["App not registered: 1:1234:ios:abc"], "attest.app-check.stopped"),
+        (["[firebase_app_check/too-many-requests] Too many requests"], "attest.app-check.refused"),
+        (["query_two_bits 401"], "devicecheck.authorization.refused"),
+        (["validate_device_token 400"], "deviceToken.invalid"),
+        (["617070617474657374646576656c6f70"], "from TestFlight"), (["YXBwYXR0ZXN0ZGV2ZWxvcA=="], "from TestFlight"),
+        (["61707061-7474-6573-7400-000000000000"], "from TestFlight"), (["rpIdHash"], "SHA-256 of the App ID"),
+        (["1.2.840.113635.100.8.2"], "attest.nonce.mismatch"), (["signCount"], "assert.counter.replayed"),
+        (["apple_validation_category_01"], "2 (TestFlight)"), (["validation_category 4"], "4 (App Store)"),
+        (["https://data.appattest.apple.com/v1/attestation 404"], "/v1/attestationData"),
+        (["when your app provides data that isn’t formatted correctly."], "attest.device.invalid-input"),
+        (
+            ["A failed attempt to contact the App Attest service during an attestation"],
+            "attest.device.server-unavailable"
+        ),
+        (["errno=0: sslv3 alert handshake failure"], "alert handshake_failure, 40"),
+    ]
+
+    @Test(arguments: subjects)
+    func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) throws {
+        let run = try ProgramRun(["explain"] + words)
+        #expect(run.status == 0 && run.output.contains(expected), "\(run.output)\(run.errors)")
+        #expect(run.output.split(separator: "\n").count <= 24)
+    }
+
+    @Test(arguments: [
+        ("-1023", "Did you mean '-10"), ("NSAllowArbitraryLoads", "NSAllowsArbitraryLoads"),
+        ("77777777", "lists them all"),
+        // The digits of a token are no number.
+        ("X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==", "lists them all"),
+    ])
+    func unknownWordsGetTheNearest(_ word: String, _ hint: String) throws {
+        let run = try ProgramRun(["explain", word])
+        #expect(run.status == 64 && run.errors.contains(hint), "\(run.errors)")
+    }
+
+    /// Apple's own numbers that it documents nowhere: what is known of the domain is said, and the status is no success.
+    @Test(arguments: [
+        ("com.apple.devicecheck.error 5", "DCError has 0 unknownSystemFailure"),
+        ("Error Domain=com.apple.devicecheck.error Code=12", "NSUnderlyingErrorKey"),
+        ("com.apple.devicecheck.error 400", "DCError has 0 unknownSystemFailure"),
+        ("Unknown DCError(5)", "DCError has 0 unknownSystemFailure"),
+        ("com.firebase.appCheck error 9", "0 unknown"),
+        ("com.apple.devicecheck.error.baa -10000", "Virtual machines"),
+        ("Error Domain=com.apple.appattest.error Code=-2", "nobody documents"),
+    ])
+    func aNumberThatNobodyDocumentsIsSaidToBeOne(_ words: String, _ sentence: String) throws {
+        let run = try ProgramRun(["explain", words], environment: ["NO_COLOR": "1", "COLUMNS": "400"])
+        #expect(run.status == 2 && run.output.contains(sentence), "\(run.output)\(run.errors)")
+    }
+
+    @Test(arguments: ["App Check 999", "receipt 1003"]) func aStatusOfAnotherServiceIsNoErrorOfALoad(
+        _ words: String
+    ) throws {
+        let run = try ProgramRun(["explain", words])
+        #expect(run.status == 64 && run.output.isEmpty, "\(run.output)\(run.errors)")
+    }
+
+    @Test func jsonHasTheSubjectAndItsCodes() throws {
+        let run = try ProgramRun(["explain", "-1022", "--format", "json"])
+        #expect((run.json["subjects"] as? [[String: Any]])?.first?["codes"] as? [String] == ["ats.cleartext.blocked"])
+        #expect((run.json["codes"] as? [[String: Any]])?.count == 1)
+    }
+}
