@@ -70,9 +70,9 @@ check-examples: bootstrap-all
 	Examples/token-checks/check $(PROGRAM)
 	Examples/app-check/check $(PROGRAM)
 
-## What only a release build refuses.
+## The program that is released, and what it needs.
 check-release: libraries
-	swift build $(OPTIMIZED_FLAGS)
+	packaging/check-program "$$(packaging/build-static)"
 
 ## Every gateway of Examples/gateways, with what is missing installed.
 check-gateways: bootstrap
