@@ -225,7 +225,7 @@ let package = Package(
             "ATSDiagnostics",
             [
                 "AppTransportSecurity", "PropertyLists", "Reporting", "Formats", "TLSModel", "TLSProbe", "ATSClient",
-                "Vocabulary", .httpTypes, .nioCore, .nioPosix, .tracing,
+                "Vocabulary", .httpTypes, .nioCore, .nioPosix,
             ]
         ),
         // The contracts of the service and the simulator as bytes.
@@ -277,7 +277,7 @@ let package = Package(
                 "ConnectionAdmission", "HTTPService", "SimulatedFleet",
                 "CSQLite", .argumentParser, .asn1, .crypto, .cryptoExtras, .httpTypes, .logging,
                 .lifecycle, .nioCore, .nioHTTP1,
-                .nioPosix, .nioSSL, .tracing, .unixSignals, .x509,
+                .nioPosix, .nioSSL, .unixSignals, .x509,
             ],
             swiftSettings: settings
         ),

@@ -72,6 +72,46 @@ import Tracing
 
     private struct TraceCollectorFault: Error {}
 
+    /// The definitions that OpenTelemetry publishes for Python read every member, and know no other.
+    @Test(
+        .enabled(
+            if: PythonPackages.has("opentelemetry.proto"),
+            "opentelemetry-proto is not installed (Scripts/bootstrap test)"))
+    func openTelemetrysOwnDefinitionsReadTheDocument() async throws {
+        let collector = try TraceCollector()
+        try await TraceExporter(configuration(collector.base)) { _ in }.run { tracer in
+            tracer.withSpan("outer", ofKind: .server) { span in
+                span.attributes = ["text": "é", "number": 42, "flag": true, "fraction": 0.5]
+                try? tracer.withSpan("inner", ofKind: .client) { _ in throw TraceCollectorFault() }
+            }
+        }
+        var requests = collector.requests.makeAsyncIterator()
+        let request = try #require(await requests.next())
+        #expect(request.head.hasPrefix("POST /v1/traces "))
+        let folder = try TemporaryDirectory()
+        let file = folder.url.appending(path: "traces.json")
+        try request.body.write(to: file)
+        let script = """
+            import base64, json, sys
+            from google.protobuf import json_format
+            from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+            document = json.load(open(sys.argv[1]))
+            # OTLP writes ids as hexadecimal digits, where protobuf's JSON has base64.
+            for resource in document["resourceSpans"]:
+                for scope in resource["scopeSpans"]:
+                    for span in scope["spans"]:
+                        for name in ("traceId", "spanId", "parentSpanId"):
+                            if name in span:
+                                span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
+            read = json_format.ParseDict(document, ExportTraceServiceRequest())
+            spans = [span for resource in read.resource_spans for scope in resource.scope_spans for span in scope.spans]
+            assert all(len(span.trace_id) == 16 and len(span.span_id) == 8 for span in spans)
+            assert all(span.start_time_unix_nano <= span.end_time_unix_nano and span.kind for span in spans)
+            print(len({span.trace_id for span in spans}), len(spans))
+            """
+        #expect(try PythonPackages.run(script, [file.path]).trimmingCharacters(in: .whitespacesAndNewlines) == "1 2")
+    }
+
     /// However bad the receiver is, nobody waits for it, and each span is accounted for.
     @Test(arguments: ["refused", "silent", "closes", "busy", "trickles"])
     func aReceiverThatTakesNothingDelaysNothing(_ kind: String) async throws {
@@ -125,5 +165,15 @@ import Tracing
     func aReceiverIsOfTheLocalNetworkOrSpeaksTLS(_ text: String) throws {
         let receiver = try #require(TraceReceiver(text))
         #expect(receiver.base == (text.hasSuffix("/") ? String(text.dropLast()) : text))
+    }
+}
+
+extension TraceExporter {
+    /// Runs `body` with a tracer, and the exporter beside it.
+    fileprivate func run(with body: (SpanTracer) async throws -> Void) async throws {
+        let exporting = Task { await run() }
+        try await body(tracer)
+        exporting.cancel()
+        await exporting.value
     }
 }

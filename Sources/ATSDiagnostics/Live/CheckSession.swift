@@ -6,7 +6,6 @@ public import AppTransportSecurity
 public import FoundationEssentials
 import TLSModel
 public import TLSProbe
-package import Tracing
 public import Vocabulary
 
 /// One run of checks: trust stores read once, a prober and a client for all targets.
@@ -47,8 +46,6 @@ public struct CheckSession: Sendable {
         public var allowsPrivateRedirects = false
         /// The time of judgement; nil is now.
         public var instant: Date?
-        /// Makes a span for each target, and below it for its look-ups, hellos and loads; nil makes none.
-        package var tracer: (any Tracer)?
         /// Which addresses a place may have, whoever names it: for a service whose callers choose the targets; nil for any.
         package var limits: NameResolver.Limits?
         /// The CT logs by which timestamps are judged; nil only counts them.
@@ -94,10 +91,7 @@ public struct CheckSession: Sendable {
     }
 
     private func check(_ target: CheckTarget, within limit: Duration) async -> TargetReport {
-        let spans = CheckSpans(tracer: configuration.tracer)
-        return await spans.around("check", Endpoint(target.url), ofKind: .internal, describe: \.attributes) {
-            await TargetDeadline.within(limit) { await diagnosis.diagnose(target) }
-        }
+        await TargetDeadline.within(limit) { await diagnosis.diagnose(target) }
     }
 
     /// Checks all targets, at most `concurrency` at a time; `each` is called one at a time, in the order of finishing, with the place of

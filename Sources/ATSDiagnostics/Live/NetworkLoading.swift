@@ -16,7 +16,6 @@ struct NetworkLoading: TargetLoading {
     private let targetTimeout: Duration
     private let settings: ATSClient.Configuration
     private let material: ConnectionMaterial
-    private let spans: CheckSpans
 
     /// - Parameters:
     ///   - chains: what the hellos have shown already.
@@ -26,7 +25,6 @@ struct NetworkLoading: TargetLoading {
         targetTimeout = configuration.targetTimeout
         settings = NetworkLoading.settings(configuration, instant)
         material = ConnectionMaterial(chains: chains, resolver: resolver)
-        spans = CheckSpans(tracer: configuration.tracer)
     }
 
     func load(_ url: LoadURL, dictionary: ATSDictionary, profile: OSProfile, address: String?) async -> LoadTrace {
@@ -38,8 +36,7 @@ struct NetworkLoading: TargetLoading {
         // The load shows the whole way; each certificate on it is judged apart, from the hellos.
         settings.acceptsUntrusted = true
         let client = ATSClient(policy: policy, material: material, configuration: settings)
-        // The server is told nothing of the trace: it is nobody of ours.
-        let trace = await spans.around("GET", Endpoint(url), describe: \.attributes) { await load(url, client) }
+        let trace = await load(url, client)
         await client.shutDown(grace: .zero)
         return trace
     }

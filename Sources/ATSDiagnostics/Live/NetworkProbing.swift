@@ -8,7 +8,6 @@ import NIOCore
 import NIOPosix
 import TLSModel
 import TLSProbe
-import Tracing
 
 /// Hellos over the network.
 struct NetworkProbing: ServerProbing {
@@ -19,7 +18,6 @@ struct NetworkProbing: ServerProbing {
     let chains: RememberingChains
     private let configuration: CheckSession.Configuration
     private let instant: Date
-    private let spans: CheckSpans
     /// What was asked before; nil remembers nothing.
     private var memory: HelloMemory?
 
@@ -33,7 +31,6 @@ struct NetworkProbing: ServerProbing {
                     ? HTTPIntermediateFetcher(group: group, resolver: resolver) : nil))
         self.configuration = configuration
         self.instant = instant
-        spans = CheckSpans(tracer: configuration.tracer)
     }
 
     func evidence(
@@ -52,11 +49,8 @@ struct NetworkProbing: ServerProbing {
         func send(_ offer: HelloOffer) async -> HandshakeOutcome? {
             let timeout = TargetDeadline.remaining(atMost: configuration.connectTimeout)
             guard timeout > .zero, !Task.isCancelled else { return nil }
-            let end = await spans.around("hello", endpoint, describe: \.outcome.attributes) {
-                await prober.attempt(
-                    offer.named(endpoint.host), addresses: known.candidates, connectTimeout: timeout,
-                    timeout: timeout)
-            }
+            let end = await prober.attempt(
+                offer.named(endpoint.host), addresses: known.candidates, connectTimeout: timeout, timeout: timeout)
             hellos += 1
             known.remember(end, of: offer)
             return end.outcome
@@ -70,11 +64,9 @@ struct NetworkProbing: ServerProbing {
         if let last = offers.last, evidence.outcomes.values.allSatisfy(\.isRefusal), !evidence.outcomes.isEmpty {
             let baseline = WidestHello.Baseline(maximum: last.maximumVersion, groups: last.groups)
             if known.explanations[baseline] == nil {
-                let explanation = await spans.around("hello", endpoint, describe: { $0?.attributes ?? [:] }) {
-                    await WidestHello.ask(
-                        prober, known.candidates, serverName: endpoint.host, beyond: baseline,
-                        timeout: configuration.connectTimeout * 2)
-                }
+                let explanation = await WidestHello.ask(
+                    prober, known.candidates, serverName: endpoint.host, beyond: baseline,
+                    timeout: configuration.connectTimeout * 2)
                 known.explanations[baseline] = .some(explanation)
             }
             evidence.explanation = known.explanations[baseline] ?? nil
@@ -103,9 +95,8 @@ struct NetworkProbing: ServerProbing {
 
     /// Where the hellos go: the addresses of the place, or why there are none.
     private func resolution(of place: HelloMemory.Key) async -> NameResolver.Resolution {
-        let resolution = await spans.around("resolve", place.endpoint, describe: \.attributes) {
-            await self.resolution(of: Endpoint(host: place.address ?? place.endpoint.host, port: place.endpoint.port))
-        }
+        let resolution = await resolution(
+            of: Endpoint(host: place.address ?? place.endpoint.host, port: place.endpoint.port))
         guard case .addresses(let found) = resolution else { return resolution }
         let allowed = found.filter(place.scope.allows)
         return allowed.isEmpty && !found.isEmpty ? .failed(.unreachable(FetchScope.refusal)) : .addresses(allowed)

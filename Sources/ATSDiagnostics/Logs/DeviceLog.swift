@@ -13,15 +13,13 @@
 package struct DeviceLog: Sendable {
     /// Longer lines count with their first part.
     static let lineLimit = 64 << 10
-    /// The most hosts that are listed one by one; what the log says about others is counted.
-    static let hostLimit = 4096
-    /// Loads whose host may still be named by a later line.
-    static let taskLimit = 1024
     /// Lines for which the description of one error may go on.
     static let openLimit = 64
 
     private var line: [UInt8] = []
-    private var table = LogTable()
+    private var lines = 0
+    /// Lines that say nothing known.
+    private var unknown = 0
     private var joiner = LogJoiner()
     private var nscurl = NSCurlReader()
     /// Whether a transcript of nscurl was read whose default connection passes.
@@ -30,7 +28,7 @@ package struct DeviceLog: Sendable {
     private var commandPlace: LogPlace?
     private var domain = SplitError()
     private var block = PrintedDictionary()
-    private var open: (error: LogLine, evidence: LogEvidence?, line: Int, left: Int)?
+    private var open: (error: LogLine, evidence: LogEvidence?, left: Int)?
     private var style = JSONStyle()
 
     /// Nothing was read yet.
@@ -73,7 +71,10 @@ package struct DeviceLog: Sendable {
     package func report() -> DeviceLogReport {
         var copy = self
         copy.endFile()
-        return copy.table.report(copy.joiner.report(), hasPassed: copy.hasPassed)
+        let found = copy.joiner.report()
+        return DeviceLogReport(
+            lines: copy.lines, unknown: copy.unknown, failures: found.failures, moreFailures: found.beyond,
+            hasPassed: copy.hasPassed)
     }
 
     private mutating func endLine() {
@@ -91,13 +92,13 @@ package struct DeviceLog: Sendable {
     /// A dictionary that was printed over several lines is one error, or as many lines as it has.
     private mutating func endBlock() {
         let isOneError = block.isOneError
-        let lines = block.end()
-        let whole = Array(lines.map { $0.drop { $0 <= 0x20 } }.joined(separator: [0x20]))
+        let printed = block.end()
+        let whole = Array(printed.map { $0.drop { $0 <= 0x20 } }.joined(separator: [0x20]))
         if isOneError, LogLine(whole[...]).saysSomething || Scan(bytes: whole[...]).playerError != nil {
-            table.lines += lines.count - 1
+            lines += printed.count - 1
             take(whole[...])
         } else {
-            for line in lines { read(line: line) }
+            for line in printed { read(line: line) }
         }
     }
 
@@ -113,10 +114,10 @@ package struct DeviceLog: Sendable {
     /// One line of a message.
     private mutating func take(_ text: ArraySlice<UInt8>) {
         if NSCurlReader.begins(text) { endTranscript() }
-        let isRow = nscurl.take(text, line: table.lines + 1)
+        let isRow = nscurl.take(text, line: lines + 1)
         if var current = open {
             if let more = LogLine(continuing: text, of: current.error) {
-                table.lines += 1
+                lines += 1
                 current.error.streamError = current.error.streamError ?? more.streamError
                 current.error.place = current.error.place ?? more.place
                 current.error.depth += more.depth
@@ -129,35 +130,38 @@ package struct DeviceLog: Sendable {
             closeError()
         }
         var found = LogLine(text)
-        table.lines += 1
-        var evidence = isRow ? nil : LogEvidence(text, found, number: table.lines)
+        lines += 1
+        var evidence = isRow ? nil : LogEvidence(text, found, number: lines)
         if evidence == nil, !isRow, !found.saysSomething, let whole = domain.joined(text) {
             found = LogLine(whole[...])
-            evidence = LogEvidence(whole[...], found, number: table.lines)
+            evidence = LogEvidence(whole[...], found, number: lines)
         }
         if evidence == nil, !isRow, !found.saysSomething {
-            if let task = found.task, let place = found.place { table.name(task, place) }
             noteCommand(text)
-            table.unknown += 1
+            unknown += 1
         } else if found.isOpen {
-            open = (found, evidence, table.lines, DeviceLog.openLimit)
+            open = (found, evidence, DeviceLog.openLimit)
         } else {
-            add(found, evidence, line: table.lines)
+            add(found, evidence)
         }
     }
 
     private mutating func closeError() {
         guard let current = open else { return }
         open = nil
-        guard var evidence = current.evidence else { return add(current.error, nil, line: current.line) }
+        guard var evidence = current.evidence else { return add(current.error, nil) }
         evidence.streamError = evidence.streamError ?? current.error.streamError
         evidence.place = current.error.place ?? evidence.place
-        add(current.error, evidence, line: current.line)
+        add(current.error, evidence)
     }
 
-    private mutating func add(_ found: LogLine, _ evidence: LogEvidence?, line: Int) {
-        if found.saysSomething, !table.add(found, line: line), evidence == nil { table.unknown += 1 }
-        guard var evidence else { return }
+    private mutating func add(_ found: LogLine, _ evidence: LogEvidence?) {
+        guard var evidence else {
+            let codes = LogMeaning.codes(
+                urlError: found.urlError, streamError: found.streamError, sentence: found.sentence)
+            if found.saysSomething, codes == nil { unknown += 1 }
+            return
+        }
         if evidence.place == nil, evidence.task == nil, evidence.process == nil { evidence.place = commandPlace }
         joiner.add(evidence)
     }

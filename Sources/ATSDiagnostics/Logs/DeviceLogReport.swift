@@ -1,58 +1,15 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 package import Formats
-package import Vocabulary
+import Vocabulary
 
-/// What a log says about loads, for each host.
+/// What a log says about loads.
 package struct DeviceLogReport: Sendable {
-    /// Something that was said about a host, as often as it was.
-    package struct Finding: Sendable {
-        /// The number of the NSURLError, if the log has one.
-        package let urlError: Int?
-        /// The number of the CFStream error of TLS, if the log has one.
-        package let streamError: Int?
-        /// The sentence of App Transport Security or of the TLS library.
-        let sentence: LogSentence?
-        /// Our causes; more than one where the log leaves it open, none where the line only tells of a setting.
-        package let codes: [Code]
-        /// How often.
-        package let count: Int
-        /// The number of the first line.
-        package let line: Int
-    }
-
-    /// A host, or all lines that name none.
-    package struct Host: Sendable {
-        /// Nil for lines without a host.
-        package let name: String?
-        /// The port of the URL, if it has one.
-        package let port: Int?
-        /// Whether the URL was one of https.
-        package let isSecure: Bool
-        /// The most frequent first.
-        package let findings: [Finding]
-
-        /// The lines about it.
-        package var count: Int { findings.reduce(0) { $0 + $1.count } }
-
-        /// The command that finds out more; nil without a host.
-        package var command: String? {
-            let isHardened = findings.contains { $0.sentence?.isHardened == true }
-            return name.map { LogPlace.check($0, port: port, isSecure: isSecure, isHardened: isHardened) }
-        }
-    }
-
     /// Lines that were read.
     package let lines: Int
     /// Lines that say nothing known.
     package let unknown: Int
-    /// The one with the most lines first, lines without a host last.
-    package let hosts: [Host]
-    /// How often the log spoke of hosts beyond those that are listed one by one.
-    package let beyond: Int
-
     /// Each failure once, the one with the most lines first.
     package let failures: [LogFailure]
     /// How many there are beyond those.
@@ -69,9 +26,26 @@ extension DeviceLogReport {
     package var json: JSONValue {
         .object([
             .init("schema", "sealward.ats-log/1"), .init("lines", .integer(lines)), .init("unknown", .integer(unknown)),
-            .init("failures", .array(failures.map(\.json))), .init("hosts", .array(hosts.map(\.json))),
-            .init("beyond", .integer(beyond)), .init("moreFailures", .integer(moreFailures)),
+            .init("failures", .array(failures.map(\.json))), .init("hosts", .array(hosts)),
+            .init("beyond", .integer(moreFailures)), .init("moreFailures", .integer(moreFailures)),
         ])
+    }
+
+    /// The failures by host: the one with the most lines first, those without a host last.
+    private var hosts: [JSONValue] {
+        let groups = Dictionary(grouping: failures) { $0.host.map { UTF8Key($0) } }
+            .map { (host: $0.key?.text, lines: $0.value.reduce(0) { $0 + $1.count }, failures: $0.value) }
+            .sorted {
+                ($0.host == nil ? 1 : 0, $1.lines, $0.host ?? "") < ($1.host == nil ? 1 : 0, $0.lines, $1.host ?? "")
+            }
+        return groups.map { group in
+            .object([
+                .init("host", .optional(group.host)),
+                .init("port", .optional(group.failures.lazy.compactMap(\.port).first)),
+                .init("lines", .integer(group.lines)), .init("findings", .array(group.failures.map(\.finding))),
+                .init("check", .optional(group.failures.lazy.compactMap(\.check).first)),
+            ])
+        }
     }
 
     /// For people: a paragraph for each failure.
@@ -88,39 +62,5 @@ extension DeviceLogReport {
         }
         let says = unknown == 1 ? "says" : "say"
         return text + "\(lines) \(lines == 1 ? "line" : "lines"), \(unknown) of them \(says) nothing known\n"
-    }
-}
-
-extension DeviceLogReport.Host {
-    fileprivate var json: JSONValue {
-        .object([
-            .init("host", .optional(name)), .init("port", .optional(port)), .init("lines", .integer(count)),
-            .init("findings", .array(findings.map { $0.json(at: name) })), .init("check", .optional(command)),
-        ])
-    }
-}
-
-extension DeviceLogReport.Finding {
-    fileprivate func json(at host: String?) -> JSONValue {
-        .object([
-            .init("count", .integer(count)), .init("line", .integer(line)),
-            .init(
-                "error",
-                urlError == nil && streamError == nil
-                    ? .null
-                    : .object([
-                        .init("domain", "NSURLErrorDomain"), .init("code", .optional(urlError)),
-                        .init("streamCode", .optional(streamError)),
-                    ])
-            ),
-            .init("words", .optional(sentence?.text)), .init("codes", .array(codes.map { .string($0.rawValue) })),
-            .init("certain", .bool(codes.count == 1)), .init("fix", .optional(fix(at: host))),
-        ])
-    }
-
-    /// What to do, where the cause is certain.
-    private func fix(at host: String?) -> String? {
-        guard codes.count == 1, let code = codes.first else { return nil }
-        return Remediation(for: code, at: host)?.server
     }
 }

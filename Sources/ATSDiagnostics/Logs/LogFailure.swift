@@ -40,6 +40,9 @@ package struct LogFailure: Sendable {
 
     /// Nil where the log does not say it.
     package let host: String?
+    let port: Int?
+    /// The command that asks the host; nil without one.
+    let check: String?
     /// Who or what refused.
     package let kind: Kind
     /// Why, the decisive cause first; several only where the log does not decide.
@@ -63,7 +66,11 @@ package struct LogFailure: Sendable {
         _ evidence: LogEvidence, _ kind: Kind, _ codes: [Code], _ sentence: String, fix: [String] = []
     ) {
         let place = evidence.place
-        host = place?.host
+        (host, port) = (place?.host, place?.port)
+        check = place.map {
+            LogPlace.check(
+                $0.host, port: $0.port, isSecure: $0.isSecure, isHardened: evidence.sentence?.isHardened == true)
+        }
         self.kind = kind
         because = codes.enumerated().map { index, code in
             Cause(code, index == 0 ? sentence : LogExplanations.explanation(of: code)?.meaning ?? code.rawValue)
@@ -73,7 +80,7 @@ package struct LogFailure: Sendable {
         self.fix =
             !fix.isEmpty || codes.count != 1
             ? fix : codes.compactMap { LogExplanations.action(of: $0, at: place?.host) }
-        next = LogFailure.next(kind, codes, evidence)
+        next = LogFailure.next(kind, codes, evidence, check)
         urlError = evidence.urlError
         streamError = evidence.streamError
         rank = evidence.quote.rank
@@ -105,12 +112,9 @@ package struct LogFailure: Sendable {
         return weak.because.first?.code == because.first?.code && kind == weak.kind
     }
 
-    private static func next(_ kind: Kind, _ codes: [Code], _ evidence: LogEvidence) -> [String] {
-        let place = evidence.place
-        let isHardened = evidence.sentence?.isHardened == true
-        let check = place.map {
-            LogPlace.check($0.host, port: $0.port, isSecure: $0.isSecure, isHardened: isHardened)
-        }
+    private static func next(
+        _ kind: Kind, _ codes: [Code], _ evidence: LogEvidence, _ check: String?
+    ) -> [String] {
         switch kind {
         case .localNetwork, .sandbox:
             let first = kind == .sandbox ? ["codesign -d --entitlements - APP.app"] : []
@@ -121,7 +125,7 @@ package struct LogFailure: Sendable {
                     ?? evidence.appCheckStatus.map { "sealward explain \"App Check \($0)\"" }
                     ?? "sealward explain \(codes.first?.rawValue ?? "invalidKey")"
             ]
-        case .ats where codes.first == .cleartextBlocked && place == nil: return ["sealward ats lint Info.plist"]
+        case .ats where codes.first == .cleartextBlocked && check == nil: return ["sealward ats lint Info.plist"]
         default:
             let number = (evidence.streamError ?? evidence.urlError).map { "sealward explain \($0)" }
             return [check ?? number ?? codes.first.map { "sealward explain \($0)" }].compactMap(\.self)
@@ -136,14 +140,27 @@ extension LogFailure {
             .init("host", .optional(host)), .init("kind", .string(kind.rawValue)),
             .init("because", .array(because.map(\.json))), .init("quote", .string(quote)),
             .init("fix", .array(fix.map(JSONValue.string))), .init("next", .array(next.map(JSONValue.string))),
-            .init("certain", .bool(because.count == 1 && saysWhy)), .init("lines", .integer(count)),
-            .init("line", .integer(line)),
-            .init(
-                "error",
-                urlError == nil && streamError == nil
-                    ? .null
-                    : ["code": .optional(urlError), "streamCode": .optional(streamError)]),
+            .init("certain", .bool(isCertain)), .init("lines", .integer(count)), .init("line", .integer(line)),
+            .init("error", error([])),
         ])
+    }
+
+    /// The same as a member of `findings` of a host.
+    var finding: JSONValue {
+        .object([
+            .init("count", .integer(count)), .init("line", .integer(line)),
+            .init("error", error([.init("domain", "NSURLErrorDomain")])), .init("words", .string(quote)),
+            .init("codes", .array(because.map { .string($0.code.rawValue) })), .init("certain", .bool(isCertain)),
+            .init("fix", .optional(isCertain ? fix.first : nil)),
+        ])
+    }
+
+    private var isCertain: Bool { because.count == 1 && saysWhy }
+
+    private func error(_ domain: [JSONValue.Member]) -> JSONValue {
+        if urlError == nil, streamError == nil { return .null }
+        return .object(
+            domain + [.init("code", .optional(urlError)), .init("streamCode", .optional(streamError))])
     }
 
     /// A paragraph for people.

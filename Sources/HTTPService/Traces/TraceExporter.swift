@@ -70,16 +70,6 @@ package struct TraceExporter: Service {
         await client.shutDown()
     }
 
-    /// Runs `body` with a tracer, and the exporter beside it.
-    package func run<Result>(with body: (SpanTracer) async throws -> Result) async throws -> Result {
-        let exporting = Task { await run() }
-        let result: Swift.Result<Result, any Error>
-        do { result = .success(try await body(tracer)) } catch { result = .failure(error) }
-        exporting.cancel()
-        await exporting.value
-        return try result.get()
-    }
-
     /// - Returns: whether more may wait.
     private func sendBatch(_ client: HTTPTransport, within limit: Duration) async -> Bool {
         let (spans, dropped) = tracer.queue.take(atMost: configuration.batchLimit)

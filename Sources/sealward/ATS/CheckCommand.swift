@@ -8,7 +8,6 @@ import Formats
 import FoundationEssentials
 import PropertyLists
 import TLSProbe
-import Tracing
 import Vocabulary
 
 struct CheckCommand: WorkingCommand {
@@ -93,9 +92,7 @@ struct CheckCommand: WorkingCommand {
         }
     }
 
-    func outcome() async throws -> Outcome { try await CommandTraces.run(check) }
-
-    private func check(_ tracer: (any Tracer)?) async throws -> Outcome {
+    func outcome() async throws -> Outcome {
         let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }
         let system =
             try purpose == nil ? network.system.os ?? .standard : CheckPurpose.managedSystem(network.system.os)
@@ -110,7 +107,6 @@ struct CheckCommand: WorkingCommand {
             $0.systems = systems == nil ? [] : profiles
             $0.expiryDays = expiresWithin
             $0.isManaged = purpose != nil
-            $0.tracer = tracer
         }
         var missesServers = false
         var list =

@@ -10,7 +10,6 @@ import HTTPService
 import Logging
 import ServiceLifecycle
 import TLSProbe
-import Tracing
 import TrustService
 import Vocabulary
 
@@ -74,10 +73,8 @@ struct ExporterCommand: WorkingCommand {
         var log = output.logger
         log.logLevel = logging.level
         let observer = RequestObserver(registry: registry, log: log)
-        let traces = CommandTraces.exporter { observer.note($0, at: SystemSources.live.uptime()) }
         let profile = try system.profile()
         var asked = try connection.settings(profile, sdk: system.sdk)
-        asked.tracer = traces?.tracer
         let allowed = try allow.map { text in
             try CommandIO.argument("--allow") { () throws(MalformedInput) in try AllowedTarget(text) }
         }
@@ -101,9 +98,7 @@ struct ExporterCommand: WorkingCommand {
             place, admission: observer.admission(DescriptorLimit.current().limits(), to: "public"), observer: observer,
             log: log, announce: { say("listening on \(place.url(port: $0))") }, answer: responder.answer)
         do {
-            // They stop from the last to the first, so spans go out after the checks.
-            let services: [any Service] =
-                (traces.map { [$0] } ?? []) + [listener] + LiveIdentity.services(identity, say: say)
+            let services: [any Service] = [listener] + LiveIdentity.services(identity, say: say)
             try await ServiceGroup.run(services, stopping: .seconds(5), log: log)
         } catch let fault as ListenFault {
             throw CommandFault("\(fault.reason).")
