@@ -205,8 +205,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private func enter(_ phase: Phase, for time: TimeAmount) {
         self.phase = phase
-        // For its client: one that sends half a request, or stays after the last answer, holds no place against others.
-        place?.isWaiting(phase != .answer && phase != .unread)
+        // For its client: one that sends half a request, reads no answer, or stays after the last one holds no place against others.
+        place?.isWaiting(phase != .answer)
         // While the service stops, nothing but a handler has more time than closing takes.
         deadline?.move(in: isStopping && phase != .answer ? min(time, limits.linger) : time)
     }
