@@ -6,6 +6,7 @@ import Logging
 import TLSModel
 import Testing
 import TrustStores
+import TrustTokens
 
 @testable import HTTPService
 @testable import TrustService
@@ -97,6 +98,35 @@ import TrustStores
         await book.flush()
         let tallies = try await store.tallies(app: "shop", from: now - 3600, to: now + 3600)
         #expect(tallies.map(\.count) == [4])
+    }
+
+    /// Whoever has 256 networks of 48 bits, or of 24, makes no alert with them in a day, and says no more than the phones in a provider's network.
+    @Test func strangersOfOneWideNetworkMakeNoAlert() async throws {
+        let store = Store.inMemory()
+        let book = SignalBook(store: store, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let start = Date(timeIntervalSince1970: 1_800_057_600)
+        func signals(_ kind: String, _ addresses: (Int) -> String, hours: Range<Int>) async throws -> [SupportCount] {
+            for hour in hours {
+                for index in 0..<150 {
+                    let now = start.addingTimeInterval(3600 * Double(hour))
+                    await book.countOnce("shop", kind: kind, address: addresses(index), at: now)
+                }
+            }
+            await book.flush()
+            let tallies = try await store.tallies(app: "shop", from: start - 86_400, to: start + 2 * 86_400)
+            return tallies.filter { $0.kind == EventKind.unsupported }.map {
+                SupportCount(hour: $0.hour, unsupported: $0.count, total: $0.count)
+            }
+        }
+        let kind = EventKind.unsupported
+        _ = try await signals(kind, { "2001:db8:\(String($0, radix: 16))::1" }, hours: 0..<24)
+        let counted = try await signals(kind, { "10.9.\($0).1" }, hours: 0..<24)
+        #expect(counted.map(\.unsupported).reduce(0, +) == 16)
+        #expect(UnsupportedMonitor.report(counted, at: start + 82_800).risingSince == nil)
+        // A carrier, of whose phones some attest.
+        _ = try await signals(EventKind.attestedAddress, { "2001:db9:\($0)::1" }, hours: 24..<25)
+        let carrier = try await signals(kind, { "2001:db9:\($0)::1" }, hours: 24..<26)
+        #expect(carrier.map(\.unsupported).reduce(0, +) == 16 + 150)
     }
 
     /// A proxy on this machine asks for clients everywhere.
