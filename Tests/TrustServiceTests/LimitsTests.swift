@@ -132,14 +132,18 @@ import TrustTokens
     /// A proxy on this machine asks for clients everywhere.
     @Test(
         arguments: [
-            (false, nil, 200), (false, "8.8.8.8", 401), (true, nil, 200), (true, "8.8.8.8", 401),
-            (true, "127.0.0.2", 200),
-        ] as [(Bool, String?, Int)])
-    func metricsGoByTheClientsAddress(_ isTrusted: Bool, _ client: String?, _ status: Int) async throws {
-        let proxy = try #require(AddressRange("127.0.0.1/32"))
-        let configuration = RunningService.configuration { $0.trustedProxies = isTrusted ? [proxy] : [] }
+            ("", nil, 200), ("", ("X-Forwarded-For", "8.8.8.8"), 401), ("127.0.0.1", nil, 200),
+            ("127.0.0.1", ("X-Forwarded-For", "8.8.8.8"), 401), ("127.0.0.1", ("X-Forwarded-For", "127.0.0.2"), 200),
+            // Another proxy is trusted, or this one names its client in a field that is not read.
+            ("10.0.0.1", ("X-Forwarded-For", "8.8.8.8"), 401), ("127.0.0.1", ("Forwarded", "for=8.8.8.8"), 401),
+            ("", ("Via", "1.1 a"), 401), ("", ("X-Real-IP", "8.8.8.8"), 401),
+        ] as [(String, (String, String)?, Int)])
+    func metricsGoByTheClientsAddress(_ trusted: String, _ field: (String, String)?, _ status: Int) async throws {
+        let configuration = RunningService.configuration {
+            $0.trustedProxies = [trusted].compactMap { AddressRange("\($0)/32") }
+        }
         try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
-            let headers = client.map { ["X-Forwarded-For": $0] } ?? [:]
+            let headers = field.map { [$0.0: $0.1] } ?? [:]
             let reply = try await RunningService.call("GET", service.base + "/metrics", headers: headers)
             #expect(reply.status == status)
             let known = try await RunningService.call(
