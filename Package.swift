@@ -314,7 +314,9 @@ let package = Package(
         ),
         tests(
             of: "HTTPService",
-            ["ConnectionAdmission", .httpTypes, .logging, .nioCore, .nioEmbedded, .tracing]),
+            [
+                "ConnectionAdmission", "TLSModel", .httpTypes, .logging, .nioCore, .nioEmbedded, .nioHTTP1, .tracing,
+            ]),
         tests(
             of: "TrustStores",
             [

@@ -84,7 +84,7 @@ extension AppleSimulator {
 
     private func state(wall: Date) -> StateBody {
         StateBody(
-            now: Timestamp.text(clock.now(wall: wall)), seed: configuration.seed, teams: authorizations.teamIds,
+            now: Timestamp.text(clock.now(wall: wall)), teams: authorizations.teamIds,
             devices: phones.count, faults: plan.faults, answered: answered)
     }
 
@@ -130,7 +130,6 @@ extension AppleSimulator {
 
     private struct StateBody: Encodable {
         let now: String
-        let seed: UInt64
         let teams: [String]
         let devices: Int
         let faults: [Fault]

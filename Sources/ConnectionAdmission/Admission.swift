@@ -79,6 +79,11 @@ package final class Admission: Sendable {
         var open = 0
         var addresses: [IPAddress: Int] = [:]
         var places: [IPAddress: [ObjectIdentifier: Place]] = [:]
+        /// Those that make room next, the first one last. One look at all connections serves many newcomers, so that a flood of them is not
+        /// kept out by looking.
+        private var next: [Waiting] = []
+        /// After a look that found nothing.
+        private var looksAgainAt = NIODeadline.uptimeNanoseconds(0)
         var refused = Refusals()
         var unreported = Refusals()
         var isReporting = false
@@ -96,19 +101,45 @@ package final class Admission: Sendable {
 
         /// Forgets the connection that has waited longest, of the addresses with most connections; nil if none of theirs waits.
         mutating func takeLongestWaiting() -> (any Channel)? {
-            let most = addresses.values.max()
-            var found: (key: IPAddress, place: Place, since: UInt64)?
-            for (key, places) in places where addresses[key] == most {
-                for place in places.values {
-                    let since = place.waitingSince.load(ordering: .relaxed)
-                    if since > 0, since < found?.since ?? .max { found = (key, place, since) }
-                }
+            if let channel = takeNext() { return channel }
+            let now = NIODeadline.now()
+            guard now >= looksAgainAt else { return nil }
+            next = longestWaiting()
+            if next.isEmpty { looksAgainAt = now + .microseconds(10 * Int64(open)) }
+            return takeNext()
+        }
+
+        private mutating func takeNext() -> (any Channel)? {
+            while let (key, channel, since, rank) = next.popLast() {
+                // It may have ended or been served meanwhile, or its address may have fewer connections.
+                guard let place = places[key]?[channel], place.waitingSince.load(ordering: .relaxed) == since,
+                    addresses[key, default: 0] >= rank
+                else { continue }
+                forget(key, channel)
+                return place.channel
             }
-            guard let found else { return nil }
-            forget(found.key, ObjectIdentifier(found.place.channel))
-            return found.place.channel
+            return nil
+        }
+
+        /// A sixteenth of the connections that make room, those first that come last here: always the one that has waited longest of the
+        /// addresses with most, which then have one less.
+        private func longestWaiting() -> [Waiting] {
+            var (found, busiest): ([Waiting], Int) = ([], 0)
+            for (key, places) in places {
+                let count = addresses[key, default: 0]
+                let waiting = places.map { (channel: $0, since: $1.waitingSince.load(ordering: .relaxed)) }
+                    .filter { $0.since > 0 }.sorted { $0.since < $1.since }
+                busiest = max(busiest, count - waiting.count)
+                for (index, one) in waiting.enumerated() { found.append((key, one.channel, one.since, count - index)) }
+            }
+            found.removeAll { $0.rank < busiest }
+            found.sort { ($0.rank, $1.since) < ($1.rank, $0.since) }
+            return found.suffix(max(1, found.count / 16))
         }
     }
+
+    /// A connection that may make room: its channel, since when it waits, and how many its address has while it is the one to do so.
+    private typealias Waiting = (key: IPAddress, channel: ObjectIdentifier, since: UInt64, rank: Int)
 
     /// - Parameters:
     ///   - onOpen: called with the number of open connections after each change; must be quick.

@@ -95,9 +95,12 @@ package enum CallerAddress {
     }
 
     /// The network of an address, /48 of IPv6 or /24 of IPv4, by which what strangers report is weighed: a smaller one costs nothing.
-    package static func network(of address: String) -> String {
+    ///
+    /// - Parameter isWide: the network of a provider instead, /32 or /16.
+    package static func network(of address: String, isWide: Bool = false) -> String {
         guard let read = IPAddress(scoped: address)?.unmapped else { return address }
-        return AddressRange(around: read, prefixLength: read.isIPv4 ? 24 : 48)?.base.description ?? address
+        let length = (read.isIPv4 ? 24 : 48) - (!isWide ? 0 : read.isIPv4 ? 8 : 16)
+        return AddressRange(around: read, prefixLength: length)?.base.description ?? address
     }
 
     /// The name of the bucket: an IPv6 network of 64 bits is one caller, and an IPv4-mapped address is the IPv4 address.

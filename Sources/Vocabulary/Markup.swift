@@ -3,8 +3,9 @@
 
 /// Text inside XML and HTML.
 package enum Markup {
-    /// Text between tags. Control characters, and what XML 1.0 cannot hold, become a replacement character; line separators, bidirectional
-    /// controls and the marks that a build machine would obey become character references, so that the markup itself is safe to show.
+    /// Text between tags. Control characters, and what XML 1.0 cannot hold, become a replacement character; carriage returns, line
+    /// separators, bidirectional controls and the marks that a build machine would obey become character references, so that the markup
+    /// itself is safe to show.
     package static func text(_ text: String) -> String { escaped(text, isAttribute: false) }
 
     /// Text inside an attribute: on one line, with what ends a line as a character reference, which a reader of the markup gives back.
@@ -21,7 +22,9 @@ package enum Markup {
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
             case "'": result += "&#39;"
-            case "\n", "\t", "\r":
+            // A reader of the markup would take it for a line feed.
+            case "\r": result += "&#13;"
+            case "\n", "\t":
                 if isAttribute { result += "&#\(scalar.value);" } else { result.unicodeScalars.append(scalar) }
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
             case _ where scalar.steersTerminal: result += "&#x\(String(scalar.value, radix: 16));"

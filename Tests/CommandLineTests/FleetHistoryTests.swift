@@ -122,6 +122,24 @@ import Testing
         #expect(((document as? [String: Any])?["targets"] as? [Any])?.count == 2)
     }
 
+    @Test func aFileThatCannotBeReadToItsEndGivesNoHalfOfADocument() throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.path("h")
+        #expect(
+            try ProgramRun(["ats", "check", "127.0.0.1:9", "127.0.0.2:9", "--no-http", "--history", file]).status == 2)
+        let script = """
+            import sqlite3, sys
+            with sqlite3.connect(sys.argv[1]) as file:
+                file.execute("UPDATE results SET verdict = 'x' WHERE target = (SELECT max(target) FROM results)")
+            """
+        let change = try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", script, file])
+        try #require(change.status == 0, "\(change.errors)")
+        for format in ["text", "json", "html"] {
+            let run = try ProgramRun(["ats", "history", file, "--format", format])
+            #expect(run.status == 2 && run.output.isEmpty && run.errors.contains("unknown verdict"), "\(run.output)")
+        }
+    }
+
     @Test func fourFaultsInASentenceEach() throws {
         let folder = try TemporaryDirectory()
         func run(_ name: String) throws -> ProgramRun { try ProgramRun(["ats", "history", folder.path(name)]) }

@@ -5,6 +5,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import TLSModel
+import TestSupport
 import Testing
 
 @testable import ConnectionAdmission
@@ -106,6 +107,51 @@ struct AdmissionTests {
             admission.release(IPAddress(address), ObjectIdentifier(channel))
         }
         #expect(admission.open == 3)
+    }
+
+    /// One look at all connections serves several newcomers, in the same order.
+    @Test func roomForSeveral() throws {
+        let admission = admission(48, 48)
+        var held: [String: [EmbeddedChannel]] = [:]
+        // 26 of the first address, 22 of the second; they began to wait in turn.
+        for index in 0..<48 {
+            let address = index % 2 == 0 || index >= 44 ? "192.0.2.1" : "192.0.2.2"
+            held[address, default: []].append(try connection(admission, address, waits: true))
+        }
+        let (first, second) = (try #require(held["192.0.2.1"]), try #require(held["192.0.2.2"]))
+        func replaced(by number: Int) -> (any Channel)? {
+            admission.admit(IPAddress("198.51.100.\(number)"), EmbeddedChannel()).replaced
+        }
+        // A look finds three: one of them is served before its turn comes, and one ends.
+        #expect(replaced(by: 1) === first[0])
+        try #require(admission.place(of: first[1])).isWaiting(true)
+        admission.release(IPAddress("192.0.2.1"), ObjectIdentifier(first[2]))
+        #expect(admission.admit(nil) == .admitted)
+        #expect(replaced(by: 2) === first[3])
+        // 23, then as many as the second address has: the longest waiting of both.
+        #expect(replaced(by: 3) === first[4])
+        #expect(replaced(by: 4) === second[0])
+        #expect(replaced(by: 5) === first[5])
+        #expect(admission.open == 48)
+    }
+
+    /// The processor time of so many newcomers, each of which takes a place of so many waiting connections.
+    private func cost(of newcomers: Int, beside count: Int) throws -> Double {
+        let admission = admission(count, count)
+        let held = try (0..<count).map { try connection(admission, "192.0.2.\($0 % 16)", waits: true) }
+        let others = (0..<newcomers).map { _ in EmbeddedChannel() }
+        let cost = CPUTime.measure {
+            for (index, other) in others.enumerated() { _ = admission.admit(IPAddress("198.51.100.\(index)"), other) }
+        }
+        #expect(admission.refused.isEmpty && admission.addresses == 16 + newcomers)
+        withExtendedLifetime(held) {}
+        return cost
+    }
+
+    @Test("A newcomer costs the same, however many connections wait", Measuring.only)
+    func costOfNewcomers() throws {
+        let (few, many) = (try cost(of: 200, beside: 400), try cost(of: 200, beside: 8000))
+        #expect(many < 10 * few + 0.05, "\(few) s, \(many) s")
     }
 
     @Test("An exempt connection loses its place to nobody, and an address at its own cap gets none")

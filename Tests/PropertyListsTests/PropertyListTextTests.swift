@@ -17,7 +17,7 @@ import Testing
             .dictionary([
                 "b": .dictionary(["<key>&\"'": .string("</string><true/>")]),
                 "a": .array([.boolean(true), .integer(3)]),
-                "é\u{2028}": .string("a\tb\nc"),
+                "é\u{2028}": .string("a\tb\nc\rd\r\n"),
             ]),
         ] as [PropertyListValue]
     ) func readsBack(_ value: PropertyListValue) throws {

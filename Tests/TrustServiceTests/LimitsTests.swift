@@ -6,6 +6,7 @@ import Logging
 import TLSModel
 import Testing
 import TrustStores
+import TrustTokens
 
 @testable import HTTPService
 @testable import TrustService
@@ -99,17 +100,50 @@ import TrustStores
         #expect(tallies.map(\.count) == [4])
     }
 
+    /// Whoever has 256 networks of 48 bits, or of 24, makes no alert with them in a day, and says no more than the phones in a provider's network.
+    @Test func strangersOfOneWideNetworkMakeNoAlert() async throws {
+        let store = Store.inMemory()
+        let book = SignalBook(store: store, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let start = Date(timeIntervalSince1970: 1_800_057_600)
+        func signals(_ kind: String, _ addresses: (Int) -> String, hours: Range<Int>) async throws -> [SupportCount] {
+            for hour in hours {
+                for index in 0..<150 {
+                    let now = start.addingTimeInterval(3600 * Double(hour))
+                    await book.countOnce("shop", kind: kind, address: addresses(index), at: now)
+                }
+            }
+            await book.flush()
+            let tallies = try await store.tallies(app: "shop", from: start - 86_400, to: start + 2 * 86_400)
+            return tallies.filter { $0.kind == EventKind.unsupported }.map {
+                SupportCount(hour: $0.hour, unsupported: $0.count, total: $0.count)
+            }
+        }
+        let kind = EventKind.unsupported
+        _ = try await signals(kind, { "2001:db8:\(String($0, radix: 16))::1" }, hours: 0..<24)
+        let counted = try await signals(kind, { "10.9.\($0).1" }, hours: 0..<24)
+        #expect(counted.map(\.unsupported).reduce(0, +) == 16)
+        #expect(UnsupportedMonitor.report(counted, at: start + 82_800).risingSince == nil)
+        // A carrier, of whose phones some attest.
+        _ = try await signals(EventKind.attestedAddress, { "2001:db9:\($0)::1" }, hours: 24..<25)
+        let carrier = try await signals(kind, { "2001:db9:\($0)::1" }, hours: 24..<26)
+        #expect(carrier.map(\.unsupported).reduce(0, +) == 16 + 150)
+    }
+
     /// A proxy on this machine asks for clients everywhere.
     @Test(
         arguments: [
-            (false, nil, 200), (false, "8.8.8.8", 401), (true, nil, 200), (true, "8.8.8.8", 401),
-            (true, "127.0.0.2", 200),
-        ] as [(Bool, String?, Int)])
-    func metricsGoByTheClientsAddress(_ isTrusted: Bool, _ client: String?, _ status: Int) async throws {
-        let proxy = try #require(AddressRange("127.0.0.1/32"))
-        let configuration = RunningService.configuration { $0.trustedProxies = isTrusted ? [proxy] : [] }
+            ("", nil, 200), ("", ("X-Forwarded-For", "8.8.8.8"), 401), ("127.0.0.1", nil, 200),
+            ("127.0.0.1", ("X-Forwarded-For", "8.8.8.8"), 401), ("127.0.0.1", ("X-Forwarded-For", "127.0.0.2"), 200),
+            // Another proxy is trusted, or this one names its client in a field that is not read.
+            ("10.0.0.1", ("X-Forwarded-For", "8.8.8.8"), 401), ("127.0.0.1", ("Forwarded", "for=8.8.8.8"), 401),
+            ("", ("Via", "1.1 a"), 401), ("", ("X-Real-IP", "8.8.8.8"), 401),
+        ] as [(String, (String, String)?, Int)])
+    func metricsGoByTheClientsAddress(_ trusted: String, _ field: (String, String)?, _ status: Int) async throws {
+        let configuration = RunningService.configuration {
+            $0.trustedProxies = [trusted].compactMap { AddressRange("\($0)/32") }
+        }
         try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
-            let headers = client.map { ["X-Forwarded-For": $0] } ?? [:]
+            let headers = field.map { [$0.0: $0.1] } ?? [:]
             let reply = try await RunningService.call("GET", service.base + "/metrics", headers: headers)
             #expect(reply.status == status)
             let known = try await RunningService.call(

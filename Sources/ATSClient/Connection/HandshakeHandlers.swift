@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
 import NIOCore
 import NIOSSL
 import NIOTLS
@@ -40,7 +41,7 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
     private let state: HandshakeState
     private let build: Build
     private var promise: EventLoopPromise<HTTPConnection>?
-    private var timeout: Scheduled<Void>?
+    private var timeout: MovingDeadline?
     private let timeLimit: TimeAmount
 
     init(
@@ -54,11 +55,12 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        timeout = context.eventLoop.assumeIsolated().scheduleTask(in: timeLimit) { [weak self] in
+        timeout = MovingDeadline(on: context.eventLoop) { [weak self] in
             guard let self, self.promise != nil else { return }
             self.end(.failure(ConnectFailure(.timeout)))
             context.close(promise: nil)
         }
+        timeout?.move(in: timeLimit)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { end(.failure(ConnectFailure(.closed))) }
@@ -88,7 +90,6 @@ final class HandshakeEndHandler: ChannelInboundHandler, RemovableChannelHandler 
     }
 
     private func end(_ result: Result<HTTPConnection, any Error>) {
-        timeout?.cancel()
         timeout = nil
         promise?.completeWith(result)
         promise = nil

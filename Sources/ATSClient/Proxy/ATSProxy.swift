@@ -164,13 +164,8 @@ public final class ATSProxy: Service {
     private func accept(_ channel: any Channel) throws {
         let id = ObjectIdentifier(channel)
         open.withLock { $0[id] = channel }
-        let end = channel.eventLoop.scheduleTask(in: TimeAmount(configuration.connectionLifetime)) {
-            channel.close(promise: nil)
-        }
-        channel.closeFuture.whenComplete { _ in
-            end.cancel()
-            self.open.withLock { $0[id] = nil }
-        }
+        MovingDeadline.close(channel, after: TimeAmount(configuration.connectionLifetime))
+        channel.closeFuture.whenComplete { _ in self.open.withLock { $0[id] = nil } }
         var limits = NIOHTTPDecoderLimitConfiguration()
         limits.maxHeaderFieldSize = min(configuration.headerLimit, limits.maxHeaderFieldSize)
         limits.maxHeaderListSize = configuration.headerLimit

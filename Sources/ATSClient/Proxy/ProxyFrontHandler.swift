@@ -27,8 +27,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var body: BodyBuffer?
     private var missedRead = false
     private var work: Task<Void, Never>?
-    private var timer: Scheduled<Void>?
-    private var answerTimer: Scheduled<Void>?
+    private var waitsFor = ProxyFront.Limit.request
+    private var deadline: MovingDeadline?
+    /// Runs while the client must take something.
+    private var answerDeadline: MovingDeadline?
     /// Lost to a newcomer while no request is under way and there is no room.
     private let place: Admission.Place?
     private var isIdle = true
@@ -52,12 +54,13 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        deadline = MovingDeadline(on: context.eventLoop) { [weak self] in self?.isLate() }
+        answerDeadline = MovingDeadline(on: context.eventLoop) { [weak self] in self?.context?.close(promise: nil) }
         wait(.request)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        timer?.cancel()
-        answerTimer?.cancel()
+        (deadline, answerDeadline) = (nil, nil)
         self.context = nil
     }
 
@@ -107,7 +110,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func act(_ action: ProxyFront.Action) {
         switch action {
         case .wait(let limit): wait(limit)
-        case .stopWaiting: timer?.cancel()
+        case .stopWaiting: deadline?.stop()
         case .forward(let head, let method, let url, let body): forward(head, method, url, body)
         case .body(let bytes): if body?.push(bytes) == false { act(front.bodyIsHeld()) }
         case .endBody:
@@ -123,7 +126,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func wait(_ limit: ProxyFront.Limit) {
-        timer?.cancel()
+        waitsFor = limit
         let duration: Duration =
             switch limit {
             case .request: proxy.configuration.requestTimeout
@@ -131,11 +134,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             case .decision: proxy.configuration.decisionTimeout
             case .linger: .seconds(2)
             }
-        timer = context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(duration)) { [weak self] in
-            guard let self else { return }
-            if limit == .decision { self.decisionIsLate() } else { self.context?.close(promise: nil) }
-        }
+        deadline?.move(in: TimeAmount(duration))
     }
+
+    private func isLate() { if waitsFor == .decision { decisionIsLate() } else { context?.close(promise: nil) } }
 
     private func failBody() {
         body?.finish(.failure(ExchangeFailure(reason: .closedBeforeAnswer)))
@@ -144,19 +146,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Answers
 
-    /// From here to ``answerTaken()`` the client must take something.
-    private func startAnswerTimer() {
-        answerTimer?.cancel()
-        let limit = TimeAmount(proxy.configuration.answerTimeout)
-        answerTimer = context?.eventLoop.assumeIsolated().scheduleTask(in: limit) { [weak self] in
-            self?.context?.close(promise: nil)
-        }
-    }
-
-    private func answerTaken() {
-        answerTimer?.cancel()
-        answerTimer = nil
-    }
+    private func mustTake() { answerDeadline?.move(in: TimeAmount(proxy.configuration.answerTimeout)) }
 
     private func write(_ refusal: Refusal, _ keepsAlive: Bool, _ hasBody: Bool) {
         guard let context, context.channel.isActive else { return }
@@ -179,10 +169,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard let context, context.channel.isActive else { return }
         let done = context.eventLoop.makePromise(of: Void.self)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        startAnswerTimer()
+        mustTake()
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: done)
         done.futureResult.whenComplete { result in
-            bound.value.answerTaken()
+            bound.value.answerDeadline?.stop()
             bound.value.act(bound.value.front.answered(isTaken: (try? result.get()) != nil))
         }
     }
@@ -226,10 +216,10 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return proxy.configuration.eventLoopGroup.next().makeFailedFuture(ChannelError.ioOnClosedChannel)
         }
         front.answerBegins()
-        startAnswerTimer()
+        mustTake()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let taken = context.writeAndFlush(wrapOutboundOut(part))
-        taken.whenComplete { _ in bound.value.answerTaken() }
+        taken.whenComplete { _ in bound.value.answerDeadline?.stop() }
         return taken
     }
 

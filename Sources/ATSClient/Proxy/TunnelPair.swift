@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import ConnectionAdmission
 import NIOCore
 import TLSModel
 import Vocabulary
@@ -30,11 +31,10 @@ final class TunnelPair {
     private var isCut = false
     private let idleTimeout: TimeAmount
     private let handshakeTimeout: TimeAmount
-    private var lastActivity = NIODeadline.now()
     private var isClosed = false
-    private var idleTimer: Scheduled<Void>?
+    private var idleDeadline: MovingDeadline?
     /// Runs from the client's first byte until the server's flight is judged.
-    private var handshakeTimer: Scheduled<Void>?
+    private var handshakeDeadline: MovingDeadline?
     private var closesAfterJudgement = false
 
     init(
@@ -47,11 +47,12 @@ final class TunnelPair {
         self.handshakeTimeout = handshakeTimeout
         watching = watch.map { .flight($0, ServerFlight(), held: []) } ?? .none
         hello = watch == nil ? nil : (ClientFlight(), [])
-        armIdle()
+        idleDeadline = MovingDeadline(on: front.eventLoop) { [weak self] in self?.close() }
+        idleDeadline?.move(in: idleTimeout)
     }
 
     fileprivate func read(_ bytes: ByteBuffer, isFront: Bool) {
-        lastActivity = .now()
+        idleDeadline?.move(in: idleTimeout)
         if isFront { fromClient(bytes) } else { fromServer(bytes) }
     }
 
@@ -66,9 +67,8 @@ final class TunnelPair {
                 return close()
             }
             if case .flight = watching {
-                handshakeTimer = front.eventLoop.assumeIsolated().scheduleTask(in: handshakeTimeout) { [weak self] in
-                    self?.close()
-                }
+                handshakeDeadline = MovingDeadline(on: front.eventLoop) { [weak self] in self?.close() }
+                handshakeDeadline?.move(in: handshakeTimeout)
             }
         }
         if case .flight(let watch, _, _) = watching, var (flight, held) = hello {
@@ -131,7 +131,7 @@ final class TunnelPair {
 
     private func release() {
         guard !isClosed, case .judging(let held) = watching else { return }
-        handshakeTimer?.cancel()
+        handshakeDeadline = nil
         watching = .none
         for bytes in held { front.write(bytes, promise: nil) }
         front.flush()
@@ -156,13 +156,11 @@ final class TunnelPair {
     fileprivate func close() {
         guard !isClosed else { return }
         isClosed = true
-        idleTimer?.cancel()
-        handshakeTimer?.cancel()
+        (idleDeadline, handshakeDeadline) = (nil, nil)
         // What was taken from one side still reaches the other: an empty write is done when everything before it is.
         for channel in [front, back] {
             channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(promise: nil) }
-            let timer = channel.eventLoop.scheduleTask(in: idleTimeout) { channel.close(promise: nil) }
-            channel.closeFuture.whenComplete { _ in timer.cancel() }
+            MovingDeadline.close(channel, after: idleTimeout)
         }
     }
 
@@ -172,14 +170,6 @@ final class TunnelPair {
             closesAfterJudgement = true
         } else {
             close()
-        }
-    }
-
-    private func armIdle() {
-        idleTimer = front.eventLoop.assumeIsolated().scheduleTask(in: idleTimeout) { [weak self] in
-            guard let self, !self.isClosed else { return }
-            if NIODeadline.now() - self.lastActivity >= self.idleTimeout { return self.close() }
-            self.armIdle()
         }
     }
 }

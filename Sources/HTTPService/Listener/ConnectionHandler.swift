@@ -47,9 +47,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var place: Admission.Place?
     private var phase = Phase.first
     private let born = NIODeadline.now()
-    private var deadline = NIODeadline.distantFuture
-    /// When the deadline is looked at next.
-    private var wakesAt = NIODeadline.distantFuture
+    private var deadline: MovingDeadline?
     private var context: ChannelHandlerContext?
     private var requests = 0
     /// Whether the head of a request was read, and its end was not.
@@ -70,13 +68,13 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         place = admission.place(of: context.channel)
-        enter(.first, for: limits.first, context)
-        tick(context)
+        deadline = MovingDeadline(on: context.eventLoop) { [weak self] in self?.isLate() }
+        enter(.first, for: limits.first)
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        place = nil
+        (place, deadline) = (nil, nil)
     }
 
     // MARK: What the client sends
@@ -98,7 +96,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             isLast =
                 isLast || !head.isKeepAlive || requests >= limits.requests || head.method == .CONNECT
                 || head.headers.contains(name: "upgrade") || NIODeadline.now() > born + limits.total
-            enter(.request, for: limits.request, context)
+            enter(.request, for: limits.request)
             if RequestHeadRule.wantsContinue(head, bodyLimit: limits.bodyBytes) {
                 let proceed = HTTPResponseHead(version: .http1_1, status: .continue)
                 context.writeAndFlush(wrapOutboundOut(.head(proceed)), promise: nil)
@@ -107,7 +105,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case (.body, _) where isReading && phase != .linger: context.fireChannelRead(data)
         case (.end, _) where isReading && phase != .linger:
             isReading = false
-            if phase == .request { enter(.answer, for: limits.answer, context) }
+            if phase == .request { enter(.answer, for: limits.answer) }
             context.fireChannelRead(data)
         // A request that did not wait for the answer to the one before.
         case (.head, _): isLast = true
@@ -120,8 +118,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case is ChannelShouldQuiesceEvent:
             (isLast, isStopping) = (true, true)
             // A handler may finish its work; a client gets no more time than closing takes.
-            if phase != .answer { deadline = min(deadline, .now() + limits.linger) }
-            tick(context)
+            if phase != .answer { deadline?.shorten(to: limits.linger) }
         case ChannelEvent.inputClosed where phase == .linger: return context.close(promise: nil)
         default: break
         }
@@ -140,7 +137,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             // A body that cannot be read: the handler that waits for it answers.
             isReading = false
             countEnd("unreadable")
-            enter(.answer, for: limits.answer, context)
+            enter(.answer, for: limits.answer)
             context.fireErrorCaught(UnreadableBody())
         case .answer, .unread, .linger: break
         }
@@ -153,7 +150,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case .head(var head):
             // The rest of a request that was answered before its end is dropped, and no other one is found behind it.
             isLast = isLast || isReading
-            enter(.unread, for: limits.unread, context)
+            enter(.unread, for: limits.unread)
             guard isLast else { return context.write(data, promise: promise) }
             head.headers.replaceOrAdd(name: "connection", value: "close")
             context.write(wrapOutboundOut(.head(head)), promise: promise)
@@ -176,10 +173,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private func wasTaken(_ context: ChannelHandlerContext) {
         if isLast || isReading {
             isLast = true
-            enter(.linger, for: limits.linger, context)
+            enter(.linger, for: limits.linger)
             context.close(mode: .output, promise: nil)
         } else {
-            enter(.idle, for: limits.idle, context)
+            enter(.idle, for: limits.idle)
         }
         if owesRead {
             owesRead = false
@@ -206,32 +203,17 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     // MARK: Deadlines
 
-    private func enter(_ phase: Phase, for time: TimeAmount, _ context: ChannelHandlerContext) {
+    private func enter(_ phase: Phase, for time: TimeAmount) {
         self.phase = phase
-        // For its client: one that sends half a request, or stays after the last answer, holds no place against others.
-        place?.isWaiting(phase != .answer && phase != .unread)
+        // For its client: one that sends half a request, reads no answer, or stays after the last one holds no place against others.
+        place?.isWaiting(phase != .answer)
         // While the service stops, nothing but a handler has more time than closing takes.
-        deadline = .now() + (isStopping && phase != .answer ? min(time, limits.linger) : time)
-        if time < ConnectionHandler.longestTick { tick(context) }
+        deadline?.move(in: isStopping && phase != .answer ? min(time, limits.linger) : time)
     }
 
-    /// Between two looks at the deadline: it moves with every request, the timer does not.
-    private static let longestTick = TimeAmount.seconds(5)
-
-    /// No timer is taken back: the event loop would look at those of all its connections. One that comes too late does nothing.
-    private func tick(_ context: ChannelHandlerContext) {
-        let next = min(deadline, .now() + ConnectionHandler.longestTick)
-        guard next < wakesAt else { return }
-        wakesAt = next
-        context.eventLoop.assumeIsolated().scheduleTask(deadline: next) { [weak self] in self?.wake(next) }
-    }
-
-    private func wake(_ time: NIODeadline) {
-        guard time == wakesAt, let context else { return }
-        wakesAt = .distantFuture
-        guard deadline <= .now() else { return tick(context) }
+    private func isLate() {
         if phase.isCounted { countEnd(phase.rawValue) }
-        context.close(promise: nil)
+        context?.close(promise: nil)
     }
 }
 

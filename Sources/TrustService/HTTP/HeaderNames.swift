@@ -6,6 +6,8 @@ import HTTPTypes
 extension HTTPField.Name {
     // The fallbacks are never taken: all of these are valid field names.
     static let xForwardedFor = HTTPField.Name("X-Forwarded-For") ?? .from
+    /// What a proxy adds to the requests that it passes on.
+    static let ofProxies = ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"].compactMap { HTTPField.Name($0) }
     static let xForwardedProto = HTTPField.Name("X-Forwarded-Proto") ?? .from
     static let xFrameOptions = HTTPField.Name("X-Frame-Options") ?? .from
     static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .from

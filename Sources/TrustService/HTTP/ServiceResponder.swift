@@ -141,10 +141,14 @@ struct ServiceResponder: Sendable {
             throw Problem(.callerUnauthorized)
         case .metrics:
             guard isInternal || parts.configuration.internalListen == nil else { throw Problem(.pathUnknown) }
-            // A proxy that is not trusted says nothing about its client, except that there is one.
+            // Only a trusted proxy says where its client is; any other, and one that uses another field for it, only that there is one.
+            let fields = request.head.headerFields
+            let isNamed =
+                fields[.xForwardedFor] != nil
+                && CallerAddress.isTrusted(request.peer, by: parts.configuration.trustedProxies)
             let isHere =
                 isLoopback && AddressKind.isLoopback(host: address)
-                && (!parts.configuration.trustedProxies.isEmpty || request.head.headerFields[.xForwardedFor] == nil)
+                && (isNamed || !HTTPField.Name.ofProxies.contains { fields[$0] != nil })
             guard isInternal || isHere || caller != .anyone else { throw Problem(.callerUnauthorized) }
         }
     }

@@ -22,9 +22,15 @@ actor SignalBook {
     private var counts: [Name: Int] = [:]
     private var seen: Set<String> = []
     private var seenHour = 0
+    /// How often wide networks were counted today, by kind.
+    private var wide: [String: Int] = [:]
+    private var wideDay = 0
 
     /// More addresses than this in an hour are not told apart any more: the ratio stays what it was.
     static let addressLimit = 200_000
+    /// What strangers of one wide network report counts so often a day, and as often as phones attest there: that much of it, from two such
+    /// networks, is too little evidence for an alert (``UnsupportedMonitor/bar``).
+    static let strangersLimit = 8
     /// More names than this wait for no flush.
     static let nameLimit = 4096
 
@@ -46,8 +52,19 @@ actor SignalBook {
             seenHour = hour
             seen.removeAll(keepingCapacity: false)
         }
-        let network = CallerAddress.network(of: address)
-        guard seen.count < SignalBook.addressLimit, seen.insert("\(app)\n\(kind)\n\(network)").inserted else { return }
+        if hour / 24 != wideDay {
+            wideDay = hour / 24
+            wide.removeAll(keepingCapacity: false)
+        }
+        let whole = "\n\(app)\n\(CallerAddress.network(of: address, isWide: true))"
+        let attested = wide[EventKind.attestedAddress + whole, default: 0]
+        guard
+            kind == EventKind.attestedAddress
+                || wide[kind + whole, default: 0] < max(SignalBook.strangersLimit, attested),
+            seen.count < SignalBook.addressLimit,
+            seen.insert("\(app)\n\(kind)\n\(CallerAddress.network(of: address))").inserted
+        else { return }
+        wide[kind + whole, default: 0] += 1
         count(app, kind: kind, code: code, at: now)
     }
 

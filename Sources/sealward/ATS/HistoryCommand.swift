@@ -59,6 +59,8 @@ struct HistoryCommand: WorkingCommand {
             if let keep { try HistoryCommand.forget(history, keep, quiet: shared.quiet) }
         }
         let runs = try CommandIO.named(file) { () throws(InputFault) in try history.runs() }
+        // All of it, before a word is written: no half of a document is left if the file cannot be read to its end.
+        try each(history) { _ in }
         switch format {
         case .text: try text(history, runs, stream)
         case .json: try json(history, runs, stream)
