@@ -161,6 +161,8 @@ public struct SystemVerdict: Sendable {
     public let smallestException: SmallestException
     /// As ``TargetReport/proposal``.
     package let proposal: DictionaryProposal?
+    /// As ``TargetReport/causeBehindCertificate``.
+    package let causeBehindCertificate: Cause?
 
     init(_ profile: OSProfile, _ report: TargetReport) {
         self.profile = profile
@@ -168,6 +170,7 @@ public struct SystemVerdict: Sendable {
         secure = report.secure
         smallestException = report.smallestException
         proposal = report.proposal
+        causeBehindCertificate = report.causeBehindCertificate
     }
 
     /// The result of the app's dictionary if there is one, else of the default configuration.
