@@ -66,6 +66,8 @@ package struct Remediation: Sendable {
         case uncheckedSignature = "unchecked-signature"
         /// The leaf's key is on a curve that no system offers, so that no handshake comes about.
         case foreignCurve = "foreign-curve"
+        /// The key of a certificate that no server has yet signs in TLS 1.3 only with what is not offered.
+        case modernKey = "modern-key"
         /// The certificate is signed with an algorithm that FCP_v2.1 does not offer.
         case unofferedSignature = "unoffered-signature"
         /// The server's key could sign with what is offered, and a setting of the server excludes that.
