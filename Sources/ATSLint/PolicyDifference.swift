@@ -58,6 +58,9 @@ package struct PolicyDifference: Sendable {
 
     var isEmpty: Bool { weakenings.isEmpty }
 
+    /// Whether a load is permitted that was blocked.
+    var permitsMore: Bool { weakenings.contains { $0.rule == RuleCatalog.ats050.id } }
+
     private static func compare(_ host: ProbeHost, _ old: ATSPolicy, _ new: ATSPolicy) -> [Weakening] {
         let (plain, secure) = (host.load.plain, host.load.secure)
         var result: [Weakening] = []

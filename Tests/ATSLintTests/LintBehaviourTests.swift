@@ -429,6 +429,18 @@ import Vocabulary
         #expect(fixer.declined.map(\.rule) == ["ATS007"])
     }
 
+    /// A key that is read at last turns ATS on for its host, and what was to permit plain HTTP there is not read.
+    @Test func aFixBlocksNothing() throws {
+        let text =
+            "<plist><dict><key>NSAppTransportSecurity</key><dict>\n<key>NSAllowsArbitraryLoads</key><true/>\n<key>NSExceptionDomains</key><dict>\n<key>münchen.example</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><string>YES</string></dict>\n</dict></dict></dict></plist>"
+        let subject = try LintFixtures.subject(text)
+        let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
+        let fixed = try LintFixtures.subject(String(decoding: fixer.text, as: UTF8.self))
+        #expect(!PolicyDifference(old: fixed, new: subject).permitsMore, "\(fixer.steps)")
+        // What is right only after another fix is made in the same run.
+        #expect(PlistFixer(fixed) { try? PlistReader.read($0) }.steps.isEmpty)
+    }
+
     /// Systems that may obey NSRequiresCertificateTransparency count as long as the app runs on them.
     @Test(
         arguments: [
