@@ -22,7 +22,7 @@ import Testing
         let html = try await Self.page(ModelServer(versions: [.tls11], chain: ModelServer.chain(leaf: past)))
         for part in [
             "2 targets, ", "judged on 2026-09-21", "Hosts by system", "<span class=\"tag fail\">FAIL</span>",
-            "ats.tls.version-too-low", "<span class=\"dim\">Fix:</span> ", "<h3>Configurations</h3>",
+            "ats.tls.version-too-low", "<span class=\"dim\">Fix:</span> ", "<summary>Configurations: ",
             "Certificates by expiry", "CN=Root (", "2026-09-20", "ssl_protocols TLSv1.2 TLSv1.3;",
             "listen 443 ssl;", "other.example:443/",
         ] { #expect(html.contains(part), "\(part)") }

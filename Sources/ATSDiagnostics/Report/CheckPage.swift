@@ -93,7 +93,11 @@ package struct CheckPage {
                 "<h3>Why\(place(of: part))</h3>\n\(part.because.map { pair($0, fix: Remediation(for: $0)?.server) })"
         }
         if !report.warnings.isEmpty { result += "<h3>Notes</h3>\n\(report.warnings.map { pair($0, fix: nil) })" }
-        if !report.results.isEmpty { result += "<h3>Configurations</h3>\n\(grid(report))" }
+        if !report.results.isEmpty {
+            let passing = report.results.count { $0.result == .pass }
+            result +=
+                "<details><summary>Configurations: \(passing) of \(report.results.count) pass</summary>\n\(grid(report))</details>\n"
+        }
         if let chain = report.facts?.chain {
             let root = chain.anchor.map { [($0.certificate, "\($0.certificate.subject) (\($0.kind.rawValue) root)")] }
             let rows = chain.judged.map { ($0, $0.subject) } + (root ?? [])
