@@ -167,7 +167,7 @@ package struct TargetDiagnosis: Sendable {
         var proposal: DictionaryProposal?
         var behind: Cause?
         if !isManaged, let decisive = results.decisive, decisive.result != .pass {
-            proposal = self.proposal(judge, exception)
+            proposal = self.proposal(judge, exception, after: decisive.because)
             if proposal == nil { behind = judge.causeBehindCertificate(.allowingEverything) }
         }
         var notes = (results.first?.notes ?? []) + expiring(facts)
@@ -196,12 +196,18 @@ package struct TargetDiagnosis: Sendable {
     }
 
     /// What would let a target load that fails under the dictionary that decides; nil if nothing does.
-    private func proposal(_ judge: ConfigurationJudge, _ exception: SmallestException) -> DictionaryProposal? {
+    private func proposal(
+        _ judge: ConfigurationJudge, _ exception: SmallestException, after causes: [Cause]
+    ) -> DictionaryProposal? {
         let before = configuration.appDictionary ?? ATSDictionary()
         func proposal(_ kind: DictionaryProposal.Kind, _ after: ATSDictionary?) -> DictionaryProposal? {
             after.map { after in
                 let doubt = kind == .withDelegate ? judge.causeBehindCertificate(after) : nil
-                return DictionaryProposal(before: before, after: after, kind: kind, doubt: doubt)
+                // What the policy blocks says nothing of the certificate behind.
+                let behind = kind == .withDelegate ? judge.judge(dictionary: after, on: appProfile).because.first : nil
+                let refusal = causes.contains { $0.stage == .trust } ? nil : behind
+                return DictionaryProposal(
+                    before: before, after: after, kind: kind, doubt: doubt, refusal: refusal)
             }
         }
         guard configuration.appDictionary != nil else {

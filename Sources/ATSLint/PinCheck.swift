@@ -72,10 +72,12 @@ enum PinCheck {
         let refused = pins.map { pins in pins.map { !$0.contains { $0.count == 32 } } ?? false }
         let isFilledIn = elements.contains { $0.member(ATSKey.pin)?.node.string.map(PlaceholderText.isIn) == true }
         if systems.someSupported(refused), !isFilledIn {
+            let isMeant = elements.contains { $0.member(ATSKey.pin)?.node.string.flatMap(PinText.right) != nil }
             hits.report(
                 list, path,
                 "\(list.key) of \(entry.key) has no usable pin: the host counts as pinned to no key, so every connection fails\(systems.words(refused) ?? "").",
-                fix: "Add a pin, or remove the list.", advice: [Advice([.remove(list)], .otherLoads)])
+                fix: isMeant ? "Write its pins as they are read here." : "Add a pin, or remove the list.",
+                advice: isMeant ? [] : [Advice([.remove(list)], .otherLoads)])
         } else if elements.isEmpty {
             hits.report(
                 list, path, "\(list.key) of \(entry.key) is empty and adds no pin.",
@@ -144,23 +146,5 @@ enum PinCheck {
                     "Add a second pin: 'sealward ats pins \(entry.host.checkTarget) --spare FILE' writes the keys of the authorities, and the leaf's beside a backup key that is kept off the server."
             )
         }
-    }
-}
-
-/// A pin as other tools write it: `sha256/...`, hexadecimal, or base64 of the alphabet for URLs.
-enum PinText {
-    /// The same as NSPinnedDomains reads it; nil if it is no SHA-256.
-    static func right(_ text: String) -> String? {
-        guard text.utf8.count <= 128 else { return nil }
-        var rest = Spelling.trimmed(text)[...]
-        for prefix in ["sha256//", "sha256/", "sha256:", "sha-256:"] where rest.lowercased().hasPrefix(prefix) {
-            rest = rest.dropFirst(prefix.count)
-            break
-        }
-        if let bytes = String(rest).hexadecimalBytes, bytes.count == 32 { return Base64.encode(bytes) }
-        var standard = rest.replacing("-", with: "+").replacing("_", with: "/")
-        if standard.utf8.count == 43 { standard += "=" }
-        guard let bytes = Base64.decodeIgnoringStrayBits(String(standard)), bytes.count == 32 else { return nil }
-        return Base64.encode(bytes)
     }
 }

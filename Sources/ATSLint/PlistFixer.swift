@@ -5,7 +5,7 @@ import AppTransportSecurity
 package import PropertyLists
 package import Vocabulary
 
-/// Fixes what can be fixed safely: an edit makes its finding go away, adds none but notes, and loosens nothing. All other bytes stay as they were.
+/// Fixes what can be fixed safely: an edit makes its finding go away, adds none but notes, loosens nothing and blocks nothing. All other bytes stay as they were.
 package struct PlistFixer {
     /// What was done about one finding.
     package struct Step: Sendable {
@@ -19,7 +19,7 @@ package struct PlistFixer {
     package let text: [UInt8]
     /// What was done, in order.
     package let steps: [Step]
-    /// Findings that have an edit which would loosen the policy or add another finding.
+    /// Findings that have an edit which would loosen the policy, block a load, or add another finding.
     package let declined: [Finding]
 
     /// The most edits of one file.
@@ -37,6 +37,7 @@ package struct PlistFixer {
         var refused: Set<UTF8Key> = []
         var result = Linter.lint(current)
         var work = 0
+        var before = 0
         search: while current.document.isVerbatim, steps.count < Self.limit {
             for finding in result.findings where !finding.edits.isEmpty {
                 let name = UTF8Key(finding.finding.rule + "\u{0}" + finding.finding.keyPath.joined(separator: "\u{0}"))
@@ -52,7 +53,9 @@ package struct PlistFixer {
                 refused.insert(name)
                 declined.append(finding.finding)
             }
-            break
+            // What was refused may be right after the others.
+            if steps.count == before || refused.isEmpty { break }
+            (before, refused, declined) = (steps.count, [], [])
         }
         text = current.document.source
         self.steps = steps
@@ -76,7 +79,12 @@ package struct PlistFixer {
             let isGone = finding.rules.contains { newCounts[$0, default: 0] < oldCounts[$0, default: 0] }
             // Notes say what a key does that now is read.
             let addsNone = newFaults.allSatisfy { $0.value <= oldFaults[$0.key, default: 0] }
-            if isGone, addsNone, PolicyDifference(old: subject, new: next).isEmpty { return (next, result, edit) }
+            // What is permitted stays so: an entry that is read at last may cut its host off.
+            if isGone, addsNone, PolicyDifference(old: subject, new: next).isEmpty,
+                !PolicyDifference(old: next, new: subject).permitsMore
+            {
+                return (next, result, edit)
+            }
         }
         return nil
     }

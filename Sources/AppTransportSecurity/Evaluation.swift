@@ -32,7 +32,8 @@ package func evaluate(
     logs: CTLogList? = nil
 ) -> TransportVerdict {
     let trust = TrustFindings(requirements, facts, isConnection: false, host: host, at: instant, logs: logs)
-    let causes = (trust.causes + trust.pinCauses).agreedFirst
+    let key = facts.chain.judged.first.flatMap { HandshakeEvaluation.keyCause(requirements, $0) }
+    let causes = (trust.causes + trust.pinCauses).agreedFirst + (key.map { [$0] } ?? [])
     return TransportVerdict(
         passed: causes.isEmpty, causes: causes, notes: trust.transparencyNotes + trust.notes,
         error: causes.isEmpty ? nil : trust.error, onlyTrustFailed: trust.pinCauses.isEmpty && !causes.isEmpty)
@@ -124,6 +125,11 @@ extension Cause {
     package var isDisputed: Bool {
         [Remediation.Situation.disputed, .disputedRoot].contains { $0.rawValue == situation }
     }
+}
+
+extension Cause {
+    /// Whether it is one only of servers that speak TLS 1.3, of which a chain alone says nothing.
+    package var dependsOnVersion: Bool { situation == Remediation.Situation.modernKey.rawValue }
 }
 
 extension [Cause] {

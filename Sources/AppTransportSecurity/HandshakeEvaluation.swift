@@ -166,6 +166,23 @@ enum HandshakeEvaluation {
         return nil
     }
 
+    /// Of a certificate that no server has yet: a key on a curve of TLS that signs in TLS 1.3 only with a scheme that is not offered (RFC 8446
+    /// section 4.2.3 ties each curve to one). In TLS 1.2 it may sign with any hash.
+    static func keyCause(_ requirements: TransportRequirements, _ leaf: CertificateFacts) -> Cause? {
+        guard requirements.maximum >= .tls13, case .ellipticCurve(let curve, _) = leaf.publicKey.kind,
+            let scheme = schemes[curve], !requirements.signatureSchemes.contains(scheme)
+        else { return nil }
+        return Cause(
+            .tlsNoCommonSignature,
+            "\(leaf.subject) has \(leaf.publicKey.words). In TLS 1.3 it signs only with \(scheme), which \(requirements.profile.name) does not "
+                + "offer: the load fails unless the server speaks nothing newer than TLS 1.2.",
+            situation: Remediation.Situation.modernKey.rawValue)
+    }
+
+    private static let schemes: [String: SignatureScheme] = [
+        "P-256": .ecdsaSECP256R1SHA256, "P-384": .ecdsaSECP384R1SHA384, "P-521": .ecdsaSECP521R1SHA512,
+    ]
+
     static func error(_ requirements: TransportRequirements, _ causes: [Cause]) -> URLLoadError? {
         guard let first = causes.first else { return nil }
         switch first.code {

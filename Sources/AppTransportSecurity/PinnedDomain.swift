@@ -76,7 +76,7 @@ public struct PinnedDomain: Sendable, Equatable {
             }
             domains.append(
                 PinnedDomain(
-                    domain: normalized(name), includesSubdomains: includesSubdomains, authorities: authorities,
+                    domain: name, includesSubdomains: includesSubdomains, authorities: authorities,
                     leaves: leaves))
         }
         return domains
@@ -95,9 +95,17 @@ public struct PinnedDomain: Sendable, Equatable {
         }
         var pins: [[UInt8]] = []
         for (index, element) in elements.enumerated() {
-            guard case .string(let text)? = element.members?[ATSKey.pin],
-                let hash = Base64.decodeIgnoringStrayBits(text)
-            else {
+            let written: String? = if case .string(let text)? = element.members?[ATSKey.pin] { text } else { nil }
+            let hash = written.flatMap { Base64.decodeIgnoringStrayBits($0) }
+            if hash?.count != 32, let right = written.flatMap(PinText.right) {
+                remarks.add(
+                    .dictionaryBadValue,
+                    "NSPinnedDomains.\(name).\(key)[\(index)] is a pin as other tools write it, and matches nothing: here it is '\(right)'."
+                )
+                if let hash { pins.append(hash) }
+                continue
+            }
+            guard let hash else {
                 remarks.add(
                     .dictionaryBadValue,
                     "NSPinnedDomains.\(name).\(key)[\(index)] contains no base64 under \(ATSKey.pin): it is skipped.")
@@ -114,6 +122,24 @@ public struct PinnedDomain: Sendable, Equatable {
             remarks.add(.pinsEmpty, "NSPinnedDomains.\(name).\(key) has no usable pin: every chain is refused.")
         }
         return pins
+    }
+}
+
+/// A pin as other tools write it: `sha256/...`, hexadecimal, or base64 of the alphabet for URLs.
+package enum PinText {
+    /// The same as NSPinnedDomains reads it; nil if it is no SHA-256.
+    package static func right(_ text: String) -> String? {
+        guard text.utf8.count <= 128 else { return nil }
+        var rest = text.trimmed()[...]
+        for prefix in ["sha256//", "sha256/", "sha256:", "sha-256:"] where rest.lowercased().hasPrefix(prefix) {
+            rest = rest.dropFirst(prefix.count)
+            break
+        }
+        if let bytes = String(rest).hexadecimalBytes, bytes.count == 32 { return Base64.encode(bytes) }
+        var standard = rest.replacing("-", with: "+").replacing("_", with: "/")
+        if standard.utf8.count == 43 { standard += "=" }
+        guard let bytes = Base64.decodeIgnoringStrayBits(String(standard)), bytes.count == 32 else { return nil }
+        return Base64.encode(bytes)
     }
 }
 
@@ -145,7 +171,8 @@ extension PinSet {
     private static func emptyCause(_ key: String, _ host: String) -> Cause {
         Cause(
             .trustPinMismatch, "\(key) has no usable pin for \(host), so every chain is refused.",
-            citation: .security("SecPolicy.c, parseNSPinnedDomains"))
+            citation: .security("SecPolicy.c, parseNSPinnedDomains"),
+            situation: Remediation.Situation.emptyPins.rawValue)
     }
 }
 

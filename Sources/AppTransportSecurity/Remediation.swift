@@ -66,6 +66,8 @@ package struct Remediation: Sendable {
         case uncheckedSignature = "unchecked-signature"
         /// The leaf's key is on a curve that no system offers, so that no handshake comes about.
         case foreignCurve = "foreign-curve"
+        /// The key of a certificate that no server has yet signs in TLS 1.3 only with what is not offered.
+        case modernKey = "modern-key"
         /// The certificate is signed with an algorithm that FCP_v2.1 does not offer.
         case unofferedSignature = "unoffered-signature"
         /// The server's key could sign with what is offered, and a setting of the server excludes that.
@@ -84,6 +86,8 @@ package struct Remediation: Sendable {
         case addressAsName = "address-as-name"
         /// A host without a usable pin, which is blocked over https as well.
         case unusablePins = "unusable-pins"
+        /// The same, where nothing else is wrong.
+        case emptyPins = "empty-pins"
         /// The dictionary asks for TLS 1.3, and the server speaks 1.2.
         case belowTLS13 = "below-tls13"
         /// The dictionary asks for TLS 1.3 of a system on which no load with that minimum succeeds.
@@ -144,6 +148,9 @@ package struct Remediation: Sendable {
         .localHost: .init("load https by a full host name: not an address, a name without a dot or one below .local"),
         .addressAsName: .init("let the server ignore a server_name that is an address, or load by a host name"),
         .unusablePins: .init("serve https, and give the host a usable pin in NSPinnedDomains, where it has none"),
+        .emptyPins: .init(
+            "write a usable pin into the host's list in NSPinnedDomains, as 'sealward ats pins HOST' does, or remove the list"
+        ),
         .belowTLS13: .init(
             "enable TLS 1.3 on the server, since the dictionary asks for it", setting: .versions,
             exception: .minimumTLSVersion),

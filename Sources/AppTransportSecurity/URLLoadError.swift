@@ -52,11 +52,13 @@ extension URLLoadError {
         -1001, -1003, -1004, -1005, -1017, -1022, -1200, -1201, -1202, -1203, -1204, -1205, -1206,
     ]
 
-    /// One line for people: domain, code, stream code, sentence, and what lies below.
+    /// Domain, code and stream code.
+    package var number: String { "\(domain) \(code)" + (streamCode.map { ", stream code \($0)" } ?? "") }
+
+    /// One line for people: the numbers, the sentence, and what lies below.
     package var summary: String {
-        let stream = streamCode.map { ", stream code \($0)" } ?? ""
         let below = underlying.map { " (underlying error \($0.domain) \($0.code))" } ?? ""
-        return "\(domain) \(code)\(stream): \(message)\(below)"
+        return "\(number): \(message)\(below)"
     }
 }
 

@@ -18,9 +18,9 @@ package enum ReportStyle {
         font-variant-numeric:tabular-nums}
         :is(a,button,input,select,summary,[tabindex]):focus-visible{outline:2px solid var(--note);outline-offset:2px}
         code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.9em}
-        code{overflow-wrap:anywhere}
-        h1{font-size:1.35rem;line-height:1.25;margin:0;overflow-wrap:anywhere}
-        h2{font-size:1rem;margin:0 0 .5rem;overflow-wrap:anywhere}
+        :is(code,h1,h2,h3,p,li){overflow-wrap:anywhere}
+        h1{font-size:1.35rem;line-height:1.25;margin:0}
+        h2{font-size:1rem;margin:0 0 .5rem}
         h3{font-size:.9rem;margin:0;font-weight:600}
         p{margin:.25rem 0 .5rem}
         .dim{color:var(--dim);font-size:.87rem}

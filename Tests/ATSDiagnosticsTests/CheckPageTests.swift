@@ -22,7 +22,7 @@ import Testing
         let html = try await Self.page(ModelServer(versions: [.tls11], chain: ModelServer.chain(leaf: past)))
         for part in [
             "2 targets, ", "judged on 2026-09-21", "Hosts by system", "<span class=\"tag fail\">FAIL</span>",
-            "ats.tls.version-too-low", "<span class=\"dim\">Fix:</span> ", "<h3>Configurations</h3>",
+            "ats.tls.version-too-low", "<span class=\"dim\">Fix:</span> ", "<summary>Configurations: ",
             "Certificates by expiry", "CN=Root (", "2026-09-20", "ssl_protocols TLSv1.2 TLSv1.3;",
             "listen 443 ssl;", "other.example:443/",
         ] { #expect(html.contains(part), "\(part)") }
@@ -40,21 +40,37 @@ import Testing
 
     @Test("Each system has the change that helps on it, and nothing is proposed where the app's dictionary loads")
     func changesOfSeveralSystems() async throws {
-        func page(_ server: ModelServer, _ app: ATSDictionary?) async throws -> String {
+        func report(_ server: ModelServer, _ app: ATSDictionary?) async throws -> TargetReport {
             let profiles = ["ios18", "ios26"].compactMap { OSProfile.named($0) }
             let diagnosis = TargetDiagnosis(
                 profile: try #require(profiles.first), appDictionary: app, systems: profiles, probing: server,
                 instant: ModelServer.instant)
-            let report = await diagnosis.diagnose(try CheckTarget(ModelServer.host))
-            let target = CheckPage.Target(report, on: try #require(profiles.first))
+            return await diagnosis.diagnose(try CheckTarget(ModelServer.host))
+        }
+        func page(_ report: TargetReport) -> String {
+            let target = CheckPage.Target(report, on: .standard)
             return CheckPage(version: "1", targets: [target], at: ModelServer.instant).html()
         }
         let old = ModelServer(versions: [.tls11], suites: [.ecdheRSAWithAES128CBCSHA])
-        let failing = try await page(old, nil)
-        #expect(failing.contains("The smallest change to the Info.plist on iOS 18</h3>"), "\(failing)")
-        #expect(failing.contains("No exception in the Info.plist helps on iOS 26."))
+        let failing = try await report(old, nil)
+        for part in [
+            "Why on iOS 18</h3>", "Why on iOS 26</h3>", "The smallest change to the Info.plist on iOS 18</h3>",
+            "The Info.plist on iOS 26</h3>", "no exception helps",
+        ] { #expect(page(failing).contains(part), "\(part)") }
+        // Text and Markdown say the same of each.
+        let fix = "enable TLS 1.2 or 1.3 on the server"
+        let matrix = CheckText(colored: false, verbose: false).matrix(failing)
+        for part in ["\n    ios18\n", "\n    ios26\n", "or     no exception helps", "fix    \(fix)"] {
+            #expect(matrix.contains(part), "\(part): \(matrix)")
+        }
+        #expect(matrix.contains("or     NSExceptionDomains.\(ModelServer.host).NSExceptionMinimumTLSVersion = TLSv1.1"))
+        #expect(CheckDocuments.markdown(failing).contains("iOS 26:\n\n- \(fix)\n- or: no exception helps\n"))
+        // What is the same on both is said once.
+        let expired = try await report(Self.withoutForwardSecrecy(leafEnds: -3600), nil)
+        #expect(page(expired).contains("Why on iOS 18, iOS 26</h3>"))
+        #expect(CheckText(colored: false, verbose: false).matrix(expired).contains("\n    ios18, ios26\n"))
         let app = ExceptionLadder.dictionary(["elsewhere.example": ExceptionEntry(minimumTLSVersion: .tls11)])
-        #expect(try await !page(ModelServer(), app).contains("The smallest change"))
+        #expect(try await !page(report(ModelServer(), app)).contains("The smallest change"))
     }
 
     @Test func showsWhatIsOutsideOfItsTime() async throws {

@@ -267,6 +267,14 @@ import Vocabulary
         let unknown = try await TargetDiagnosis.of(Self.selfSigned(), load: silent)
         let words = CheckText(colored: false, verbose: false).render(unknown)
         #expect(words.contains("delegate") && words.contains("not known: Not a word."), "\(words)")
+
+        // Where the policy blocks before the certificate is looked at, the delegate has its reason beside it.
+        let blocked = await TargetDiagnosis(
+            profile: try #require(OSProfile.named("ios9")), probing: Self.selfSigned(), instant: ModelServer.instant
+        ).diagnose(try CheckTarget("nas.local"))
+        #expect(blocked.decisive?.because.map(\.code) == ["ats.local.blocked"])
+        let reason = CheckText(colored: false, verbose: false).render(blocked)
+        #expect(reason.contains("the load fails all the same (ats.trust.self-signed: "), "\(reason)")
     }
 
     @Test("A server whose certificate is not trusted is not sent the query")

@@ -429,6 +429,30 @@ import Vocabulary
         #expect(fixer.declined.map(\.rule) == ["ATS007"])
     }
 
+    @Test func aLocalHostIsNotToBeServedOverHTTPS() throws {
+        let entry = "<key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>localhost</key><dict>\(entry)</dict></dict>")
+        let fix = result.findings.first { $0.rules.contains("ATS015") }?.finding.fix
+        #expect(fix?.hasPrefix("Remove the entry, unless the app loads hosts below localhost") == true, "\(fix ?? "")")
+    }
+
+    /// A key that is read at last turns ATS on for its host, and what was to permit plain HTTP there is not read.
+    @Test(arguments: [
+        "<key>NSExceptionDomains</key><dict><key>münchen.example</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><string>YES</string></dict></dict>",
+        "<key>NSPinnedDomains</key><dict><key>münchen.example</key><dict><key>NSPinnedLeafIdentities</key><array></array></dict></dict>",
+    ])
+    func aFixBlocksNothing(_ entry: String) throws {
+        let text =
+            "<plist><dict><key>NSAppTransportSecurity</key><dict>\n<key>NSAllowsArbitraryLoads</key><true/>\n\(entry)\n</dict></dict></plist>"
+        let subject = try LintFixtures.subject(text)
+        let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
+        let fixed = try LintFixtures.subject(String(decoding: fixer.text, as: UTF8.self))
+        #expect(!PolicyDifference(old: fixed, new: subject).permitsMore, "\(fixer.steps)")
+        // What is right only after another fix is made in the same run.
+        #expect(PlistFixer(fixed) { try? PlistReader.read($0) }.steps.isEmpty)
+    }
+
     /// Systems that may obey NSRequiresCertificateTransparency count as long as the app runs on them.
     @Test(
         arguments: [

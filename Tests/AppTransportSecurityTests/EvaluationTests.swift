@@ -267,6 +267,8 @@ struct EvaluationTests {
             #expect(verdict.passed == passes)
             #expect(passes || verdict.causes.map(\.code) == ["ats.trust.pin-mismatch"])
         }
+        // One dot at the end is left out, of the key as of the host.
+        #expect(try Scene().verdict(#"{"NSPinnedDomains":{"api.example.com..":\#(entry)}}"#).passed)
         // Systems before iOS 14 read no pins.
         #expect(try Scene().verdict(#"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#, os: "ios13").passed)
     }

@@ -47,6 +47,20 @@ import Testing
         let lines = run.output.split(separator: "\n").map { $0.prefix(8) }
         #expect(lines.count <= 3 * 8 + 2, "\(run.output)")
         #expect(lines.starts(with: ["BLOCKED ", "    rule", "    fix "]), "\(run.output)")
+        // On a narrow terminal too, where the rule that explains the block and the number stay.
+        let switches = #"{"NSAllowsArbitraryLoads":true,"NSAllowsLocalNetworking":true}"#
+        try Self.dictionary(switches) { path in
+            for (url, os) in [
+                ("http://shop.example.com/api", "ios26"), (urls[0], "ios18"), ("http://nas.local/", "ios9"),
+            ] {
+                let narrow = try ProgramRun(
+                    ["ats", "explain", url, "--os", os] + (os == "ios9" ? [] : ["--ats-json", path]),
+                    environment: ["COLUMNS": ""])
+                #expect(narrow.output.split(separator: "\n").count <= 8, "\(narrow.output)")
+                #expect(narrow.output.contains("fix       ") && narrow.output.contains("NSURLErrorDomain -1022"))
+                #expect(os == "ios9" || narrow.output.contains("does not count"), "\(narrow.output)")
+            }
+        }
         let some = try ProgramRun(["ats", "explain", "rtsp://cam.example/", "https://cam.example/", "--format", "json"])
         #expect(some.status == 2 && some.output.contains("undetermined"), "\(some.output)")
     }
@@ -71,8 +85,15 @@ import Testing
         try Self.dictionary(pins) { path in
             let run = try ProgramRun(["ats", "explain", "https://shop.example/", "--ats-json", path])
             #expect(run.status == 1 && run.output.contains("BLOCKED") && run.output.contains("-9802"), "\(run.output)")
+            #expect(run.output.contains("write a usable pin into the host's list"), "\(run.output)")
             let older = try ProgramRun(["ats", "explain", "https://shop.example/", "--ats-json", path, "--os", "ios12"])
             #expect(older.status == 0 && !older.output.contains("every chain is refused"), "\(older.output)")
+        }
+        let pin = String(repeating: "A", count: 43) + "="
+        let pasted = pins.replacingOccurrences(of: "[]", with: #"[{"SPKI-SHA256-BASE64":"sha256/\#(pin)"}]"#)
+        try Self.dictionary(pasted) { path in
+            let run = try ProgramRun(["ats", "explain", "https://shop.example/", "--ats-json", path])
+            #expect(run.status == 1 && run.output.contains("here it is '\(pin)'"), "\(run.output)")
         }
     }
 

@@ -574,6 +574,32 @@ import Testing
         #expect(found.count == 2, "\(found)")
     }
 
+    /// What a server does that has only old versions or suites: an exception made it load (forums.developer.apple.com/message/57669).
+    @Test func aCutHandshakeMayBeATS() throws {
+        let line =
+            "Error Domain=NSURLErrorDomain Code=-1200 \"x\" UserInfo={_kCFStreamErrorCodeKey=-9806, NSErrorFailingURLKey=https://a.example/}"
+        let text = try ProgramRun(["ats", "log", "-"], input: line).output
+        #expect(text.contains("ats.net.closed") && text.contains("then an exception helps"), "\(text)")
+        #expect(!text.contains("no key of NSAppTransportSecurity"), "\(text)")
+    }
+
+    @Test func flutterReadsTheDictionaryByItself() throws {
+        let dart = "Bad state: Insecure HTTP is not allowed by platform: http://a.example/"
+        let android = "Cleartext HTTP traffic to a.example not permitted"
+        for (line, isOther) in [(dart, false), (android, true)] {
+            let text = try ProgramRun(["ats", "log", "-"], input: line).output
+            #expect(text.contains("ats.cleartext.own-rule"), "\(text)")
+            #expect(text.contains("no key of NSAppTransportSecurity changes this") == isOther, "\(text)")
+        }
+    }
+
+    /// A root that is installed does not make a certificate name another host.
+    @Test func aWrongNameIsNoMatterOfRoots() throws {
+        let line = "NSURLConnection/CFURLConnection HTTP load failed (kCFStreamErrorDomainSSL, -9843)"
+        let fix = try failures(line).first?["fix"] as? [String] ?? []
+        #expect(fix.contains { $0.contains("names this host") } && !fix.contains { $0.contains("root") }, "\(fix)")
+    }
+
     @Test func aWebViewHasAKeyOfItsOwn() throws {
         let line = "WebPageProxy::didFailProvisionalLoadForFrame: frameID=1, domain=NSURLErrorDomain, code=-1022"
         let fix = try failures(line).first?["fix"] as? [String]

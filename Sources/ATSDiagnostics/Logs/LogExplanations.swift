@@ -30,7 +30,7 @@ package enum LogExplanations {
             CodeExplanation(
                 .cleartextOwnRule, "a library of the app refuses cleartext by a setting of its own, which is not ATS",
                 .developer,
-                "load https, or change that setting: in Unity Player Settings > Allow downloads over HTTP, in Flutter a current version, on Android the network security configuration"
+                "load https, or change that setting: in Unity Player Settings > Allow downloads over HTTP, in Flutter a current version (2.0 takes NSAllowsArbitraryLoads and NSExceptionDomains of the Info.plist for it, no other key), on Android the network security configuration"
             ),
             CodeExplanation(
                 .httpWebRule,

@@ -55,6 +55,12 @@ package struct LogFailure: Sendable {
     package let next: [String]
     let urlError: Int?
     let streamError: Int?
+    /// Whether a rule of a library's own is taken from the dictionary of ATS, as that of Flutter 2.0 (flutter/flutter 77702).
+    private let readsDictionary: Bool
+    /// Whether a handshake was cut: a server that has nothing in common with what ATS offers may do that without an alert.
+    private var isCutHandshake: Bool {
+        kind == .network && urlError != -1005 && streamError.map([-9805, -9806, -9816].contains) == true
+    }
     /// Lower says more.
     let rank: Int
     /// The first line.
@@ -83,6 +89,9 @@ package struct LogFailure: Sendable {
         next = LogFailure.next(kind, codes, evidence, check)
         urlError = evidence.urlError
         streamError = evidence.streamError
+        readsDictionary = evidence.phrases.map { LogPhrase.all[$0] }.contains {
+            $0.speaker == .dart && $0.codes == [.cleartextOwnRule]
+        }
         rank = evidence.quote.rank
         line = evidence.quote.line
         count = evidence.lines
@@ -185,7 +194,7 @@ extension LogFailure {
                     because.dropFirst().map(\.code.rawValue).joined(separator: ", ") + "; the log does not say which")
             }
         }
-        if kind.isNotATS, saysWhy {
+        if kind.isNotATS, saysWhy, !isCutHandshake, !readsDictionary {
             add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.")
         }
         for fix in fix { add("fix", fix.terminalSafe) }

@@ -375,6 +375,11 @@ enum LogJudge {
                 ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash; if the log has lines of quic_ or h3, also with HTTP/3 switched off"
                 : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
         )
+        if !isLate, !isPlain {
+            fix.append(
+                "ask the server itself: one that has no version or suite in common with what ATS offers may close without an alert, and then an exception helps"
+            )
+        }
         return LogFailure(
             evidence, .network, codes,
             "The connection to \(host) was \(verb)\(isPlain ? "" : isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
@@ -435,12 +440,13 @@ enum LogJudge {
             + (besides.isEmpty ? "" : " Besides, \(besides.map(meaning).joined(separator: ", and ")).")
         var fix: [String] = []
         func action(_ code: Code) -> String? { LogExplanations.action(of: code, at: evidence.place?.host) }
-        if codes.count == 1, let action = action(first) { fix.append(action) }
+        let isAnchorOpen = codes.contains(where: anchors.contains)
+        if codes.count == 1 || !isAnchorOpen, let action = action(first) { fix.append(action) }
         fix += besides.compactMap(action)
         if codes.count > 1 {
             fix.append("look at the certificates that the server sends: the check names the requirement that they miss")
         }
-        if anchors.contains(first) || codes.count > 1 {
+        if isAnchorOpen {
             fix.append(
                 "a root of your own: install it on the device and switch it on in Settings > General > About > Certificate Trust Settings"
             )

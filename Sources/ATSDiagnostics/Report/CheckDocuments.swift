@@ -100,6 +100,12 @@ package enum CheckDocuments {
             let because = (system.decisive?.because ?? []).map(sentence).joined(separator: " ")
             text += "| \(Markdown.text(system.profile.shownName)) | \(result) | \(because) |\n"
         }
+        for advice in report.advice {
+            text += "\n\(Markdown.text(advice.systems.map(\.shownName).joined(separator: ", "))):\n\n"
+            for line in advice.fixes + (advice.alternative.map { ["or: \($0)"] } ?? []) {
+                text += "- \(Markdown.text(line))\n"
+            }
+        }
         return text
     }
 

@@ -86,53 +86,53 @@ package struct CheckPage {
     }
 
     private static func markup(_ report: TargetReport) -> HTML {
-        let causes = report.decisive?.because ?? []
+        let advice = report.advice
         var result = HTML()
-        if !causes.isEmpty {
-            result += "<h3>Why</h3>\n\(causes.map { pair($0, fix: Remediation(for: $0)?.server) })"
+        for part in advice where !part.because.isEmpty {
+            result +=
+                "<h3>Why\(place(of: part))</h3>\n\(part.because.map { pair($0, fix: Remediation(for: $0)?.server) })"
         }
         if !report.warnings.isEmpty { result += "<h3>Notes</h3>\n\(report.warnings.map { pair($0, fix: nil) })" }
-        if !report.results.isEmpty { result += "<h3>Configurations</h3>\n\(grid(report))" }
+        if !report.results.isEmpty {
+            let passing = report.results.count { $0.result == .pass }
+            result +=
+                "<details><summary>Configurations: \(passing) of \(report.results.count) pass</summary>\n\(grid(report))</details>\n"
+        }
         if let chain = report.facts?.chain {
             let root = chain.anchor.map { [($0.certificate, "\($0.certificate.subject) (\($0.kind.rawValue) root)")] }
             let rows = chain.judged.map { ($0, $0.subject) } + (root ?? [])
             if !rows.isEmpty { result += "<h3>Certificates</h3>\n\(timeline(rows, at: report.instant))" }
         }
-        result += proposals(report)
-        if let configuration = NginxSnippet.text(for: causes, host: report.host, port: report.port) {
+        result += "\(advice.map(proposal))"
+        if let configuration = NginxSnippet.text(for: advice.flatMap(\.because), host: report.host, port: report.port) {
             result += "<h3>Or fix the server (nginx)</h3>\n<pre tabindex=\"0\">\(block: configuration)</pre>\n"
         }
         return result
     }
 
-    /// What would change the dictionary for the better, on each system for which it was found.
-    private static func proposals(_ report: TargetReport) -> HTML {
-        let systems = report.systems.map { ($0.profile.shownName, $0.decisive, $0.proposal) }
-        var groups: [(systems: [String], because: [Cause], proposal: DictionaryProposal?)] = []
-        for (name, decisive, proposal) in systems.isEmpty ? [("", report.decisive, report.proposal)] : systems {
-            guard let decisive, decisive.result == .fail || proposal != nil else { continue }
-            if let index = groups.firstIndex(where: { $0.proposal == proposal }) {
-                groups[index].systems.append(name)
-            } else {
-                groups.append(([name], decisive.because, proposal))
-            }
+    /// The systems that a part is about, where there are several.
+    private static func place(of advice: TargetAdvice) -> String {
+        advice.systems.isEmpty ? "" : " on \(advice.systems.map(\.shownName).joined(separator: ", "))"
+    }
+
+    /// What would change the dictionary for the better.
+    private static func proposal(_ advice: TargetAdvice) -> HTML {
+        guard let alternative = advice.alternative else { return HTML() }
+        let place = place(of: advice)
+        guard let proposal = advice.proposal else {
+            return "<h3>The Info.plist\(place)</h3>\n<p>\(alternative)</p>\n"
         }
-        let parts = groups.map { group -> HTML in
-            let place = systems.isEmpty ? "" : " on \(group.systems.joined(separator: ", "))"
-            guard let proposal = group.proposal else { return "<p>No exception in the Info.plist helps\(place).</p>\n" }
-            let lines = LineDifference.lines(from: propertyList(proposal.before), to: propertyList(proposal.after))
-            let marked = lines.map { line -> HTML in
-                "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(block: line.text)</span>"
-            }
-            let title: HTML =
-                proposal.kind == .replacement
-                ? "A dictionary in place of the app's own\(place)" : "The smallest change to the Info.plist\(place)"
-            let change: HTML =
-                lines.contains { $0.kind != .same } ? "<h3>\(title)</h3>\n<pre tabindex=\"0\">\(marked)</pre>\n" : ""
-            guard proposal.kind == .withDelegate else { return change }
-            return "\(change)<p>\(proposal.sentence(after: group.because))</p>\n"
+        let lines = LineDifference.lines(from: propertyList(proposal.before), to: propertyList(proposal.after))
+        let marked = lines.map { line -> HTML in
+            "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(block: line.text)</span>"
         }
-        return "\(parts)"
+        let title: HTML =
+            proposal.kind == .replacement
+            ? "A dictionary in place of the app's own\(place)" : "The smallest change to the Info.plist\(place)"
+        let change: HTML =
+            lines.contains { $0.kind != .same } ? "<h3>\(title)</h3>\n<pre tabindex=\"0\">\(marked)</pre>\n" : ""
+        guard proposal.kind == .withDelegate else { return change }
+        return "\(change)<p>\(alternative)</p>\n"
     }
 
     /// A cause at the left, what fixes it at the right.

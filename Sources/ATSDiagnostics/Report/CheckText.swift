@@ -41,7 +41,7 @@ package struct CheckText: Sendable {
             lines.append(detail("cause", "\(cause.code): \(cause.message)"))
         }
         lines += errors(decisive)
-        if decisive.result != .pass { lines += fixes(report, decisive) }
+        if report.systems.isEmpty { lines += report.advice.flatMap { advice($0, report) } }
         if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
         for warning in report.warnings { lines.append(detail("note", warning.message)) }
         if verbose {
@@ -80,7 +80,7 @@ package struct CheckText: Sendable {
             .trimmed + "\n"
     }
 
-    /// A line of the matrix: the verdict on each system, and the first cause of those that do not pass.
+    /// A line of the matrix: the verdict on each system, and why and what helps on those where the target does not load.
     package func matrix(_ report: TargetReport) -> String {
         var columns = [CheckText.shortName(report).padded(to: width)]
         for system in report.systems {
@@ -89,19 +89,13 @@ package struct CheckText: Sendable {
         }
         var lines = [columns.joined(separator: "  ").trimmed]
         if showsAddresses, let address = report.address {
-            lines.append("    \("address".padded(to: 10))  \(address.terminalSafe)")
+            lines.append(detail("address", address))
         }
-        var told: [String] = []
-        for system in report.systems {
-            guard let cause = system.decisive?.because.first, system.decisive?.result != .pass else { continue }
-            let text = "\(cause.code): \(cause.message)"
-            if told.contains(text) { continue }
-            told.append(text)
-            lines.append("    \(system.profile.id.padded(to: 10))  \(text.terminalSafe)")
+        for advice in report.advice {
+            lines.append("    \(advice.systems.map(\.id).joined(separator: ", "))")
+            lines += advice.because.map { detail("cause", $0.description) } + self.advice(advice, report)
         }
-        for note in report.notes where note.code == .noteExpiresSoon {
-            lines.append("    \("note".padded(to: 10))  \(note.message.terminalSafe)")
-        }
+        for warning in report.warnings { lines.append(detail("note", warning.message)) }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -126,25 +120,11 @@ package struct CheckText: Sendable {
         }
     }
 
-    private func fixes(_ report: TargetReport, _ decisive: ConfigurationResult) -> [String] {
-        var lines: [String] = []
-        // The remedy of the cause that decides, then those of the others.
-        var fixes: [String] = []
-        for cause in decisive.because where cause.code != .trustNeedsDelegate || fixes.isEmpty {
-            guard let fix = Remediation(for: cause)?.server, !fixes.contains(fix) else { continue }
-            lines.append(detail(fixes.isEmpty ? "fix" : "then", fix))
-            fixes.append(fix)
-        }
-        for (software, line) in report.serverLines { lines.append(detail(software.title, line)) }
-        if let proposal = report.proposal {
-            lines.append(detail("or", proposal.sentence(after: decisive.because)))
-        } else if decisive.result == .fail {
-            let behind = report.causeBehindCertificate.map {
-                ": if the app's own code accepts the certificate, the load fails all the same (\($0))"
-            }
-            lines.append(detail("or", "no exception helps\(behind ?? "")"))
-        }
-        return lines
+    /// What is to be done about a target that does not load.
+    private func advice(_ advice: TargetAdvice, _ report: TargetReport) -> [String] {
+        advice.fixes.enumerated().map { detail($0.offset == 0 ? "fix" : "then", $0.element) }
+            + report.serverLines.map { detail($0.software.title, $0.line) }
+            + (advice.alternative.map { [detail("or", $0)] } ?? [])
     }
 
     /// `host`, or `host:port` if the port is not 443; a cleartext target keeps its scheme.

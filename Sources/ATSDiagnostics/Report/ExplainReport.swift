@@ -65,15 +65,37 @@ package enum ExplainReport {
     /// The lines of a URL without `--verbose`, at most.
     private static let mostLines = 8
 
+    /// How much is said of a URL.
+    private enum Detail {
+        /// Everything.
+        case all
+        /// What a wide terminal has room for.
+        case usual
+        /// What a narrow one has room for.
+        case least
+    }
+
+    /// - Parameter columns: how wide a line may be before whoever prints it breaks it.
     package static func text(
-        _ rows: [Row], _ policy: ATSPolicy, _ loader: Loader, color: Bool, isVerbose: Bool
+        _ rows: [Row], _ policy: ATSPolicy, _ loader: Loader, color: Bool, isVerbose: Bool, columns: Int
     ) -> String {
         rows.flatMap { row -> [String] in
             switch row.decision {
             case .success(let decision):
-                let all = lines(decision, policy, loader, color: color, isVerbose: isVerbose)
-                // The first line has its colors already.
-                return all.prefix(1) + all.dropFirst().prefix(isVerbose ? all.count : mostLines - 1).map(\.terminalSafe)
+                func lines(_ detail: Detail) -> [String] {
+                    // The first line has its colors already.
+                    let all = Self.lines(decision, policy, loader, color: color, detail)
+                    return all.prefix(1) + all.dropFirst().map(\.terminalSafe)
+                }
+                func height(_ lines: [String]) -> Int {
+                    lines.reduce(0) { $0 + $1.wrapped(to: columns).utf8.split(separator: 0x0A).count }
+                }
+                if isVerbose { return lines(.all) }
+                let usual = lines(.usual)
+                if height(usual) <= mostLines { return usual }
+                return lines(.least).reduce(into: []) { kept, line in
+                    if height(kept + [line]) <= mostLines { kept.append(line) }
+                }
             case .failure(let malformed):
                 return [
                     "\(painted("UNDETERMINED", 33, color))  \(row.text.terminalSafe)",
@@ -85,7 +107,7 @@ package enum ExplainReport {
 
     /// The verdict, the deciding rule, and what would change it come first.
     private static func lines(
-        _ decision: URLDecision, _ policy: ATSPolicy, _ loader: Loader, color: Bool, isVerbose: Bool
+        _ decision: URLDecision, _ policy: ATSPolicy, _ loader: Loader, color: Bool, _ detail: Detail
     ) -> [String] {
         let (word, number) =
             switch decision.verdict {
@@ -104,20 +126,37 @@ package enum ExplainReport {
         func because(_ causes: some Sequence<Cause>) {
             for cause in causes { lines.append("    because   \(cause.message) [\(cause.code)]") }
         }
-        lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
+        // The source and the key say all of the rule but where another key does not count.
+        if detail == .least, let cause = decision.because.first(where: { $0.code == .ruleArbitraryLoadsIgnored }) {
+            lines.append("    rule      \(cause.message) [\(cause.code)]")
+        } else {
+            lines.append("    rule      \(decision.rule.source.rawValue)" + (decision.rule.key.map { ": \($0)" } ?? ""))
+        }
         for fix in fixes(decision) { lines.append("    fix       \(fix)") }
-        because(decision.because.prefix(isVerbose ? decision.because.count : max(1, decision.failures.count)))
+        if detail == .least {
+            if sources.isEmpty, let error = decision.error { lines.append("    error     \(error.number)") }
+            let nearest = decision.notes.filter { $0.code == .noteEntryAlmostMatches }
+            because(nearest + decision.failures)
+            if decision.applies, decision.verdict != .blocked { lines.append("    needs     \(needs(decision))") }
+            because(decision.notes.filter { $0.code != .noteEntryAlmostMatches })
+            return lines
+        }
+        because(decision.because.prefix(detail == .all ? decision.because.count : max(1, decision.failures.count)))
         if sources.isEmpty, let error = decision.error {
             lines.append("    error     \(error.summary)")
             let console = ConsoleLine.lines(
                 for: error, causes: decision.because, host: decision.url.host, on: policy.profile)
-            for line in isVerbose ? console : Array(console.prefix(1)) { lines.append("    log       \(line.text)") }
+            for line in detail == .all ? console : Array(console.prefix(1)) {
+                lines.append("    log       \(line.text)")
+            }
         }
-        if decision.applies, isVerbose || decision.verdict != .blocked {
+        if decision.applies, detail == .all || decision.verdict != .blocked {
             lines.append("    needs     \(needs(decision))")
         }
-        if !isVerbose { because(decision.because.dropFirst(max(1, decision.failures.count))) }
-        guard isVerbose else { return lines }
+        guard detail == .all else {
+            because(decision.because.dropFirst(max(1, decision.failures.count)))
+            return lines
+        }
         for difference in differences(decision, policy) {
             lines.append("    differs   from \(standardName(beside: policy.profile)): \(difference)")
         }

@@ -109,6 +109,8 @@ package struct DictionaryProposal: Sendable, Equatable {
     package let kind: Kind
     /// What leaves the end of the load open; nil if it is known.
     package let doubt: Cause?
+    /// Why the certificate is refused, where what decides comes before it: a block of the policy.
+    package var refusal: Cause?
 
     /// The keys to write in one line: `NSExceptionDomains.host.NSExceptionMinimumTLSVersion = TLSv1.0`; empty if nothing is to be written.
     package var keys: String {
@@ -125,6 +127,7 @@ package struct DictionaryProposal: Sendable, Equatable {
         case .replacement: "\(keys) in place of the app's own dictionary"
         case .withDelegate:
             AppTrust.sentence(keys: keys.isEmpty ? nil : keys, after: causes)
+                + (refusal.map { " Without that code the load fails all the same (\($0))." } ?? "")
                 + (doubt.map { " Whether it loads then is not known: \($0.message)" } ?? "")
         }
     }
@@ -161,6 +164,8 @@ public struct SystemVerdict: Sendable {
     public let smallestException: SmallestException
     /// As ``TargetReport/proposal``.
     package let proposal: DictionaryProposal?
+    /// As ``TargetReport/causeBehindCertificate``.
+    package let causeBehindCertificate: Cause?
 
     init(_ profile: OSProfile, _ report: TargetReport) {
         self.profile = profile
@@ -168,6 +173,7 @@ public struct SystemVerdict: Sendable {
         secure = report.secure
         smallestException = report.smallestException
         proposal = report.proposal
+        causeBehindCertificate = report.causeBehindCertificate
     }
 
     /// The result of the app's dictionary if there is one, else of the default configuration.

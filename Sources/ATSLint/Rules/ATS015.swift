@@ -30,11 +30,15 @@ extension RuleCatalog {
                     continue
                 }
                 let below = facts.systems.someSupported(effects.decidesBelow) ? " and its subdomains" : ""
+                let isFree =
+                    entry.host.isLocal
+                    && facts.systems.allSupported(effects.without.map { $0.isPermitted && $0.source == .local })
                 hits.report(
                     member, entry.path(member.key),
                     "Plain HTTP to \(effects.name)\(below) is allowed\(facts.systems.words(effects.permitsPlain) ?? ""). App Review asks why.",
-                    fix:
-                        "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check \(entry.host.checkTarget)' says whether the server is ready.",
+                    fix: isFree
+                        ? "Remove the entry, unless the app loads hosts below \(entry.key): \(entry.key) itself is local and needs none."
+                        : "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check \(entry.host.checkTarget)' says whether the server is ready.",
                     trigger: member.key)
             }
         }

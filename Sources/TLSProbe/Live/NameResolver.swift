@@ -56,7 +56,7 @@ public struct NameResolver: Sendable {
     ///
     /// - Parameters:
     ///   - host: a name, or an address literal with or without brackets.
-    ///   - timeout: after it, and when the task is cancelled, the answer is `ConnectionFailure.timeout`. If it is zero, nothing is looked up.
+    ///   - timeout: after it there is no address. When the task is cancelled, the answer is `ConnectionFailure.timeout`; if it is zero, too, and nothing is looked up.
     package func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         guard host.utf8.count <= NameResolver.longestName else {
             return .failed(.nameNotFound("it is longer than \(NameResolver.longestName) bytes"))
@@ -71,6 +71,8 @@ public struct NameResolver: Sendable {
         return allowed.isEmpty ? .failed(.unreachable(NameResolver.outOfBounds)) : .addresses(allowed)
     }
 
+    /// A resolver that stays silent: the host itself was never asked.
+    static let silence = ConnectionFailure.nameNotFound("the resolver of this machine does not answer in time")
     private static let outOfBounds = "its address is in a private network or on this machine, and was not allowed"
 
     private func found(_ name: String, _ port: Int, _ timeout: Duration) async -> Resolution {
@@ -80,7 +82,7 @@ public struct NameResolver: Sendable {
         // The first of look-up, timer and cancellation answers.
         let answer = loop.makePromise(of: Resolution.self)
         let end = NIODeadline.now() + TimeAmount(timeout)
-        let timer = loop.scheduleTask(deadline: end) { answer.succeed(.failed(.timeout)) }
+        let timer = loop.scheduleTask(deadline: end) { answer.succeed(.failed(NameResolver.silence)) }
         defer { timer.cancel() }
         return await withTaskCancellationHandler {
             threads.submit(.init(end: end) { answer.succeed(lookUp(name, port)) })

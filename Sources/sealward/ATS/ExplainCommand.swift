@@ -61,7 +61,8 @@ struct ExplainCommand: ResultCommand {
         }
         return CommandResult(
             ExplainReport.json(rows, policy),
-            text: ExplainReport.text(rows, policy, loader, color: color, isVerbose: verbose),
+            text: ExplainReport.text(
+                rows, policy, loader, color: color, isVerbose: verbose, columns: CommandIO.columns),
             Outcome(fails: verdicts.contains(.blocked), isUndetermined: verdicts.contains(nil)))
     }
 }

@@ -143,7 +143,7 @@ extension LintInput {
             }
             for finding in fixer.declined {
                 say(
-                    "\(finding.rule) \(finding.keyPath.keyPathText): not fixed: the automatic fix would weaken the policy or introduce another finding. \(finding.fix ?? "")"
+                    "\(finding.rule) \(finding.keyPath.keyPathText): not fixed: the automatic fix would weaken the policy, block a load or introduce another finding. \(finding.fix ?? "")"
                 )
             }
         }
