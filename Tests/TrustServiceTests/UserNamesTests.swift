@@ -143,6 +143,25 @@ import Vocabulary
         }
     }
 
+    /// Another secret changes the name in new lines, and whoever was found before is found.
+    @Test(arguments: [Configuration.Users.plain, .hashed]) func usersAreFoundAfterARotation(
+        _ mode: Configuration.Users
+    ) async throws {
+        let store = Store.inMemory()
+        let names = try await UserNames(mode, in: store, random: { [UInt8](repeating: 1, count: $0) })
+        let (line, stored, counted) = (
+            names.pseudonym(Self.anna), names.stored(Self.anna), names.counted(names.stored(Self.anna))
+        )
+        for byte in UInt8(2)...3 {
+            #expect(try await StoredSecret.audit.replace(in: store) { [UInt8](repeating: byte, count: $0) })
+            try await names.reread(store)
+            let other = try await UserNames(mode, in: store, random: { [UInt8](repeating: 9, count: $0) })
+            #expect(names.pseudonym(Self.anna) != line && other.pseudonym(Self.anna) == names.pseudonym(Self.anna))
+            #expect(other.stored(Self.anna) == stored && other.counted(stored) == counted)
+            #expect(other.grantee(Self.anna) == names.grantee(Self.anna))
+        }
+    }
+
     @Test func theFirstServiceDecides() async throws {
         let plain = Store.inMemory()
         _ = try await server(.plain, plain)
