@@ -104,6 +104,28 @@ import Vocabulary
         #expect(try run(["secrets", "rotate", "untrusted-tokens", "--store", store]).status == 0)
     }
 
+    /// A page of the size that the option allows has more than 64 KiB.
+    @Test func aLongPageIsReadOverHTTP() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.path + "/s.sqlite"
+        let opened = try SQLTrustStore.sqlite(at: path)
+        let target = String(repeating: "t", count: 400)
+        try await opened.append(
+            (0..<300).map { _ in
+                AuditEntry(at: Date(), name: "n", operation: "o", target: target, outcome: "ok")
+            })
+        await opened.close()
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(path)"))
+        let page = try run(
+            [
+                "audit", "--limit", "1000", "--format", "json", "--url", process.base, "--token-file",
+                folder.path + "/admin",
+            ])
+        #expect(page.status == 0 && (page.json["entries"] as? [Any])?.count == 300, "\(page.errors)")
+        #expect(process.stop().status == 0)
+    }
+
     @Test func theAuditIsFollowed() async throws {
         let folder = try ServeProcess.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
