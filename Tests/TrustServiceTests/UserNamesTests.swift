@@ -134,12 +134,15 @@ import Vocabulary
         let grantee = try #require(first.grantee(Self.anna))
         #expect(grantee != unkeyed && second.grantee(Self.anna) == grantee && first.grantee(Self.bert) != grantee)
         #expect(first.counted(Self.anna) == first.pseudonym(Self.anna))
+        let key = try #require(KeyIdentifier(bytes: [UInt8](repeating: 7, count: 32)))
+        #expect(first.grantee(key) != .key(key) && second.grantee(key) == first.grantee(key))
+        #expect(!first.grantee(key).text.contains(key.base64))
         // What a store of 0.2.0 granted stays granted.
         let older = Store.inMemory()
         _ = try await older.secret(named: AuditChain.secretName, orElse: [UInt8](repeating: 1, count: 32))
         for _ in 0..<2 {
             let names = try await UserNames(.plain, in: older, random: { [UInt8](repeating: 1, count: $0) })
-            #expect(names.grantee(Self.anna) == unkeyed)
+            #expect(names.grantee(Self.anna) == unkeyed && names.grantee(key) == .key(key))
         }
     }
 

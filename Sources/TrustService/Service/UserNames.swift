@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Synchronization
 import TrustStores
 
@@ -9,7 +10,7 @@ import TrustStores
 /// A store keeps what it was made with: the name of a user who was stored in one way cannot be found in the other.
 final class UserNames: Sendable {
     private let mode: Configuration.Users
-    /// Whether grants of promotions know a user by a keyed hash; stores of 0.2.0 have an unkeyed one.
+    /// Whether grants of promotions know users and keys by a keyed hash; stores of 0.2.0 have an unkeyed one of users, and the ids of keys.
     private let hasKeyedGrants: Bool
     /// Hashes what must be found again.
     private let lasting: [UInt8]
@@ -93,6 +94,9 @@ final class UserNames: Sendable {
     func grantee(_ name: String) -> PromotionSubject? {
         PromotionSubject(user: hasKeyedGrants ? hash(name) : stored(name))
     }
+
+    /// Who is granted a promotion as a key.
+    func grantee(_ key: KeyIdentifier) -> PromotionSubject { .key(key, secret: hasKeyedGrants ? lasting : nil) }
 
     private static let place = "users"
     /// Follows the mode in a store that 0.2.0 did not make.
