@@ -28,7 +28,8 @@ package struct SQLTrustStore: TrustStore {
 
     package func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool {
         try await transact { session in
-            guard let old = try session.secret(named: name) else { return .rollback(false) }
+            let locked: SQLText = "SELECT value FROM store_secrets WHERE name = $1 {lock}"
+            guard let old = try session.row(locked, .text(name))?.bytes(0) else { return .rollback(false) }
             let text: SQLText = "UPDATE store_secrets SET value = $2 WHERE name = $1"
             try session.run(text, .text(name), .bytes(secret))
             if name.hasSameBytes(as: AuditChain.secretName) { try session.sealAudit(secret, instead: old) }
