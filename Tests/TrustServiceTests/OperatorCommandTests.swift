@@ -64,6 +64,9 @@ import Vocabulary
         let wrong = try run(["keys", "list", "--url", process.base, "--token-file", folder.path + "/server"])
         #expect(wrong.status == 1 && wrong.errors.contains("caller.unauthorized"))
         #expect(try run(["store", "check", "--url", process.base, "--token-file", folder.path + "/admin"]).status == 0)
+        // As the health check of the container asks.
+        #expect(try run(["store", "check", "--url", process.base]).output == "ready\n")
+        #expect(try run(["keys", "list", "--url", process.base]).status == 64)
         #expect(process.stop().status == 0)
         let check = try run(["store", "check", "--store", store, "--format", "json"])
         #expect(check.status == 0 && check.json["healthy"] as? Bool == true, "\(check.errors) \(check.output)")

@@ -36,6 +36,7 @@ struct RotateSecretCommand: ResultCommand {
     @OptionGroup var form: ResultForm
 
     func validate() throws {
+        try target.validateToken()
         guard OperatorSession.secretNames.contains(where: { $0.hasSameBytes(as: name) }) else {
             throw ValidationError(
                 "'\(name.terminalSafe)' is no secret: give one of \(OperatorSession.secretNames.joined(separator: ", "))."
