@@ -38,7 +38,8 @@ package struct HTTPTransport: Sendable {
         package var description: String { reason }
     }
 
-    package static let bodyLimit = 65_536
+    /// For a page of 1,000 keys or lines of the audit, which are the longest answers.
+    package static let bodyLimit = 16 << 20
 
     /// Closes a client that nobody has closed: the library ends the process otherwise.
     private final class Owner: Sendable {
@@ -112,7 +113,7 @@ package struct HTTPTransport: Sendable {
         case let error as HTTPClientError:
             [.deadlineExceeded, .connectTimeout, .readTimeout].contains(error)
                 ? "no answer came in time" : "no answer came (\(error.shortDescription))"
-        case is NIOTooManyBytesError: "the answer is larger than 64 KiB"
+        case is NIOTooManyBytesError: "the answer is larger than 16 MiB"
         case let error as IOError: message(error)
         case let error as NIOConnectionError:
             (error.connectionErrors.first?.error as? IOError).map(message) ?? "there is no such host"

@@ -123,7 +123,8 @@ public protocol TrustStore: Sendable {
     /// Revokes all keys of an app that match and were stored when the call began, if the bound admits their number, and says how many
     /// this caller revoked. Each key is revoked once over all callers; no transaction is long.
     ///
-    /// Up to 1,000 keys are revoked in one transaction, which also decides whether the bound admits their number. More are counted first.
+    /// Up to 1,000 keys are revoked in one transaction, which also decides whether the bound admits their number. More are counted first, and of
+    /// callers that expect the same keys one revokes them.
     func revokeKeys(
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult

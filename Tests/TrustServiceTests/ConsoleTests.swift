@@ -401,6 +401,12 @@ import Vocabulary
             #expect(try fraud.post(revoke, [("csrf", fraud.get(revoke).formToken ?? "")]).status == 303)
             let program = try ConsoleBrowser(service.internalBase)
             #expect(try program.signIn(Self.token("program")).status == 403)
+            // What was refused is in the audit as it is for the routes.
+            let refused = try await service.store.audit(after: nil, limit: 100).map(\.entry)
+                .filter { $0.outcome == "refused:caller.unauthorized" && $0.session != nil }
+            #expect(
+                Set(refused.map { "\($0.name) \($0.operation)" })
+                    == ["reader revokeKey", "reader readAudit", "fraud deleteKey"])
         }
     }
 
@@ -532,9 +538,9 @@ import Vocabulary
             let own = try ops.get("/console/sessions")
             #expect(names(own).count == 2 && !own.body.contains("127.0.0.7"))
             let foreign = try #require(names(try reader.get("/console/sessions")).first)
-            for session in [foreign, "0000000000000000"] {
+            for (session, status) in [(foreign, 401), ("0000000000000000", 303)] {
                 let form = try ops.get("/console/sessions").formToken ?? ""
-                #expect(try ops.post("/console/sessions/\(session)/end", [("csrf", form)]).status == 303)
+                #expect(try ops.post("/console/sessions/\(session)/end", [("csrf", form)]).status == status)
             }
             #expect(try reader.get("/console/keys").status == 200)
             #expect(try ops.post("/console/sessions/\(foreign)/end", [("csrf", "")]).status == 403)
@@ -544,7 +550,10 @@ import Vocabulary
             #expect(try root.post("/console/sessions/\(foreign)/end", [("csrf", form)]).status == 303)
             #expect(try reader.get("/console/keys").fields("location") == ["/console/sign-in"])
             let entries = try await service.store.audit(after: nil, limit: 100).map(\.entry)
-            #expect(entries.filter { $0.operation == "consoleEndSession" }.map(\.name) == ["root"])
+            let ends = entries.filter { $0.operation == "consoleEndSession" }
+            #expect(ends.map(\.name) == ["ops", "root"])
+            #expect(ends.map(\.outcome) == ["refused:caller.unauthorized", "ok"])
+            #expect(ends.allSatisfy { $0.target == "app=* session:\(foreign)" && $0.session != nil })
         }
     }
 

@@ -64,6 +64,9 @@ import Vocabulary
         let wrong = try run(["keys", "list", "--url", process.base, "--token-file", folder.path + "/server"])
         #expect(wrong.status == 1 && wrong.errors.contains("caller.unauthorized"))
         #expect(try run(["store", "check", "--url", process.base, "--token-file", folder.path + "/admin"]).status == 0)
+        // As the health check of the container asks.
+        #expect(try run(["store", "check", "--url", process.base]).output == "ready\n")
+        #expect(try run(["keys", "list", "--url", process.base]).status == 64)
         #expect(process.stop().status == 0)
         let check = try run(["store", "check", "--store", store, "--format", "json"])
         #expect(check.status == 0 && check.json["healthy"] as? Bool == true, "\(check.errors) \(check.output)")
@@ -97,10 +100,33 @@ import Vocabulary
         #expect(try run(["audit"] + overHTTP).output.contains("secret:simulator-tokens"))
         let absent = try run(["secrets", "rotate", "artifacts"] + overHTTP)
         #expect(absent.status == 1 && absent.errors.contains("path.unknown"))
-        let unknown = try run(["secrets", "rotate", "audit"] + overHTTP)
+        let unknown = try run(["secrets", "rotate", "users"] + overHTTP)
         #expect(unknown.status == 64 && unknown.errors.contains("simulator-tokens"), "\(unknown.errors)")
+        #expect(try run(["secrets", "rotate", "audit"] + overHTTP).status == 0)
         #expect(process.stop().status == 0)
         #expect(try run(["secrets", "rotate", "untrusted-tokens", "--store", store]).status == 0)
+    }
+
+    /// A page of the size that the option allows has more than 64 KiB.
+    @Test func aLongPageIsReadOverHTTP() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.path + "/s.sqlite"
+        let opened = try SQLTrustStore.sqlite(at: path)
+        let target = String(repeating: "t", count: 400)
+        try await opened.append(
+            (0..<300).map { _ in
+                AuditEntry(at: Date(), name: "n", operation: "o", target: target, outcome: "ok")
+            })
+        await opened.close()
+        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(path)"))
+        let page = try run(
+            [
+                "audit", "--limit", "1000", "--format", "json", "--url", process.base, "--token-file",
+                folder.path + "/admin",
+            ])
+        #expect(page.status == 0 && (page.json["entries"] as? [Any])?.count == 300, "\(page.errors)")
+        #expect(process.stop().status == 0)
     }
 
     @Test func theAuditIsFollowed() async throws {

@@ -547,6 +547,15 @@ import Vocabulary
             #expect(try await verdict(old) == "401 token.invalid")
             let new = try await token()
             #expect(try await verdict(new) == "204")
+            func line(_ user: String) async throws -> Substring? {
+                _ = try await service.get("/v1/keys?user=\(user)", token: admin)
+                let text = String(decoding: try await service.get("/v1/audit", token: admin).body, as: UTF8.self)
+                return text.matches(of: /user:(u_[0-9a-f]{16})/).last?.output.1
+            }
+            let before = try await line("anna")
+            #expect(before != nil)
+            #expect(try await rotate("audit", admin)["name"]?.text == "audit")
+            #expect(try await line("anna") != before)
             #expect(try await rotate("challenges", admin)["generation"] == .integer(2))
             #expect(try await phone.assert(try await phone.assertion(keyId, challenge: challenge)).status == 200)
             // Another node replaces it.

@@ -134,12 +134,34 @@ import Vocabulary
         let grantee = try #require(first.grantee(Self.anna))
         #expect(grantee != unkeyed && second.grantee(Self.anna) == grantee && first.grantee(Self.bert) != grantee)
         #expect(first.counted(Self.anna) == first.pseudonym(Self.anna))
+        let key = try #require(KeyIdentifier(bytes: [UInt8](repeating: 7, count: 32)))
+        #expect(first.grantee(key) != .key(key) && second.grantee(key) == first.grantee(key))
+        #expect(!first.grantee(key).text.contains(key.base64))
         // What a store of 0.2.0 granted stays granted.
         let older = Store.inMemory()
         _ = try await older.secret(named: AuditChain.secretName, orElse: [UInt8](repeating: 1, count: 32))
         for _ in 0..<2 {
             let names = try await UserNames(.plain, in: older, random: { [UInt8](repeating: 1, count: $0) })
-            #expect(names.grantee(Self.anna) == unkeyed)
+            #expect(names.grantee(Self.anna) == unkeyed && names.grantee(key) == .key(key))
+        }
+    }
+
+    /// Another secret changes the name in new lines, and whoever was found before is found.
+    @Test(arguments: [Configuration.Users.plain, .hashed]) func usersAreFoundAfterARotation(
+        _ mode: Configuration.Users
+    ) async throws {
+        let store = Store.inMemory()
+        let names = try await UserNames(mode, in: store, random: { [UInt8](repeating: 1, count: $0) })
+        let (line, stored, counted) = (
+            names.pseudonym(Self.anna), names.stored(Self.anna), names.counted(names.stored(Self.anna))
+        )
+        for byte in UInt8(2)...3 {
+            #expect(try await StoredSecret.audit.replace(in: store) { [UInt8](repeating: byte, count: $0) })
+            try await names.reread(store)
+            let other = try await UserNames(mode, in: store, random: { [UInt8](repeating: 9, count: $0) })
+            #expect(names.pseudonym(Self.anna) != line && other.pseudonym(Self.anna) == names.pseudonym(Self.anna))
+            #expect(other.stored(Self.anna) == stored && other.counted(stored) == counted)
+            #expect(other.grantee(Self.anna) == names.grantee(Self.anna))
         }
     }
 

@@ -83,6 +83,36 @@ import Vocabulary
         await other.close()
     }
 
+    @Test(
+        "a checkpoint without its seal is seen, and a new secret seals a good one alone",
+        arguments: StoreBackend.persistent)
+    func sealed(_ backend: StoreBackend) async throws {
+        let store = try await Self.store(backend)
+        let edge = StoreTime.milliseconds(Sample.now + 3)
+        #expect(try await store.sweepAudit(olderThan: edge, atMost: 9) == 2)
+        let first = try await store.secret(named: AuditChain.secretName, orElse: [])
+        let replaced = try await race(4) { _ in
+            let new = AuditChain.successor(of: first, random: Sample.bytes(32))
+            return try await store.replaceSecret(named: AuditChain.secretName, by: new)
+        }
+        let last = try await store.secret(named: AuditChain.secretName, orElse: [])
+        #expect(replaced.allSatisfy { $0 } && last != first && AuditChain.lasting(last) == first)
+        #expect(try await Self.problems(store) == [])
+        // A copy without secrets, made by other programs too, has the seal of a secret that it lacks.
+        try await Self.run(store, "DELETE FROM store_secrets")
+        #expect(try await Self.problems(store) == [])
+        _ = try await store.secret(named: AuditChain.secretName, orElse: Sample.bytes(32))
+        #expect(try await Self.problems(store) == [])
+        // Lines are cut off and the seal with them: no other secret makes that good.
+        try await Self.run(store, "DELETE FROM audit_entries")
+        try await Self.run(store, "UPDATE audit_chain SET cut_number = last, cut_hash = hash, cut_seal = NULL")
+        for _ in 0..<2 {
+            #expect(try await Self.problems(store).first?.contains("checkpoint, line 5") == true)
+            _ = try await store.replaceSecret(named: AuditChain.secretName, by: Sample.bytes(32))
+        }
+        await store.close()
+    }
+
     @Test("lines that are older than the chain stay as they are, and the chain begins with the next")
     func older() async throws {
         let path = TemporaryFolder.shared.file("\(UUID().uuidString).sqlite")

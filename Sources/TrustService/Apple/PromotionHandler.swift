@@ -47,7 +47,8 @@ struct PromotionHandler: Handler {
             try await parts.proofs.accept(presented, app, call) { judged in
                 let environments = [AttestationEnvironment(rawValue: judged.key.environment) ?? .production]
                 _ = try parts.device.client(environment: judged.key.environment)
-                return .success((environments, try claim(rule, app, .key(judged.key.id), signed.transactionId)))
+                return .success(
+                    (environments, try claim(rule, app, parts.users.grantee(judged.key.id), signed.transactionId)))
             }.then { environments, claim in
                 .success(try await decide(claim, rule, signed.tokens, environments, call))
             }
@@ -81,7 +82,7 @@ struct PromotionHandler: Handler {
             return subject
         }
         guard user == nil else { throw Problem(.requestMalformed, evidence: "user and keyId cannot be combined") }
-        return .key(try body.keyId())
+        return parts.users.grantee(try body.keyId())
     }
 
     private func claim(

@@ -198,7 +198,9 @@ extension ConsoleHandler {
 
     @Sendable func confirm(_ deed: KeyDeed, _ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         let key = try await key(call, visitor)
-        guard visitor.caller.permits(deed.role, app: key.app) else { throw Problem(.callerUnauthorized) }
+        try await visitor.does(deed.operation, deed.role, call) {
+            (try visitor.caller.require(deed.role, app: key.app), nil)
+        }
         let code: HTML =
             deed != .revoke
             ? ""

@@ -12,7 +12,6 @@ extension ConsoleHandler {
     private static let auditSize = 100
 
     @Sendable func auditPage(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        guard visitor.seesAudit else { throw Problem(.callerUnauthorized) }
         let query = try StrictQuery(call.query, known: ["before"], isForm: true)
         let newest = try await operators.store.newestAuditNumber()
         let before = try query.number("before", 1...9_999_999_999, default: 0)
@@ -74,9 +73,13 @@ extension ConsoleHandler {
 
     /// Ends the session that the path names; one that is over already is what was asked for.
     func endSession(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
-        if let session = open(to: visitor, at: call.now).first(where: { $0.name == call.parameters["session"] }) {
+        if let session = sessions.list(at: call.now).first(where: { $0.name == call.parameters["session"] }) {
+            guard open(to: visitor, at: call.now).contains(where: { $0.name == session.name }) else {
+                await visitor.notes(call, refusedWith: .callerUnauthorized)
+                throw Problem(.callerUnauthorized)
+            }
             sessions.end(session.name, because: .ended, at: call.now)
-            await visitor.notes(call)
+            await visitor.notes(call, about: AuditTarget(asked: call))
         }
         return ConsolePage.redirect(to: "/console/sessions")
     }

@@ -214,7 +214,7 @@ struct ConsoleHandler: Handler {
     @Sendable private func overview(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         guard visitor.seesApps else { return ConsolePage.redirect(to: "/console/audit") }
         let view = try await view(call, visitor)
-        await visitor.notes(call, about: view.app)
+        await visitor.notes(call, about: .app(view.app))
         let title = view.app.map { "\($0)" } ?? "Overview"
         return ConsolePage(title: title, place: .overview, visitor: visitor, body: view.html()).answer()
     }

@@ -25,8 +25,11 @@ struct ConsoleVisitor: Sendable {
     }
 
     /// Records a call that has no operation of operators.
-    func notes(_ call: Call, about app: String? = nil) async {
-        await record.record(named(call), by: caller, about: .app(app))
+    ///
+    /// - Parameter code: why it was refused; nil if it was not.
+    func notes(_ call: Call, about target: AuditTarget = .app(nil), refusedWith code: Code? = nil) async {
+        if let code { return await record.record(named(call), by: caller, refusedWith: code) }
+        await record.record(named(call), by: caller, about: target)
     }
 
     /// Does an operation of operators with the scopes of the visitor, and records it as theirs.
@@ -36,11 +39,13 @@ struct ConsoleVisitor: Sendable {
         _ operation: String, _ role: Authority.Role, _ call: Call, reason: String? = nil,
         _ body: () async throws -> (Value, AuditTarget?)
     ) async throws -> Value {
-        guard caller.has(role) else { throw Problem(.callerUnauthorized) }
         var asked = named(call)
         (asked.operation, asked.caller) = (operation, caller)
         asked.headers[.auditReason] = reason
-        return try await record.does(asked, role, body)
+        return try await record.does(asked, role) {
+            guard caller.has(role) else { throw Problem(.callerUnauthorized) }
+            return try await body()
+        }
     }
 
     var input: HTML { "<input type=\"hidden\" name=\"csrf\" value=\"\(secret.formToken)\">" }

@@ -66,6 +66,8 @@ extension AuditTarget {
         } else if let name = call.parameters["name"] {
             self.init(
                 app: app, subject: (call.operation == AuditTarget.secretOperation ? "secret:" : "promotion:") + name)
+        } else if let session = call.parameters["session"] {
+            self.init(app: app, subject: "session:\(session)")
         } else {
             let user = call.parameters["user"]
             self.init(app: app, subject: user.map { _ in "user" }, user: user)

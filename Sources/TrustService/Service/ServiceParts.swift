@@ -77,6 +77,7 @@ extension ServiceParts {
         try await challenges.refresh()
         let old = live.current
         guard try await store.secretsMark() != old.secretsMark else { return }
+        try await users.reread(store)
         let new = try await LiveParts(
             old.configuration, store: store, transport: transport, random: sources.random)
         live.replace(old, by: new)

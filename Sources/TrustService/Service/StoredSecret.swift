@@ -15,6 +15,8 @@ enum StoredSecret: String, CaseIterable, Sendable {
     case untrustedTokens = "untrusted-tokens"
     /// The key of App Check tokens of debug tokens and simulated devices.
     case testTokens = "app-check-test-tokens"
+    /// Seals checkpoints of the audit, and hashes users in its lines.
+    case audit
 
     private var place: String {
         switch self {
@@ -23,6 +25,7 @@ enum StoredSecret: String, CaseIterable, Sendable {
         case .simulatorTokens: "token-key-simulator"
         case .untrustedTokens: "token-key-untrusted"
         case .testTokens: "app-check-test-key"
+        case .audit: AuditChain.secretName
         }
     }
 
@@ -41,6 +44,10 @@ enum StoredSecret: String, CaseIterable, Sendable {
 
     /// Replaces it by a new one; false if the store has none.
     func replace(in store: any TrustStore, random: (Int) -> [UInt8]) async throws -> Bool {
-        try await store.replaceSecret(named: place, by: candidate(random))
+        var secret = try candidate(random)
+        if self == .audit {
+            secret = AuditChain.successor(of: try await value(in: store, orElse: secret), random: secret)
+        }
+        return try await store.replaceSecret(named: place, by: secret)
     }
 }

@@ -1,22 +1,27 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
+import Synchronization
 import TrustStores
 
 /// How the users whom requests name are named in the store, in answers and in the audit.
 ///
 /// A store keeps what it was made with: the name of a user who was stored in one way cannot be found in the other.
-struct UserNames: Sendable {
+final class UserNames: Sendable {
     private let mode: Configuration.Users
-    /// Whether grants of promotions know a user by a keyed hash; stores of 0.2.0 have an unkeyed one.
+    /// Whether grants of promotions know users and keys by a keyed hash; stores of 0.2.0 have an unkeyed one of users, and the ids of keys.
     private let hasKeyedGrants: Bool
-    private let secret: [UInt8]
+    /// Hashes what must be found again.
+    private let lasting: [UInt8]
+    /// Hashes users in new lines of the audit.
+    private let newest: Mutex<[UInt8]>
 
     /// Reads how the store names users; the first service on a new store decides it, whichever node that is.
     ///
     /// - Parameter wanted: what the configuration says; nil for whatever the store has.
     /// - Throws: ``StoreFault``; `store.configuration` if the store was made with another mode.
-    init(_ wanted: Configuration.Users?, in store: any TrustStore, random: (Int) -> [UInt8]) async throws {
+    convenience init(_ wanted: Configuration.Users?, in store: any TrustStore, random: (Int) -> [UInt8]) async throws {
         // The mode is the first secret of a store: where there are others and no mode, an older version made the store.
         let hasSecrets = try await store.secretsMark() != StoreSecrets.mark([])
         var first = Configuration.Users.plain.rawValue
@@ -61,22 +66,37 @@ struct UserNames: Sendable {
 
     /// - Parameter secret: that of the store's audit.
     init(_ mode: Configuration.Users, hasKeyedGrants: Bool = true, secret: [UInt8]) {
-        (self.mode, self.hasKeyedGrants, self.secret) = (mode, hasKeyedGrants, secret)
+        (self.mode, self.hasKeyedGrants, lasting) = (mode, hasKeyedGrants, AuditChain.lasting(secret))
+        newest = Mutex(AuditChain.newest(secret))
+    }
+
+    /// Takes the secret that the store has now.
+    func reread(_ store: any TrustStore) async throws {
+        let secret = try await store.secret(named: AuditChain.secretName, orElse: lasting)
+        newest.withLock { $0 = AuditChain.newest(secret) }
     }
 
     /// The name under which the store has a user.
-    func stored(_ name: String) -> String { mode == .hashed ? pseudonym(name) : name }
+    func stored(_ name: String) -> String { mode == .hashed ? hash(name) : name }
 
-    /// A keyed hash of the name: the one that the audit has in either mode.
-    func pseudonym(_ name: String) -> String { AuditChain.pseudonym(ofUser: name, secret: secret) }
+    /// A keyed hash of the name for a line of the audit, in either mode.
+    func pseudonym(_ name: String) -> String {
+        AuditChain.pseudonym(ofUser: name, secret: newest.withLock { $0 })
+    }
+
+    /// The keyed hash that finds the user again.
+    private func hash(_ name: String) -> String { AuditChain.pseudonym(ofUser: name, secret: lasting) }
 
     /// The keyed hash of a user whom the store names so: by which quotas count, so that nothing in them leads to a user who was deleted.
-    func counted(_ stored: String) -> String { mode == .hashed ? stored : pseudonym(stored) }
+    func counted(_ stored: String) -> String { mode == .hashed ? stored : hash(stored) }
 
     /// Who is granted a promotion as a user of this name; nil for what no user is called.
     func grantee(_ name: String) -> PromotionSubject? {
-        PromotionSubject(user: hasKeyedGrants ? pseudonym(name) : stored(name))
+        PromotionSubject(user: hasKeyedGrants ? hash(name) : stored(name))
     }
+
+    /// Who is granted a promotion as a key.
+    func grantee(_ key: KeyIdentifier) -> PromotionSubject { .key(key, secret: hasKeyedGrants ? lasting : nil) }
 
     private static let place = "users"
     /// Follows the mode in a store that 0.2.0 did not make.

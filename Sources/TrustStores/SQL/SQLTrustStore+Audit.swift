@@ -56,7 +56,7 @@ extension SQLTrustStore {
     func auditProblem() async throws -> String? {
         let (first, secret) = try await auditEnds()
         var ends = first
-        if let seal = ends.seal, let secret, seal != ends.cut.seal(secret) {
+        if let secret, ends.cut.isSealable, ends.seal != ends.cut.seal(secret) {
             return
                 "the audit was changed: its checkpoint, line \(ends.cut.number), does not have its seal; compare with an exported audit"
         }
@@ -91,7 +91,7 @@ extension SQLTrustStore {
     }
 
     /// Statements of this file.
-    private enum Text {
+    fileprivate enum Text {
         static let ends: SQLText = "SELECT last, hash, cut_number, cut_hash, cut_seal FROM audit_chain WHERE one = 1"
         static let lockedEnds: SQLText = """
             SELECT last, hash, cut_number, cut_hash, cut_seal FROM audit_chain WHERE one = 1 {lock}
@@ -115,10 +115,19 @@ extension SQLTrustStore {
 }
 
 /// Both ends of the chain: the line before the first one that is kept, and the last one; and the seal of the first, which is nil before the first
-/// cut, and in a copy without secrets.
+/// cut.
 private typealias AuditEnds = (cut: AuditChain, last: AuditChain, seal: [UInt8]?)
 
 extension SQLSession {
+    /// Seals the checkpoint of the audit with a new secret, unless it does not have the seal of the secret before.
+    ///
+    /// - Parameter old: nil if the store had none, as a copy without secrets.
+    func sealAudit(_ new: [UInt8], instead old: [UInt8]?) throws {
+        let ends = try auditEnds(SQLTrustStore.Text.lockedEnds)
+        guard ends.cut.isSealable, old.map({ ends.seal == ends.cut.seal($0) }) ?? true else { return }
+        try run("UPDATE audit_chain SET cut_seal = $1 WHERE one = 1", .bytes(ends.cut.seal(new)))
+    }
+
     fileprivate func auditEnds(_ text: SQLText) throws -> AuditEnds {
         guard let row = try row(text) else { throw StoreFault.damaged("the row of audit numbers is missing") }
         let (number, cut) = (try row.integer(0), try row.integer(2))

@@ -60,23 +60,22 @@ extension SQLTrustStore {
     package func revokeKeys(
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult {
-        var (count, first): (Int, [KeyIdentifier]) = (0, [])
+        var (count, found): (Int, [KeyIdentifier]) = (0, [])
         try await forEachPage(of: app, matching: rule) { ids in
             count += ids.count
-            first += ids.prefix(max(0, Batch.together - first.count))
+            if bound != .dryRun { found += ids }
             return !bound.isExceeded(by: count)
         }
         guard bound.admits(count) else { return .unchanged(count) }
-        if count == first.count { return try await revoke(first, app: app, bound: bound, code: code, at: instant) }
+        if count <= Batch.together { return try await revoke(found, app: app, bound: bound, code: code, at: instant) }
         var revoked = 0
-        try await forEachPage(of: app, matching: rule) { ids in
-            for start in stride(from: 0, to: ids.count, by: Batch.rows) where revoked < count {
-                // Keys that came since the count are not among those that the caller expects.
-                let batch = Array(ids[start..<min(start + Batch.rows, ids.count)].prefix(count - revoked))
-                let result = try await revoke(batch, app: app, bound: .atMost(batch.count), code: code, at: instant)
-                if case .revoked(let number) = result { revoked += number }
-            }
-            return revoked < count
+        for start in stride(from: 0, to: count, by: Batch.rows) {
+            let batch = Array(found[start..<min(start + Batch.rows, count)])
+            // Of callers that expect the same keys one gets the first of them, and with these the rest.
+            let size = start == 0 ? RevocationBound.exactly(batch.count) : .atMost(batch.count)
+            let result = try await revoke(batch, app: app, bound: size, code: code, at: instant)
+            guard case .revoked(let number) = result else { return result }
+            revoked += number
         }
         return .revoked(revoked)
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+import Vocabulary
 
 /// A store in an SQL database. The verbs are written once; SQLite and PostgreSQL differ in how a transaction is run.
 ///
@@ -27,9 +28,12 @@ package struct SQLTrustStore: TrustStore {
 
     package func replaceSecret(named name: String, by secret: [UInt8]) async throws -> Bool {
         try await transact { session in
+            let locked: SQLText = "SELECT value FROM store_secrets WHERE name = $1 {lock}"
+            guard let old = try session.row(locked, .text(name))?.bytes(0) else { return .rollback(false) }
             let text: SQLText = "UPDATE store_secrets SET value = $2 WHERE name = $1"
-            let count = try session.run(text, .text(name), .bytes(secret)).changes
-            return count == 1 ? .commit(true) : .rollback(false)
+            try session.run(text, .text(name), .bytes(secret))
+            if name.hasSameBytes(as: AuditChain.secretName) { try session.sealAudit(secret, instead: old) }
+            return .commit(true)
         }
     }
 
@@ -42,9 +46,9 @@ package struct SQLTrustStore: TrustStore {
 
     package func secret(named name: String, orElse candidate: [UInt8]) async throws -> [UInt8] {
         try await transact { session in
-            try session.run(
-                "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING", .text(name),
-                .bytes(candidate))
+            let text: SQLText = "INSERT INTO store_secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+            let isNew = try session.run(text, .text(name), .bytes(candidate)).changes == 1
+            if isNew, name.hasSameBytes(as: AuditChain.secretName) { try session.sealAudit(candidate, instead: nil) }
             guard let secret = try session.secret(named: name) else { throw StoreFault.damaged("a secret vanished") }
             return .commit(secret)
         }

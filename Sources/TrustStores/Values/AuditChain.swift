@@ -34,8 +34,19 @@ package struct AuditChain: Sendable, Equatable {
 
     /// What the first line of all names as the hash of the line before.
     static let start = [UInt8](repeating: 0, count: 32)
-    /// The secret of the store that seals checkpoints, and hashes users' names and the ids of deleted revoked keys.
+    /// The secret of the store that seals checkpoints, and hashes users' names and the ids of deleted revoked keys: the newest 32 bytes, and
+    /// behind them, if it was replaced, those that the store began with.
     package static let secretName = "audit"
+    private static let secretLength = 32
+
+    /// The part for lines and seals.
+    package static func newest(_ secret: [UInt8]) -> [UInt8] { Array(secret.prefix(secretLength)) }
+
+    /// The part for what must be found again. No successor changes it.
+    package static func lasting(_ secret: [UInt8]) -> [UInt8] { Array(secret.suffix(secretLength)) }
+
+    /// What replaces a secret.
+    package static func successor(of secret: [UInt8], random: [UInt8]) -> [UInt8] { random + lasting(secret) }
 
     /// - Parameter hash: nil for a line that is older than the chain, or none.
     init(number: Int64, hash: [UInt8]?) { (self.number, self.hash) = (number, hash ?? AuditChain.start) }
@@ -64,9 +75,13 @@ package struct AuditChain: Sendable, Equatable {
     /// What is wrong if there is no next line.
     var missing: String { "the audit was changed: line \(number &+ 1) is missing; compare with an exported audit" }
 
+    /// Whether it is the place of a line of the chain: before the first one there is nothing to seal.
+    var isSealable: Bool { hash != AuditChain.start }
+
     /// What shows that a checkpoint was made with the secret of the store.
     func seal(_ secret: [UInt8]) -> [UInt8] {
-        AuditChain.code(Array("sealward audit checkpoint \(number) \(hash.hexadecimal())".utf8), secret)
+        let message = Array("sealward audit checkpoint \(number) \(hash.hexadecimal())".utf8)
+        return AuditChain.code(message, AuditChain.newest(secret))
     }
 
     /// A user's name in the audit. Who has the secret of the store can tell whether a line is about a user; the line names none.

@@ -3,6 +3,7 @@
 
 package import AppAttest
 import Crypto
+import Formats
 public import FoundationEssentials
 import Vocabulary
 
@@ -19,8 +20,11 @@ public struct PromotionSubject: Hashable, Sendable {
     }
 
     /// One key, whether its app or a backend claims for it.
-    package static func key(_ id: KeyIdentifier) -> PromotionSubject {
-        PromotionSubject(text: id.base64, isLimited: true)
+    ///
+    /// - Parameter secret: that of the store's audit, for a hash that outlives the key; nil for the id, as in stores of 0.2.0.
+    package static func key(_ id: KeyIdentifier, secret: [UInt8]? = nil) -> PromotionSubject {
+        let hash = secret.map { "key:" + Base64.encode(AuditChain.code(Array("sealward grant ".utf8) + id.bytes, $0)) }
+        return PromotionSubject(text: hash ?? id.base64, isLimited: true)
     }
 
     /// One user of a backend; nil for a name that ``StoreText/isUser(_:)`` refuses.

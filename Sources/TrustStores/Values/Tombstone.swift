@@ -20,7 +20,7 @@ struct Tombstone: Sendable, Equatable {
 
     /// The name that lasts: a byte, so that no hash without a key has this form, and an HMAC.
     static func name(of id: KeyIdentifier, _ secret: [UInt8]) -> [UInt8] {
-        [1] + AuditChain.code(Array("sealward tombstone ".utf8) + id.bytes, secret)
+        [1] + AuditChain.code(Array("sealward tombstone ".utf8) + id.bytes, AuditChain.lasting(secret))
     }
 
     /// The name in stores of 0.2.0.

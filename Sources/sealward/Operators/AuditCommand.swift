@@ -34,7 +34,7 @@ struct AuditCommand: WorkingCommand {
     @OptionGroup var form: ResultForm
 
     func validate() throws {
-        try OperatorTarget.validate(limit: limit, upTo: AuditPage.largest)
+        try target.validate(limit: limit, upTo: AuditPage.largest)
         guard after ?? 0 >= 0 else { throw ValidationError("--after must be 0 or more.") }
         guard !follow || form.shared.output == nil else {
             throw ValidationError("--follow never ends: redirect standard output instead of --output.")

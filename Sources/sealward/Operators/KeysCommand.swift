@@ -52,7 +52,7 @@ struct ListKeysCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    func validate() throws { try OperatorTarget.validate(limit: limit, upTo: KeyPage.largest) }
+    func validate() throws { try target.validate(limit: limit, upTo: KeyPage.largest) }
 
     func result() async throws -> CommandResult {
         var query = [("limit", String(limit))]
@@ -140,7 +140,7 @@ struct RevokeKeysCommand: ResultCommand {
     }
 
     func validate() throws {
-        try OperatorTarget.validate(key: key)
+        try target.validate(key: key)
         if key != nil {
             guard app == nil, rules.isEmpty else { throw ValidationError("Give a key, or --app with one rule.") }
             guard !dryRun, expect == nil else {
@@ -198,7 +198,7 @@ struct RestoreKeyCommand: ResultCommand {
 
     @OptionGroup var form: ResultForm
 
-    func validate() throws { try OperatorTarget.validate(key: key) }
+    func validate() throws { try target.validate(key: key) }
 
     func result() async throws -> CommandResult {
         try await target.change(key, "restore", "POST", "/restore") { try await $0.act(.restore, on: $1) }
@@ -230,7 +230,7 @@ struct DeleteKeysCommand: ResultCommand {
     @OptionGroup var form: ResultForm
 
     func validate() throws {
-        try OperatorTarget.validate(key: key)
+        try target.validate(key: key)
         guard (key == nil) != (user == nil), app == nil || user != nil else {
             throw ValidationError("Give a key, or --user with or without --app.")
         }

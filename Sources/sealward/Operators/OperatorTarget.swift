@@ -36,9 +36,7 @@ struct OperatorTarget: ParsableArguments {
         guard (url == nil) != (store == nil) else {
             throw ValidationError("Give --url with --token-file, or --store.")
         }
-        guard (url == nil) == (tokenFile == nil) else {
-            throw ValidationError("--url and --token-file must be given together.")
-        }
+        if url == nil, tokenFile != nil { throw OperatorTarget.separated }
         guard url != nil || secure.isEmpty else {
             throw ValidationError("--ca-file, --client-certificate and --client-key are for --url.")
         }
@@ -49,15 +47,24 @@ struct OperatorTarget: ParsableArguments {
         if let url, AppleEndpoint(url) == nil { throw ValidationError.address(url, of: "--url") }
     }
 
+    private static let separated = ValidationError("--url and --token-file must be given together.")
+
+    /// Every verb needs a token, but for the question whether the service is ready.
+    func validateToken() throws {
+        if url != nil, tokenFile == nil { throw OperatorTarget.separated }
+    }
+
     /// - Parameter most: the most entries of one page, as the service has it.
-    static func validate(limit: Int, upTo most: Int) throws {
+    func validate(limit: Int, upTo most: Int) throws {
+        try validateToken()
         guard 1...most ~= limit else { throw ValidationError("--limit must be from 1 to \(most).") }
     }
 
     /// A key is named by its 32 bytes.
-    static func validate(key: String?) throws {
+    func validate(key: String?) throws {
+        try validateToken()
         guard let key else { return }
-        guard self.key(key) != nil else {
+        guard OperatorTarget.key(key) != nil else {
             throw ValidationError(
                 "'\(key.terminalSafe)' is no key: give the base64 of its 32 bytes, as 'keys list' prints it.")
         }
@@ -109,7 +116,8 @@ struct OperatorTarget: ParsableArguments {
         let access = try access ?? self.access()
         let query = query.map { "\($0.0)=\(OperatorTarget.encoded($0.1))" }.joined(separator: "&")
         let body = body?.encoded(pretty: false) ?? []
-        var fields: HTTPFields = [.accept: "application/json", .authorization: "Bearer \(access.token)"]
+        var fields: HTTPFields = [.accept: "application/json"]
+        fields[.authorization] = access.token.map { "Bearer \($0)" }
         if !body.isEmpty { fields[.contentType] = "application/json" }
         if let name = HTTPField.Name("X-Audit-Reason") { fields[name] = reason }
         guard let method = HTTPRequest.Method(method) else { throw CommandFault("\(method): is no method.") }
@@ -138,12 +146,11 @@ struct OperatorTarget: ParsableArguments {
     }
 
     /// What the service at --url asks for: the operator's token, and the TLS of its connections.
-    typealias Access = (token: String, identity: ClientIdentity)
+    typealias Access = (token: String?, identity: ClientIdentity)
 
     /// Reads the files for --url. Standard input can be read once, and a file may be gone later.
     func access() throws -> Access {
-        guard let tokenFile else { throw CommandFault("--token-file: is missing.") }
-        return (try CommandIO.token(tokenFile, kind: "operator's token"), try secure.identity())
+        (try tokenFile.map { try CommandIO.token($0, kind: "operator's token") }, try secure.identity())
     }
 
     /// Opens the store, which must be there already, and closes it.

@@ -18,7 +18,8 @@ struct RotateSecretCommand: ResultCommand {
         abstract: "Replace a secret of the store by a new one.",
         discussion: """
             challenges: the new key signs soon, and the old one is accepted until its last challenge has expired. What another secret made ends \
-            at once: the tokens of its callers, or the artifacts of App Check. A running service takes the new secret within ten seconds. \
+            at once: the tokens of its callers, or the artifacts of App Check. audit: lines of the audit stay as they are, and users have another \
+            hash in new ones. A running service takes the new secret within ten seconds. \
             'sealward tokens new' makes a credential for a backend or an operator, which is no secret of the store.
 
             Example: sealward secrets rotate challenges --store sqlite:sealward.sqlite
@@ -35,6 +36,7 @@ struct RotateSecretCommand: ResultCommand {
     @OptionGroup var form: ResultForm
 
     func validate() throws {
+        try target.validateToken()
         guard OperatorSession.secretNames.contains(where: { $0.hasSameBytes(as: name) }) else {
             throw ValidationError(
                 "'\(name.terminalSafe)' is no secret: give one of \(OperatorSession.secretNames.joined(separator: ", "))."

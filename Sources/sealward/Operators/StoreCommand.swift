@@ -23,7 +23,7 @@ struct CheckStoreCommand: ResultCommand {
             The horizon is the instant before which spent challenges may have been forgotten, so anything that expired before it is refused. In \
             stores of version 1 a fast clock moved it into the future; then everything is refused until the clocks catch up. --confirm-clock says \
             that the clock is right now, and moves the horizon back to where it belongs. First set the clock, then wait as long as a challenge \
-            lives. With --url the service says whether it is ready.
+            lives. With --url the service says whether it is ready, which needs no token.
 
             Example: sealward store check --store sqlite:sealward.sqlite
             """
