@@ -18,18 +18,19 @@ public enum AttestationEnvironment: String, Hashable, Sendable, CaseIterable {
 }
 
 /// What the 16 bytes of an attestation's AAGUID say.
-enum AttestationAAGUID {
+enum AttestationAAGUID: CaseIterable {
     case production, development, sandbox
 
     init?(_ bytes: ArraySlice<UInt8>) {
-        if bytes.elementsEqual("appattest".utf8.map { $0 } + [UInt8](repeating: 0, count: 7)) {
-            self = .production
-        } else if bytes.elementsEqual("appattestdevelop".utf8) {
-            self = .development
-        } else if bytes.elementsEqual("appattestsandbox".utf8) {
-            self = .sandbox
-        } else {
-            return nil
+        guard let known = AttestationAAGUID.allCases.first(where: { bytes.elementsEqual($0.bytes) }) else { return nil }
+        self = known
+    }
+
+    var bytes: [UInt8] {
+        switch self {
+        case .production: Array("appattest".utf8) + [UInt8](repeating: 0, count: 7)
+        case .development: Array("appattestdevelop".utf8)
+        case .sandbox: Array("appattestsandbox".utf8)
         }
     }
 

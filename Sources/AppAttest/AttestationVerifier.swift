@@ -137,7 +137,9 @@ public struct AttestationVerifier: Sendable {
 
         // Step 4: the leaf holds that nonce.
         guard let certified = leaf.value(of: OID.attestationNonce) else {
-            throw Refusal(.attestNonceMissing, step: 4, "the leaf has no nonce")
+            throw Refusal(
+                .attestNonceMissing, step: 4, "the leaf has no nonce",
+                [ComparedValue("nonce", expected: Base64.encode(nonce), found: nil)])
         }
         // SEQUENCE { [1] { OCTET STRING of 32 bytes } }, in its only DER encoding.
         guard certified.count == 38, certified.starts(with: [0x30, 0x24, 0xA1, 0x22, 0x04, 0x20]) else {
@@ -260,9 +262,13 @@ public struct AttestationVerifier: Sendable {
 
     private func acceptedEnvironment(_ bytes: ArraySlice<UInt8>) throws(Refusal) -> AttestationEnvironment {
         guard let named = AttestationAAGUID(bytes) else {
+            let identifiers = AttestationAAGUID.allCases.filter {
+                $0 != .sandbox && environments.contains($0.environment)
+            }
+            .map { $0.bytes.hexadecimal() }
             throw Refusal(
                 .attestEnvironmentUnknown, step: 8, "the key belongs to an unknown environment",
-                [ComparedValue("aaguid", expected: nil, found: bytes.hexadecimal())])
+                [ComparedValue("aaguid", expected: identifiers.joined(separator: " or "), found: bytes.hexadecimal())])
         }
         guard environments.contains(named.environment), named != .sandbox || policy.acceptsSandboxIdentifier else {
             let accepted = environments.map(\.rawValue).sorted().joined(separator: " or ")

@@ -111,6 +111,7 @@ extension ProofMistake {
             if app.applicationId.utf8.starts(with: (found + ".").utf8), (try? AppIdentity(found)) != nil {
                 return .appIdSuffix
             }
+            if found.utf8.starts(with: (app.applicationId + ".").utf8) { return .appIdContinued }
             guard let bundle = try? AppIdentity(found).bundleId.utf8 else { continue }
             // The prefix is another, or was left out.
             if bundle.elementsEqual(app.bundleId.utf8) || bundle.elementsEqual(app.applicationId.utf8) {
@@ -120,12 +121,21 @@ extension ProofMistake {
         return nil
     }
 
-    /// The App ID with this hash, among the expected one without its last parts; nil if it is none of them.
-    static func fullApp(of expected: AppIdentity, hash: some Collection<UInt8>) -> String? {
+    /// The mistake that leads from the expected App ID to the one with this hash, and that one if it is known; nil if none of at most 16 does.
+    static func appId(
+        expected: AppIdentity, hash: some Collection<UInt8>
+    ) -> (mistake: ProofMistake, found: String?)? {
+        let (prefix, bundle) = (expected.prefix, expected.bundleId)
         let parts = expected.applicationId.split(separator: ".", maxSplits: 32)
-        return parts.indices.dropFirst(2).map { parts[..<$0].joined(separator: ".") }.first {
-            hash.elementsEqual(SHA256.hash(data: Array($0.utf8)))
-        }
+        // Safe: joins arrays.
+        let others =
+            parts.indices.dropFirst(2).suffix(8).map { (appIdSuffix, parts[..<$0].joined(separator: ".")) } + [
+                (appIdCase, "\(prefix.uppercased()).\(bundle)"), (appIdCase, "\(prefix).\(bundle.lowercased())"),
+                (appIdCase, "\(prefix.uppercased()).\(bundle.lowercased())"), (appIdPrefix, bundle),
+            ] + ["dev", "debug", "staging", "beta"].map { (appIdContinued, "\(expected).\($0)") }
+        if let other = others.first(where: { hash.elementsEqual(SHA256.hash(data: Array($0.1.utf8))) }) { return other }
+        let isPrefix = prefix.utf8.count == 10 && prefix.utf8.allSatisfy(\.isASCIIAlphanumeric)
+        return isPrefix ? nil : (appIdWithoutPrefix, nil)
     }
 }
 
@@ -230,10 +240,10 @@ extension AssertionVerifier {
         }
         var refusal = refusal
         if refusal.code == .assertAppIdMismatch {
-            let found = ProofMistake.fullApp(of: app, hash: object.authenticatorData.relyingPartyIdHash)
-            refusal.mistake = found.map { _ in .appIdSuffix }
+            let other = ProofMistake.appId(expected: app, hash: object.authenticatorData.relyingPartyIdHash)
+            refusal.mistake = other?.mistake
             for index in refusal.compared.indices where refusal.compared[index].name == "appId" {
-                refusal.compared[index].found = found
+                refusal.compared[index].found = other?.found
             }
             return refusal
         }

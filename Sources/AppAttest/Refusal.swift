@@ -161,6 +161,12 @@ extension ProofMistake {
         "app-id-suffix", "the expected App ID is that of the object with something behind it",
         "expect the App ID that the object names: an App Clip attests as its full app, and builds of one app may have identifiers of their own"
     )
+    static let appIdContinued = ProofMistake(
+        "app-id-suffix", "the App ID of the object is the expected one with something behind it",
+        "expect the App ID that the object names: builds of one app may have identifiers of their own")
+    static let appIdWithoutPrefix = ProofMistake(
+        "app-id-prefix", "the expected App ID does not begin with a prefix, which has ten capital letters and digits",
+        appIdPrefix.action)
     static let otherChallenge = ProofMistake(
         "other-challenge", "the app attested with another challenge than the one that it sent",
         "keep the challenge beside the key that is attested with it, and send both together")

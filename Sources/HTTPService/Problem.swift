@@ -64,7 +64,7 @@ package struct Problem: Error, Sendable, Equatable {
     /// The same for the log, by names of metadata.
     package var details: [String: String] = [:]
     /// What happened, for the log and the event store alone: at most ``evidenceLimit`` bytes without control characters, whatever a caller sent.
-    package let evidence: String
+    package private(set) var evidence: String
 
     /// The most bytes of evidence: a line of the log stays below a kilobyte.
     package static let evidenceLimit = 512
@@ -78,9 +78,19 @@ package struct Problem: Error, Sendable, Equatable {
         self.retry = retryAfterSeconds == nil ? entry.retry : .after
         // Whoever is told to come later is also told when.
         self.retryAfterSeconds = retryAfterSeconds ?? (entry.retry == .after ? Problem.usualWait : nil)
-        // Escapes make a text longer: cut before and after.
-        self.evidence = evidence.terminalSafe(limit: Problem.evidenceLimit - 6)
-            .terminalSafe(limit: Problem.evidenceLimit - 3)
+        self.evidence = Problem.bounded(evidence)
+    }
+
+    /// The same with other evidence.
+    package func saying(_ evidence: String) -> Problem {
+        var problem = self
+        problem.evidence = Problem.bounded(evidence)
+        return problem
+    }
+
+    /// Escapes make a text longer: cut before and after.
+    private static func bounded(_ evidence: String) -> String {
+        evidence.terminalSafe(limit: evidenceLimit - 6).terminalSafe(limit: evidenceLimit - 3)
     }
 
     /// The whole seconds until an instant, at least one: for `Retry-After`.

@@ -246,14 +246,25 @@ import Vocabulary
         #expect(try explained(assertion(both, data), stage, clientData)?.mistake?.name == "raw-signature")
     }
 
-    /// An assertion has a hash of its App ID alone: that of a full app is tried.
+    /// An assertion has a hash of its App ID alone: the usual other ones are tried.
     @Test(arguments: [
         ("ABCDE12345.com.example.app.Clip", "app-id-suffix", true),
         ("ABCDE12345.com.example.app.a.b", "app-id-suffix", true),
-        ("ABCDE12345.com.example.App", nil, false), ("ABCDE12345.com.example.other", nil, false),
+        ("ABCDE12345.com.example.App", "app-id-case", true), ("abcde12345.com.Example.app", "app-id-case", true),
+        ("ABCDE12345.ABCDE12345.com.example.app", "app-id-prefix", true),
+        ("com.example.app", "app-id-prefix", false), ("ZZZZZ12345.com.example.app", nil, false),
+        ("ABCDE12345.com.example.other", nil, false),
     ])
     func theAppThatAnAssertionNamesIsTried(_ expected: String, _ mistake: String?, _ isFound: Bool) throws {
-        let stage = try Stage()
+        try theAppIsTried(try Stage(), expected, mistake, isFound)
+    }
+
+    @Test func theAppOfAnotherBuildIsTried() throws {
+        let stage = try Stage(app: SimulatedApp("ABCDE12345.com.example.app.dev"))
+        try theAppIsTried(stage, "ABCDE12345.com.example.app", "app-id-suffix", true)
+    }
+
+    private func theAppIsTried(_ stage: Stage, _ expected: String, _ mistake: String?, _ isFound: Bool) throws {
         let object = try stage.assertion(counter: 7)
         let verifier = AssertionVerifier(app: try AppIdentity(expected))
         let verdict = verifier.verify(
@@ -268,7 +279,7 @@ import Vocabulary
     @Test(arguments: [
         ("ABCDE12345.com.example.app.Clip", "app-id-suffix"), ("ZZZZZ12345.com.example.app", "app-id-prefix"),
         ("com.example.app", "app-id-prefix"),
-        ("ABCDE12345.com.example.App", "app-id-case"),
+        ("ABCDE12345.com.example.App", "app-id-case"), ("ABCDE12345.com.example", "app-id-suffix"),
         ("ABCDE12345.com.example.other", nil),
     ])
     func theAppThatAnObjectNamesIsShown(_ expected: String, _ mistake: String?) async throws {
@@ -300,6 +311,12 @@ import Vocabulary
             object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash,
             at: stage.instant.addingTimeInterval(86_400 * 3650))
         #expect(late.refusal?.compared.first?.found?.hasPrefix("until ") == true)
+        let unknown = try stage.authority.attest(stage.request, at: stage.instant, fault: .unknownEnvironment).object
+        let environment = try await stage.verdict(unknown).refusal?.compared.first
+        #expect(environment?.expected == "61707061747465737400000000000000")
+        #expect(environment?.found == "61707061747465737400000000000001")
+        let bare = try stage.authority.attest(stage.request, at: stage.instant, fault: .missingNonce).object
+        #expect(try await stage.verdict(bare).refusal?.compared.first?.expected != nil)
         let counter = try stage.assertionVerdict(try stage.assertion(counter: 6), previous: 6)
         #expect(counter.refusal?.compared.first?.found == "6")
         #expect(counter.refusal?.compared.first?.expected == "more than 6")

@@ -82,6 +82,33 @@ import Testing
             "attest.device.server-unavailable"
         ),
         (["errno=0: sslv3 alert handshake failure"], "alert handshake_failure, 40"),
+        (
+            ["W/StorageUtil: Error getting App Check token: FirebaseException: No AppCheckProvider installed."],
+            "attest.app-check.missing"
+        ),
+        (["Cannot instantiate `FIRAppCheck` for app: X without a provider factory."], "setAppCheckProviderFactory"),
+        (
+            ["App Check is being used before initializeAppCheck() (appCheck/use-before-activation)"],
+            "initializeAppCheck"
+        ),
+        (["Unverified: outdated client requests"], "attest.app-check.missing"),
+        (["X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ=="], "attest.app-check.refused"),
+        (["AppCheck: ReCAPTCHA error. (appCheck/recaptcha-error)."], "site key"),
+        (["appCheck/token-error"], "AppCheckErrorCode.unknown"),
+        (["firebase_app_check/server-unreachable"], "AppCheckErrorCode.serverUnreachable"),
+        (["auth/firebase-app-check-token-is-invalid"], "attest.app-check.refused"),
+        (["fail_parsing_attestation"], "malformed.attestation"), (["fail_parsing_assertion"], "malformed.assertion"),
+        (["Error: invalid attestation"], "malformed.attestation"),
+        (["[ERROR] invalid assertion"], "malformed.assertion"),
+        (["KeyError: 'authData' in pyattest/verifiers/apple_attestation.py"], "malformed.authenticator-data"),
+        (["cbor: unexpected end of input in an attestation"], "malformed.cbor"),
+        (["appattest: illegal base64 data at input byte 4"], "malformed.base64"),
+        (["authData too short, attestation refused"], "malformed.authenticator-data"),
+        (["Invalid statement format, App Attest expected"], "attest.format.unknown"),
+        (["leaf lacks the App Attest nonce extension"], "attest.nonce.missing"),
+        (["client data hash mismatch (App Attest)"], "attest.nonce.mismatch"),
+        (["rpId hash mismatch"], "app-id.mismatch"),
+        (["counter must be zero in an attestation"], "attest.counter.not-zero"),
     ]
 
     @Test(arguments: subjects)
@@ -95,7 +122,9 @@ import Testing
         ("-1023", "Did you mean '-10"), ("NSAllowArbitraryLoads", "NSAllowsArbitraryLoads"),
         ("77777777", "lists them all"),
         // The digits of a token are no number.
-        ("X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==", "lists them all"),
+        ("Authorization: Bearer eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ==", "lists them all"),
+        ("nonce mismatch in the OpenID token", "lists them all"), ("the latest login: invalid nonce", "lists them all"),
+        ("assertion failed: index out of range", "lists them all"), ("invalid signature", "lists them all"),
     ])
     func unknownWordsGetTheNearest(_ word: String, _ hint: String) throws {
         let run = try ProgramRun(["explain", word])

@@ -34,7 +34,12 @@ import Vocabulary
         ("{\"type\":\"Buffer\",\"data\":[1,2,3]}", "malformed.base64", "JSON"),
         ("-----BEGIN X-----\nAAAA\n-----END X-----", "malformed.base64", "PEM"),
         ("data:application/octet-stream;base64,AAAA", "malformed.base64", "data: URI"),
-        ("%%%", "malformed.base64", "text that is not base64"),
+        ("%%%", "malformed.base64", "`%` at byte 0"), ("5637 bytes", "malformed.base64", "print that leaves out bytes"),
+        ("\u{FFFD}cfmt\u{FFFD}\u{FFFD}", "malformed.base64", "made a text"),
+        (
+            "[" + [String](repeating: "163", count: 5600).joined(separator: ", ") + "]", "malformed.base64",
+            "array of bytes"
+        ),
     ])
     func otherFormsAreNamed(_ text: String, _ code: String, _ form: String) throws {
         let body = try body("attestation", text)
@@ -80,7 +85,9 @@ import Vocabulary
 
     /// A value that is no text, or none, is called what it is.
     @Test(arguments: [
-        (#"{"type": "Buffer", "data": [163]}"#, "an object"), ("[163, 99]", "a list"), ("7", "a number"),
+        (#"{"type": "Buffer", "data": [163]}"#, "a Buffer of Node"), ("[163, -99]", "a list of numbers"),
+        (#"{"0": 163, "1": 99}"#, "a list of numbers with their places"), ("7", "a number"),
+        (#"{"data": [163]}"#, "an object"), (#"["o2M="]"#, "a list"), ("[]", "a list"),
         ("null", "null"), (#""""#, "empty"), ("true", "true or false"),
     ])
     func aValueThatIsNoTextIsNamed(_ value: String, _ form: String) throws {
@@ -91,6 +98,24 @@ import Vocabulary
                 Issue.record("\(value) was read")
             } catch { #expect(error.form?.form == form && error.form?.wanted == wanted, "\(error.form as Any)") }
         }
+    }
+
+    /// An object has more bytes than a body may have values.
+    @Test func aLongListOfNumbersIsNamed() throws {
+        let numbers = [String](repeating: "163", count: 5600).joined(separator: ",")
+        let forms = [
+            ("[\(numbers)]", "a list of numbers"), (#"{"type":"Buffer","data":[\#(numbers)]}"#, "a Buffer of Node"),
+        ]
+        for (value, form) in forms {
+            let error = #expect(throws: Problem.self) {
+                try RequestBody(Array(#"{"keyId":"AA==","attestation":\#(value)}"#.utf8))
+            }
+            #expect(error?.code == .requestMalformed && error?.form?.member == "attestation")
+            #expect(error?.form?.form == form && error?.form?.wanted == "base64", "\(error?.form as Any)")
+        }
+        let texts = [String](repeating: "\"AA\"", count: 200).joined(separator: ",")
+        let error = #expect(throws: Problem.self) { try RequestBody(Array(#"{"keyId":[\#(texts)]}"#.utf8)) }
+        #expect(error?.code == .requestMalformed && error?.form == nil)
     }
 
     @Test func base64OfBase64IsNamed() throws {

@@ -111,6 +111,14 @@ import Vocabulary
                 let short = try await service.post("/v1/apps/shop/attestations", sent(bytes))
                 #expect(short.code == "malformed.cbor" && short["form"] == nil && short["member"] == nil)
             }
+            // A certificate that is none is part of an object that was read.
+            let leaf = try #require(object.firstRange(of: [0x30, 0x82]))
+            var changed = object
+            changed[leaf.lowerBound] = 0x31
+            let certificate = try await service.post(
+                "/v1/apps/shop/attestations", sent(changed), token: RunningService.serverToken)
+            #expect(certificate.verdict == "400 malformed.certificate" && certificate["member"] == "attestation")
+            #expect(certificate["form"]?.text?.hasPrefix("the leaf: ") == true)
             let key = try await phone.attested()
             let good = try await phone.assertion(key)
             let cut = JSONValue.object(

@@ -12,6 +12,7 @@ extension Code {
     package static let deviceInvalidInput: Code = "attest.device.invalid-input"
     package static let deviceInvalidKey: Code = "attest.device.invalid-key"
     package static let deviceUnavailable: Code = "attest.device.server-unavailable"
+    package static let appCheckMissing: Code = "attest.app-check.missing"
     package static let appCheckRefused: Code = "attest.app-check.refused"
     package static let appCheckStopped: Code = "attest.app-check.stopped"
     package static let appCheckUnavailable: Code = "attest.app-check.unavailable"

@@ -51,6 +51,12 @@ package enum LogExplanations {
             ),
         ] + deviceErrors + [
             CodeExplanation(
+                .appCheckMissing,
+                "App Check is not set up in the app: it has no provider, or got it after the first use, so that its requests have no token or a placeholder; or an older version of the app, or another client, sent a request without a token",
+                .developer,
+                "set the provider before anything of Firebase is used: AppCheck.setAppCheckProviderFactory before FirebaseApp.configure() (React Native: RNFBAppCheckModule.sharedInstance() before it; Flutter: await activate() directly after initializeApp, without a FirebaseApp.configure() of your own, which since firebase-ios-sdk 12.15 keeps DeviceCheck), installAppCheckProviderFactory on Android, initializeAppCheck on the web. As long as App Check is not enforced it is a warning; before you enforce it, wait until the older versions are gone"
+            ),
+            CodeExplanation(
                 .appCheckRefused,
                 "App Check answers 403 (or 401), `App attestation failed`: the proof was refused; the app forgets its key, attests once more and then pauses up to 4 hours (`Too many attempts`): the first error is the cause",
                 .developer,

@@ -101,6 +101,10 @@ enum LogJudge {
         case (.tlsHandshakeFailed, .notApple) where evidence.alert != nil: return nil
         case (.cleartextOwnRule, _), (.netLocalNetwork, _), (.netSandbox, _), (.netOffline, _):
             return LogFailure(evidence, kind(code, phrase.speaker), [code], "\(meaning(code).uppercasedFirst).")
+        case (_, .appAttest):
+            return LogFailure(
+                evidence, .appAttest, phrase.codes, "\(meaning(code)).",
+                fix: LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
         case (_, .notApple):
             return LogFailure(
                 evidence, .notApple, phrase.codes,
@@ -477,7 +481,7 @@ enum LogJudge {
         case .cleartextBlocked: return .ats
         case .cleartextOwnRule: return speaker == .system ? .network : .notApple
         case .trustRefusedByDelegate where speaker == .system: return .network
-        case _ where LogExplanations.deviceErrors.contains { $0.code == code }: return .appAttest
+        case _ where code.rawValue.utf8.starts(with: "attest.".utf8): return .appAttest
         default: break
         }
         switch CauseTable.current[code]?.stage {

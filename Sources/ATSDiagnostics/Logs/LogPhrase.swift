@@ -46,7 +46,8 @@ struct LogPhrase: Sendable {
 
     /// The most telling first: of several in one load the first decides.
     static let all =
-        SystemWords.all + WebWords.rules + InterceptionWords.all + LibraryWords.all + WebWords.unsaid
+        SystemWords.all + AppCheckWords.all + WebWords.rules + InterceptionWords.all + LibraryWords.all
+        + WebWords.unsaid
 
     /// Where phrases stand in a line, in one pass over its bytes.
     ///

@@ -24,7 +24,9 @@ struct CBORReader {
 
     mutating func item() throws(CBORFault) -> CBORItem {
         guard bytes.count <= limits.size else { throw fault("the input is longer than \(limits.size) bytes") }
-        guard position < bytes.endIndex else { throw fault("the input ends where an item should begin") }
+        guard position < bytes.endIndex else {
+            throw fault(bytes.isEmpty ? "the input is empty" : "the input ends where an item should begin")
+        }
         let initial = bytes[position]
         let head = initial & 0x1F
         switch initial >> 5 {

@@ -56,7 +56,9 @@ package struct PastedBytes: Sendable, Equatable {
         guard let (text, marks) = Self.text(pasted) else {
             guard mayBeRaw else {
                 throw MalformedInput(
-                    code: .malformedBase64, reason: "expected text, for example base64 of \(wanted.words)")
+                    code: .malformedBase64,
+                    reason: pasted.wereText
+                        ? MalformedInput.madeText : "expected text, for example base64 of \(wanted.words)")
             }
             self.init(pasted, [])
             return

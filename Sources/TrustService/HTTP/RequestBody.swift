@@ -20,13 +20,24 @@ package struct RequestBody: Sendable {
         do throws(MalformedInput) {
             document = try JSONReader.read(bytes, limits: limits)
         } catch {
-            throw Problem(.requestMalformed, evidence: error.description)
+            throw RequestBody.withBytes(bytes, limits) ?? Problem(.requestMalformed, evidence: error.description)
         }
         guard let list = document.members else {
             throw Problem(.requestMalformed, evidence: "the body is not an object")
         }
         try document.refuseDoubledMember()
         members = Dictionary(list.map { (UTF8Key($0.name), $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The refusal of a body with more values than are read, if a member of it is bytes in a list of numbers.
+    private static func withBytes(_ bytes: [UInt8], _ limits: JSONReader.Limits) -> Problem? {
+        var wider = limits
+        wider.values = mostBytes
+        let members = (try? JSONReader.read(bytes, limits: wider))?.members
+        return members?.lazy.compactMap { member -> Problem? in
+            guard let bytes = member.value.bytes, member.name.utf8.count <= 64 else { return nil }
+            return malformed(member.name.terminalSafe, bytes, wanted: "base64")
+        }.first
     }
 
     /// The most bytes of a body that a configuration may allow.
@@ -41,7 +52,7 @@ package struct RequestBody: Sendable {
         guard let value = members[UTF8Key(name)], value != .null else { return nil }
         // No text has more scalars than bytes: the scalars of a short one need not be counted.
         guard let text = value.text, text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
-            throw malformed(
+            throw RequestBody.malformed(
                 name, value.text == nil ? value.kind : "a longer text",
                 wanted: wanted ?? "a text of at most \(limit) characters")
         }
@@ -49,7 +60,7 @@ package struct RequestBody: Sendable {
     }
 
     /// The refusal of a member that is absent or of another kind. No bytes of the body are in it but a name that is nearly the wanted one.
-    private func malformed(
+    private static func malformed(
         _ name: String, _ form: String, code: Code = .requestMalformed, wanted: String
     ) -> Problem {
         var problem = Problem(code, evidence: "\(name): \(form); wanted: \(wanted)")
@@ -59,19 +70,20 @@ package struct RequestBody: Sendable {
 
     /// A member that must be there and is not, or is there under a name in another style: `key_id`, `keyID`.
     private func missing(_ name: String, wanted: String) -> Problem {
-        if members[UTF8Key(name)] != nil { return malformed(name, "null", wanted: wanted) }
+        if members[UTF8Key(name)] != nil { return RequestBody.malformed(name, "null", wanted: wanted) }
         let letters = name.utf8.filter(\.isASCIIAlphanumeric).asciiLowercased
         let near = members.keys.map(\.text).first {
             $0.utf8.count <= 64 && $0.utf8.filter(\.isASCIIAlphanumeric).asciiLowercased == letters
         }
-        return malformed(name, near.map { "missing; the body has `\($0.terminalSafe)`" } ?? "missing", wanted: wanted)
+        return RequestBody.malformed(
+            name, near.map { "missing; the body has `\($0.terminalSafe)`" } ?? "missing", wanted: wanted)
     }
 
     /// A text that must be there and not empty.
     package func string(_ name: String, limit: Int = mostBytes) throws(Problem) -> String {
         guard let text = try optionalString(name, limit: limit), !text.isEmpty else {
             throw members[UTF8Key(name)]?.text == ""
-                ? malformed(name, "empty", wanted: "text") : missing(name, wanted: "text")
+                ? RequestBody.malformed(name, "empty", wanted: "text") : missing(name, wanted: "text")
         }
         return text
     }
@@ -83,30 +95,33 @@ package struct RequestBody: Sendable {
         let wanted = size.map { "base64 of \($0) bytes" } ?? "base64"
         guard let text = try optionalString(name, wanted: wanted) else { return nil }
         let letters = Array(text.utf8)
-        if letters.isEmpty { throw malformed(name, "empty", wanted: wanted) }
+        if letters.isEmpty { throw RequestBody.malformed(name, "empty", wanted: wanted) }
         // An object in hexadecimal is base64 too, of something that is no object.
         let isHexObject = size == nil && RequestBody.isHexadecimalObject(text)
         if !isHexObject, let bytes = Base64.decode(letters), size == nil || bytes.count == size {
             if size == nil, bytes.count >= 74, bytes.allSatisfy(\.isBase64),
                 Base64.decode(bytes)?.first.map(RequestBody.beginsObject) == true
             {
-                throw malformed(name, "base64 of base64", code: .malformedBase64, wanted: wanted)
+                throw RequestBody.malformed(name, "base64 of base64", code: .malformedBase64, wanted: wanted)
             }
             return bytes
         }
         var (code, met) = (Code.malformedBase64, "text that is not base64")
-        if isHexObject { throw malformed(name, "hexadecimal", code: .malformedBase64, wanted: wanted) }
+        if isHexObject { throw RequestBody.malformed(name, "hexadecimal", code: .malformedBase64, wanted: wanted) }
         // Other forms are looked for in short texts only: what is wrong with a long one costs no more than reading it.
-        if letters.count <= RequestBody.searchedText || letters.allSatisfy(RequestBody.isURLCharacter),
-            let read = try? PastedBytes(reading: letters, wanted: size.map { .size($0) } ?? .anything)
-        {
-            if read.isPlain, size != nil || read.form != "hexadecimal", size == nil || read.bytes.count == size {
-                return read.bytes
+        if letters.count <= RequestBody.searchedText || letters.allSatisfy(RequestBody.isURLCharacter) {
+            do throws(MalformedInput) {
+                let read = try PastedBytes(reading: letters, wanted: size.map { .size($0) } ?? .anything)
+                if read.isPlain, size != nil || read.form != "hexadecimal", size == nil || read.bytes.count == size {
+                    return read.bytes
+                }
+                if read.isPlain, size != nil { code = .requestMalformed }
+                met = size == nil ? read.form : "\(read.form) of \(read.bytes.count) bytes"
+            } catch {
+                met = error.reason
             }
-            if read.isPlain, size != nil { code = .requestMalformed }
-            met = size == nil ? read.form : "\(read.form) of \(read.bytes.count) bytes"
         }
-        throw malformed(name, met, code: code, wanted: wanted)
+        throw RequestBody.malformed(name, met, code: code, wanted: wanted)
     }
 
     /// Whether a text is an attestation, an assertion or a receipt in hexadecimal: CBOR begins with a map, a receipt with a sequence.
@@ -120,25 +135,27 @@ package struct RequestBody: Sendable {
 
     private static func beginsObject(_ byte: UInt8) -> Bool { 0xA1...0xBF ~= byte || byte == 0x30 }
 
-    /// The longest text in which other forms than the plain ones are looked for.
-    private static let searchedText = 16 << 10
+    /// The longest text in which other forms than the plain ones are looked for: an attestation as a list of numbers is twice as long as in base64.
+    private static let searchedText = 32 << 10
 
     private static func isURLCharacter(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || "-_=".utf8.contains(byte) }
 
     /// Client data in standard base64, which may be absent. Its bytes are what was signed: it is read in one form only.
     package func optionalClientData() throws(Problem) -> [UInt8]? {
-        guard let text = try optionalString("clientData") else { return nil }
+        guard let text = try optionalString("clientData", wanted: RequestBody.clientDataForm) else { return nil }
         guard let bytes = Base64.decode(text) else {
-            throw malformed(
+            throw RequestBody.malformed(
                 "clientData", "text that is not standard base64", code: .malformedBase64,
-                wanted: "standard base64 with padding")
+                wanted: RequestBody.clientDataForm)
         }
         return bytes
     }
 
+    private static let clientDataForm = "standard base64 with padding"
+
     package func clientData() throws(Problem) -> [UInt8] {
         guard let bytes = try optionalClientData() else {
-            throw missing("clientData", wanted: "standard base64 with padding")
+            throw missing("clientData", wanted: RequestBody.clientDataForm)
         }
         return bytes
     }
@@ -155,7 +172,7 @@ package struct RequestBody: Sendable {
         switch members[UTF8Key(name)] {
         case nil, .null?: return nil
         case .bool(let flag)?: return flag
-        default: throw malformed(name, "something else", wanted: "true or false")
+        default: throw RequestBody.malformed(name, "something else", wanted: "true or false")
         }
     }
 
@@ -207,13 +224,23 @@ extension JSONValue {
     /// What a value is that is no text.
     fileprivate var kind: String {
         switch self {
-        case .object: "an object"
-        case .array: "a list"
+        case .object: bytes ?? "an object"
+        case .array: bytes ?? "a list"
         case .null: "null"
         case .bool: "true or false"
         case .string: "a text"
         default: "a number"
         }
+    }
+
+    /// What JavaScript and others write for bytes; nil for another value.
+    fileprivate var bytes: String? {
+        if let elements, !elements.isEmpty, elements.allSatisfy({ $0.integer != nil }) { return "a list of numbers" }
+        if member("type")?.text == "Buffer", member("data")?.bytes != nil { return "a Buffer of Node" }
+        guard let members, members.first?.name == "0", members.allSatisfy({ $0.value.integer != nil }) else {
+            return nil
+        }
+        return "a list of numbers with their places"
     }
 
     func adding(_ members: [Member]) -> JSONValue { .object((self.members ?? []) + members) }

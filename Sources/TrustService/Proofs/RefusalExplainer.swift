@@ -31,10 +31,11 @@ struct RefusalExplainer: Sendable {
         }
         var result = refusal
         let explained = try await explain(verdict)
-        // A verifier has no step for what it could not read, and reads nothing but attestations.
+        result.problem = result.problem.saying(explained.reason)
+        // A verifier reads the certificates of attestations, and has no step for other bytes.
         result.problem.difference =
-            explained.step == nil
-            ? UnreadObject.attestation.members(refusal.problem.evidence) : Refusal.difference(explained)
+            explained.step == nil || explained.code == .malformedCertificate
+            ? UnreadObject.attestation.members(explained.reason) : Refusal.difference(explained)
         result.problem.details = explained.details(loggingHash: loggingHash)
         return result
     }

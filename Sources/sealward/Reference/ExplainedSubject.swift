@@ -90,6 +90,12 @@ extension ExplainedSubject {
             self.init(alert: alert)
         } else if let row = LogExplanations.attest(in: text) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward ats log FILE"])
+        } else if letters.count <= 64, has("appcheck"),
+            let index = ExplainedSubject.appCheckNames.firstIndex(where: { letters.suffix($0.count).elementsEqual($0) })
+                ?? (has("tokenerror") ? 0 : nil)
+        {
+            // A `token-error` of React Native Firebase is any of them.
+            self.init(appCheck: index)
         } else if let code = ProofWords(bytes).code, let row = CodeCatalog.explanation(of: code.rawValue) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward attest verify --help"])
         } else {
@@ -345,6 +351,9 @@ extension ExplainedSubject {
             means: "no number of App Check's client, which has \(names)",
             action: "print the whole error with its NSUnderlyingErrorKey", next: next, isKnown: false)
     }
+
+    /// The names of App Check's errors by number, in letters.
+    private static let appCheckNames = LogExplanations.appCheckErrors.map { $0.name.utf8.asciiLowercased }
 
     /// Domains of Apple's that apps see in logs only.
     private static let belowDeviceCheck = ExplainedSubject(

@@ -7,98 +7,130 @@ import Vocabulary
 
 /// What libraries say of App Attest and DeviceCheck in words of their own, and which code it is here.
 struct ProofWords {
-    /// The letters and digits of a text, in lower case, without words that only have the letters of ours.
+    /// The letters and digits of each line, in lower case, without names that say nothing of what is wrong; at most 64 lines.
+    private let lines: [[UInt8]]
+    /// The letters and digits of the whole text, without words that only have the letters of ours.
     private let letters: [UInt8]
 
     init(_ text: some Sequence<UInt8>) {
-        let words = text.prefix(16 << 10).asciiLowercased.split { !$0.isASCIIAlphanumeric }
-        letters = Array(
-            words.filter { word in !["latest", "assertionerror"].contains { word.elementsEqual($0.utf8) } }.joined())
+        let rows = text.prefix(16 << 10).asciiLowercased.split { $0 == 0x0A || $0 == 0x0D }.map {
+            $0.split { !$0.isASCIIAlphanumeric }
+        }
+        func joined(_ words: [ArraySlice<UInt8>], without others: [String]) -> [UInt8] {
+            Array(
+                words.filter { word in !others.contains { word.elementsEqual($0.utf8) } }.map {
+                    // A type of an error is named for what is wrong.
+                    $0.suffix(9).elementsEqual("exception".utf8) ? $0.dropLast(9) : $0
+                }.joined())
+        }
+        lines = rows.prefix(64).map { joined($0, without: ProofWords.names) }
+        letters = rows.flatMap { joined($0, without: ["latest", "assertionerror"]) }
     }
 
-    /// What a verifier on a server refuses.
+    private static let names = [
+        "error", "message", "exception", "latest", "assertionerror", "assertionexception", "attestationerror",
+        "attestationexception", "appattesterror",
+    ]
+
+    /// What a verifier on a server refuses: a part of an object and what is wrong with it, near each other, in a text that is about App Attest
+    /// or says hardly anything else.
     var verifier: Code? {
-        if let code = first(ProofWords.verifiers) { return code }
-        // The value of a member is printed with its name.
-        var sentence = letters[...]
-        while let name = ["error", "message"].first(where: { sentence.starts(with: $0.utf8) }) {
-            sentence = sentence.dropFirst(name.utf8.count)
-        }
-        return ProofWords.sentences.first {
-            $0.words.split(separator: " ").contains { sentence.elementsEqual($0.utf8) }
+        let isAboutProofs = ProofWords.contexts.contains { letters.contains($0.utf8) }
+        return ProofWords.refusals.first { row in
+            guard let spare = isAboutProofs ? ProofWords.longestLine : row.spare else { return false }
+            guard isAboutProofs || lines.count == 1 else { return false }
+            return lines.contains { line in
+                row.parts.split(separator: " ").contains { part in
+                    ProofWords.isFault(of: Array(part.utf8), row.faults, in: line, spare: spare)
+                }
+            }
         }?.code
     }
 
     /// The same, or what a library in the app makes of a DCError.
-    var code: Code? { verifier ?? first(ProofWords.devices) }
-
-    private typealias Row = (words: String, context: String, code: Code)
-
-    /// The first row of which one word is in the text, and one of the context.
-    private func first(_ rows: [Row]) -> Code? {
-        func hasOne(of words: String) -> Bool {
-            words.split(separator: " ").contains { letters.contains($0.utf8) }
-        }
-        return rows.first { hasOne(of: $0.words) && hasOne(of: $0.context) }?.code
+    var code: Code? {
+        verifier
+            ?? ProofWords.devices.first { row in
+                [row.words, row.context].allSatisfy { words in
+                    words.split(separator: " ").contains { letters.contains($0.utf8) }
+                }
+            }?.code
     }
 
-    /// What stands in a text that is about App Attest too, or in a name that only a verifier of App Attest has.
-    private static let verifiers: [Row] = [
-        (
-            "failnoncemissing extensionnotfound attestnonceextension", "failnonce appattest pyattest",
-            .attestNonceMissing
-        ),
-        (
-            "noncedoesnotmatch noncemismatch invalidnonce nonceisinvalid nonceinvalid nonceverificationfailed",
-            "attest assertion failnonce", .attestNonceMismatch
-        ),
-        (
-            "keyiddoesnotmatch keyidmismatch invalidkeyid credentialiddoesnotmatch credentialidmismatch credentialidisinvalid credidmismatch invalidcredentialid doesnotmatchkeyidentifier keyidentifierdoesnt credentialidandkeyidentifier exceptioninvalidpublickey",
-            "attest assertion failkeyid failcredid", .attestKeyIdMismatch
-        ),
-        (
-            "appiddoesnotmatch appidmismatch invalidappid notvalidforappid rpidmismatch rpidhashmismatch rpidhashdoesnotmatch doesnotmatchrpid rpidhashisnot badrpid",
-            "attest assertion failrpid", .attestAppIdMismatch
-        ),
-        (
-            "expectedaaguid aaguidisnotvalid invalidaaguid aaguidmismatch aaguiddoesmatchneither",
-            "attest failaaguid", .attestEnvironmentMismatch
-        ),
-        ("environmentmismatch wrongenvironment environmentisnot", "appattest", .attestEnvironmentMismatch),
-        (
-            "counterisnotzero signcountisnot0 signcountdoesnotequal0 signcountnonzero attestationcounteris",
-            "attest failsigncount", .attestCounterNotZero
-        ),
-        (
-            "invalidcounter invalidsigncount countermismatch counterisnotgreater counternotgreater counterdidnot signcountdidnot didnotadvance counterreplay maliciouscounter",
-            "assert appattest", .assertCounterReplayed
-        ),
-        ("invalidcounter", "pyattest", .attestCounterNotZero),
-        (
-            "invalidsignature signatureisinvalid signatureverificationfailed failsignatureverification signaturemismatch badsignature signaturedoesnotverify",
-            "assertion appattest failsignature", .assertSignatureInvalid
-        ),
-        ("invalidfmt", "appattest", .attestFormatUnknown),
-        ("certificatehasexpired certificateexpired validitycheckfailed", "appattest", .attestChainExpired),
-        (
-            "doesnotchainwithany invalidcertificatechain certificatechainvalidationfailed unknownauthority isnotsignedbyappleappattestation failedtobuildchain validcertificatechain certverifyfailure",
-            "appattest pyattest failcredcert failintermediatecert", .attestChainUntrusted
-        ),
-        ("doesnotequalsubjectpublickey", "attest", .attestPublicKeyMismatch),
+    /// The longest line that is looked at; longer ones are data.
+    private static let longestLine = 600
+    /// How many letters may be between a part and its fault.
+    private static let distance = 14
+
+    /// Whether a fault stands before or behind a part, near it, in a line with at most `spare` other letters.
+    private static func isFault(of part: [UInt8], _ faults: String, in line: [UInt8], spare: Int) -> Bool {
+        guard line.count <= longestLine else { return false }
+        var rest = line[...]
+        while let found = rest.firstRange(of: part) {
+            let (before, after) = (line[..<found.lowerBound], line[found.upperBound...])
+            let isFound = faults.split(separator: " ").contains { fault in
+                let width = fault.utf8.count + distance
+                return line.count <= part.count + fault.utf8.count + spare
+                    && (before.suffix(width).contains(fault.utf8) || after.prefix(width).contains(fault.utf8))
+            }
+            if isFound { return true }
+            rest = line[found.upperBound...]
+        }
+        return false
+    }
+
+    /// What only texts about App Attest have, or about other attestations, which have the same parts.
+    private static let contexts = [
+        "attest", "assertion", "appintegrity", "devicecheck", "failnonce", "failrpid", "failkeyid", "failcred",
+        "failaaguid", "failsigncount", "failsignature", "failintermediate",
     ]
 
-    /// Whole sentences and names of verifiers: a longer text with them may be about something else.
-    private static let sentences: [(words: String, code: Code)] = [
-        ("noncedoesnotmatch invalidnonceexception theattestationsnonceisinvalid", .attestNonceMismatch),
-        ("keyiddoesnotmatch credentialiddoesnotmatch credentialsidisnotequaltokeyid", .attestKeyIdMismatch),
-        ("appiddoesnotmatch appidhashdoesnotmatchrpidhash appiddoesnotmatchrpidhash", .attestAppIdMismatch),
-        ("aaguidisnotvalid developmentenvironmentisnotallowed", .attestEnvironmentMismatch),
-        ("signcountisnot0", .attestCounterNotZero),
+    private static let missing = "missing notfound lacks absent extract nononce extensionnotfound hasno withoutthe"
+    private static let differs =
+        "mismatch notmatch ntmatch invalid isnot notvalid notequal ntequal different differs wrong incorrect unexpected expected verificationfailed bad"
+    private static let unread =
+        "pars decod deserializ malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror"
+
+    /// Each part of an object in its names, what may be wrong with it, and how many other letters a line may have that has no context; nil for
+    /// a part that other things have too. The first that fits is it.
+    private static let refusals: [(parts: String, faults: String, code: Code, spare: Int?)] = [
+        ("nonce attestnonceextension extension", missing, .attestNonceMissing, nil),
+        ("nonce", differs, .attestNonceMismatch, 4),
+        ("challenge clientdatahash clientdata", differs, .attestNonceMismatch, nil),
+        ("credidlen credentialidlength identifierlength", "invalid", .malformedAuthenticatorData, 4),
         (
-            "subcacertificateisnotsignedbyappleappattestationrootca clientcacertificateisnotsignedbyappleappattestationca1 nosubcacertificatefound theattestationobjectdoesnotcontainavalidcertificatechain",
-            .attestChainUntrusted
+            "keyid keyidentifier credentialid credentialsid credid publickeyhash", "\(differs) doesnt",
+            .attestKeyIdMismatch, 14
         ),
+        ("appid rpid relyingpartyid bundleid teamid", differs, .attestAppIdMismatch, 14),
+        ("aaguid", "\(differs) neither", .attestEnvironmentMismatch, 14),
+        ("environment", "notallowed", .attestEnvironmentMismatch, 14),
+        ("environment", differs, .attestEnvironmentMismatch, nil),
+        ("signcount", "zero not0 equal0", .attestCounterNotZero, 14),
+        ("counter", "zero not0 equal0 expected0", .attestCounterNotZero, nil),
+        ("exceptionsinvalidcounter", "pyattest", .attestCounterNotZero, nil),
+        ("counter signcount", "\(differs) greater didnot replay malicious increase", .assertCounterReplayed, nil),
+        ("subjectpublickey", "equal match", .attestPublicKeyMismatch, nil),
+        ("publickey", "invalid", .attestKeyIdMismatch, nil),
+        ("signature", "\(differs) doesnotverify verif fail", .assertSignatureInvalid, nil),
+        ("base64", "invalid illegal incorrect padding notavalid", .malformedBase64, nil),
+        ("padding", "incorrect", .malformedBase64, nil),
+        ("fmt statementformat attestationformat", "\(differs) must unknown", .attestFormatUnknown, nil),
+        ("certificate validitycheck", "expired failed", .attestChainExpired, nil),
+        ("subcacertificate", "found", .attestChainUntrusted, 4),
+        (
+            "certificate chain trustanchors unknownauthority credcert intermediatecert",
+            "\(differs) doesnot unknown found notsigned fail build signedby any contain", .attestChainUntrusted, nil
+        ),
+        ("authdata authenticator", unread, .malformedAuthenticatorData, nil),
+        ("x5c certificate", unread, .malformedCertificate, nil),
+        ("receipt pkcs7", unread, .malformedReceipt, nil),
+        ("cbor", "\(unread) fail", .malformedCBOR, nil),
+        ("assertion", unread, .malformedAssertion, nil),
+        ("attestation attstmt", unread, .malformedAttestation, nil),
     ]
+
+    private typealias Row = (words: String, context: String, code: Code)
 
     private static let devices: [Row] = [
         ("invalidkey alreadyattested", methods, .deviceInvalidKey), ("invalidinput", methods, .deviceInvalidInput),
