@@ -40,4 +40,32 @@ import Testing
         let report = log.report()
         #expect(!report.hasFindings && report.text.utf8.count < 2000, "\(report.text)")
     }
+
+    @Test(
+        "A line of any length is read to its end: text, JSON, and an archive of requests with what servers answered",
+        arguments: [
+            ("", "NSURLErrorDomain -1022 http://a.example/", "ats.cleartext.blocked"),
+            (
+                #"[{"eventMessage":"NSURLErrorDomain -1003 https://b.example/"},{"eventMessage":""#,
+                #""},{"eventMessage":"NSURLErrorDomain -1022 http://a.example/"}]"#, "ats.cleartext.blocked"
+            ),
+            (
+                #"{"log":{"creator":{},"entries":[{"request":{"url":"https://b.example/"},"response":{"text":"NSURLErrorDomain -1200 "#,
+                #""}},{"request":{"url":"https://a.example/"},"response":{"_error":"net::ERR_CERT_DATE_INVALID"}}]}}"#,
+                "ats.trust.expired"
+            ),
+            (
+                #"{"config":{"data":""#, #""},"url":"http://a.example/","code":-1022,"domain":"NSURLErrorDomain"}"#,
+                "ats.cleartext.blocked"
+            ),
+        ])
+    func longLines(_ head: String, _ tail: String, _ code: String) {
+        for filler in [String(repeating: "word ", count: 60_000), String(repeating: "a", count: 300_000)] {
+            var log = DeviceLog()
+            log.read(Array((head + filler + tail).utf8))
+            let text = log.report().text
+            #expect(text.contains("a.example") && text.contains(code), "\(text)")
+            #expect(!text.contains("-1200"), "\(text)")
+        }
+    }
 }

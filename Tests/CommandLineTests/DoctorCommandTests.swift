@@ -58,6 +58,7 @@ import Testing
             #"{"build": {"mac": {"extendInfo": {"NSAppTransportSecurity": {}}}}}"#
         ),
         ("electron-project", "package.json", #"{"devDependencies": {"electron-builder": "26.0.0"}}"#),
+        ("react-native-project", "package.json", #"{"dependencies": {"react-native": "0.81.0"}}"#),
         ("electron-project", "electron-builder.json", #"{"appId": "com.example.shop"}"#),
         ("electron-project", "electron-builder.js", "appId: com.example.shop"),
         ("capacitor-project", "capacitor.config.js", #"{"appId": "com.example.shop"}"#),
@@ -90,6 +91,12 @@ import Testing
         ("proof-in-json", "body.json", #"{"keyId": "a", "attestation": "b", "challenge": "c"}"#),
         ("log", "console.txt", "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={}"),
         ("json", "a.json", #"{"a": 1}"#), ("property-list", "list.txt", "{ A = { B = 1; }; }"),
+        (
+            "property-list", "Colors.plist",
+            "<plist version=\"1.0\"><dict><key>color</key><string>red</string></dict></plist>"
+        ),
+        ("source", "check.py", "raise InvalidNonce('appattest: nonce mismatch')\n"),
+        ("source", "check", "#!/bin/sh\necho 'NSURLErrorDomain -1022'\n"),
         ("hash", "keyid.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), ("explained", "words.txt", "-1022"),
         ("packet-capture", "a.pcap", "\n\r\r\n....."),
         ("server-scan", "nmap.txt", "443/tcp open  https\n| ssl-enum-ciphers:\n|   TLSv1.0:\n"),
@@ -156,6 +163,19 @@ import Testing
         ("{ NSExceptionDomains = { \"a.example\" = { NSExceptionMinimumTLSVersion = \"1.0\"; }; }; }", "info-plist", 1),
         ("Error Domain=NSURLErrorDomain Code=-1022 \"x\"\n", "log", 1), ("-9816\n", "explained", 1),
         ("nothing that anybody knows\n", "unknown", 2), ("", "empty", 2),
+        ("Compared with testssl.sh and SSL Labs.\n", "unknown", 2),
+        // Files of projects without their names
+        (
+            "<widget xmlns=\"http://www.w3.org/ns/widgets\"><access origin=\"*\" allows-arbitrary-loads-in-media=\"true\" /></widget>",
+            "cordova-project", 1
+        ),
+        ("%YAML 1.1\nPlayerSettings:\n  insecureHttpOption: 2\n", "unity-project", 1),
+        ("import type { CapacitorConfig } from '@capacitor/cli';\n", "capacitor-project", 2),
+        ("<Project Sdk=\"Microsoft.NET.Sdk\"></Project>", "dotnet-project", 2),
+        ("// !$*UTF8*$!\n{ objects = { A = { isa = XCBuildConfiguration; }; }; }", "xcode-project", 2),
+        // Numbers of others
+        (#""code":-1,"domain":"SQRLCodeSignatureErrorDomain""#, "unknown", 2),
+        ("[fetch] status: 403 error code: 1010 banned\n", "unknown", 2),
         ("{ NSAppTransportSecurity = { NSAllowsArbitraryLoads = ", "info-plist", 2),
         ("{\"a\": null, \"NSExceptionDomains\": 1}", "info-plist", 1), ("{ A = { B = 1; }; }", "property-list", 2),
         ("{\"a\": [1]}", "json", 2), ("We set NSAllowsLocalNetworking, and\nit fails.", "ats-words", 2),
@@ -379,7 +399,7 @@ import Testing
         ("Tests/Vectors/ats/real/06-sparkle-downloader", ["info-plist"], ["fine"]),
         ("Tests/Vectors/ats/real/", ["info-plist"], ["cause"]),
         ("Tests/Vectors/ats/tricky/", ["info-plist", "property-list"], ["cause"]),
-        ("Tests/Vectors/", ["json", "report", "unknown", "proof-in-json"], ["unknown"]),
+        ("Tests/Vectors/", ["json", "report", "unknown", "proof-in-json", "source"], ["unknown"]),
         ("docs/schemas/", ["json"], ["unknown"]), ("packaging/grafana/", ["json"], ["unknown"]),
     ]
 

@@ -19,4 +19,5 @@ FuzzDriver.run(corpus: "log") { input in
     }
     precondition(parts.report().text == report.text, "the parts of a file change what is found")
     precondition(report.unknown <= report.lines, "more unknown lines than lines")
+    _ = try? NSCurlTranscript(input)
 }

@@ -11,8 +11,8 @@
 ///     log.read(Array("… HTTP load failed (kCFStreamErrorDomainSSL, -9824)".utf8))
 ///     print(log.report().text)
 package struct DeviceLog: Sendable {
-    /// Longer lines count with their first part.
-    static let lineLimit = 64 << 10
+    /// Longer lines are read in parts.
+    static let partLimit = 64 << 10
     /// Lines for which the description of one error may go on.
     static let openLimit = 64
 
@@ -45,8 +45,19 @@ package struct DeviceLog: Sendable {
         append(rest)
     }
 
-    private mutating func append(_ part: ArraySlice<UInt8>) {
-        line.append(contentsOf: part.prefix(DeviceLog.lineLimit - line.count))
+    private mutating func append(_ bytes: ArraySlice<UInt8>) {
+        var rest = bytes
+        while line.count + rest.count > DeviceLog.partLimit {
+            let room = DeviceLog.partLimit - line.count
+            line += rest.prefix(room)
+            rest = rest.dropFirst(room)
+            let cut = LogMargin.cut(of: line)
+            let next = Array(line[cut...])
+            line.removeSubrange(cut...)
+            endLine(isPart: true)
+            line = next
+        }
+        line += rest
     }
 
     /// Ends a file: what comes next begins a line of its own.
@@ -77,7 +88,8 @@ package struct DeviceLog: Sendable {
             hasPassed: copy.hasPassed)
     }
 
-    private mutating func endLine() {
+    /// - Parameter isPart: whether the line goes on.
+    private mutating func endLine(isPart: Bool = false) {
         if line.isEmpty { return }
         let whole = LogMargin.removed(from: line)
         line.removeAll(keepingCapacity: true)
@@ -85,7 +97,7 @@ package struct DeviceLog: Sendable {
         if block.take(whole) {
             if !block.isOpen { endBlock() }
         } else {
-            read(line: whole)
+            read(line: whole, isPart: isPart)
         }
     }
 
@@ -102,8 +114,8 @@ package struct DeviceLog: Sendable {
         }
     }
 
-    private mutating func read(line whole: [UInt8]) {
-        switch style.read(whole) {
+    private mutating func read(line whole: [UInt8], isPart: Bool = false) {
+        switch style.read(whole, isPart: isPart) {
         case .structure: return
         case .text: take(whole[...])
         case .message(let message):
@@ -237,6 +249,15 @@ struct SplitError: Sendable {
 
 /// What is put in front of lines and between them where a log is copied: colours, marks of quotation, numbers of lines.
 enum LogMargin {
+    /// Where a line that is too long is parted: before an object or a member of JSON, else behind a word.
+    static func cut(of line: [UInt8]) -> Int {
+        let half = line[(line.count / 2)...]
+        func last(_ mark: UInt8) -> Int? {
+            half.indices.dropLast().last { line[$0] == mark && line[$0 + 1] == 0x22 }
+        }
+        return last(UInt8(ascii: "{")) ?? last(UInt8(ascii: ",")) ?? half.lastIndex(of: 0x20) ?? line.count
+    }
+
     static func removed(from line: [UInt8]) -> [UInt8] {
         var text = line[...]
         if line.contains(0x1B) { text = withoutColours(line)[...] }
@@ -275,10 +296,15 @@ struct JSONStyle: Sendable {
 
     /// Whether the file began like one of JSON.
     private var isJSON: Bool?
+    /// Whether only known members of it are a log: an archive of requests has what servers answered.
+    private var isArchive = false
     /// The address that a member named last.
     private var address: [UInt8] = []
+    /// Whether the part before ended in a string, or at least in the same line.
+    private var (isInString, isInLine) = (false, false)
 
-    mutating func read(_ line: [UInt8]) -> Line {
+    /// - Parameter isPart: whether the line goes on.
+    mutating func read(_ line: [UInt8], isPart: Bool) -> Line {
         let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
         if isJSON == nil {
             // What `log` prints before the first entry, whatever the style.
@@ -286,14 +312,18 @@ struct JSONStyle: Sendable {
             isJSON = JSONStyle.begins(text)
         }
         guard isJSON == true else { return .text }
-        guard let start = JSONStyle.value(of: "\"eventMessage\"", in: text) else {
-            let failures = failures(in: text)
-            if !failures.isEmpty { return .message(failures) }
-            // An object in one line that is none of `log`: what an app printed.
-            let isObject = text.first == UInt8(ascii: "{") && text.last { $0 > 0x20 } == UInt8(ascii: "}")
-            return isObject || Scan(bytes: text).namesDomain ? .text : .structure
+        isArchive = isArchive || Scan(bytes: text.prefix(200)).contains("\"creator\"")
+        let isOfMore = isPart || isInLine
+        isInLine = isPart
+        let messages = messages(in: text, isPart: isPart)
+        if !messages.isEmpty {
+            isArchive = isArchive || isPart
+            return .message(messages)
         }
-        return .message(JSONStyle.string(text[start...]))
+        // A document in one line that is none of `log`: what an app printed.
+        let isWhole =
+            text.first.map("{[".utf8.contains) == true && text.last { $0 > 0x20 }.map("}]".utf8.contains) == true
+        return isOfMore && !isArchive || isWhole || Scan(bytes: text).namesDomain ? .text : .structure
     }
 
     /// Whether a file that begins with a line is one of JSON. Lines of programs begin with brackets too: `[Network] started`.
@@ -307,49 +337,32 @@ struct JSONStyle: Sendable {
         }
     }
 
-    /// What an archive of requests (HAR) says of those that failed: a line with the address and the error for each.
-    private mutating func failures(in text: ArraySlice<UInt8>) -> [UInt8] {
+    /// The messages of `log`, and what an archive of requests (HAR) says of those that failed: a line with the address and the error for each.
+    private mutating func messages(in text: ArraySlice<UInt8>, isPart: Bool) -> [UInt8] {
         var lines: [UInt8] = []
         var rest = text
+        if isInString {
+            let end = JSONStyle.end(ofStringAt: rest.startIndex, in: rest)
+            isInString = isPart && end == rest.endIndex
+            rest = rest[min(end + 1, rest.endIndex)...]
+        }
         while let quote = rest.firstIndex(of: 0x22) {
             let end = JSONStyle.end(ofStringAt: quote + 1, in: rest)
             let name = rest[(quote + 1)..<end]
+            isInString = isPart && end == rest.endIndex
             rest = rest[min(end + 1, rest.endIndex)...]
             let colon = rest.drop { $0 <= 0x20 }
             guard colon.first == UInt8(ascii: ":") else { continue }
             let value = colon.dropFirst().drop { $0 <= 0x20 }
             guard value.first == 0x22 else { continue }
             if name.elementsEqual("url".utf8) { address = Array(JSONStyle.string(value.dropFirst()).prefix(2000)) }
+            if name.elementsEqual("eventMessage".utf8) { lines += JSONStyle.string(value.dropFirst()) + [0x0A] }
             if name.elementsEqual("_error".utf8) {
-                lines += address
-                lines.append(0x20)
-                lines += JSONStyle.string(value.dropFirst())
-                lines.append(0x0A)
+                lines += address + [0x20] + JSONStyle.string(value.dropFirst()) + [0x0A]
                 address = []
             }
         }
         return lines
-    }
-
-    /// Where the string of a member begins, behind its quote.
-    private static func value(of name: StaticString, in text: ArraySlice<UInt8>) -> Int? {
-        let key = Array("\(name)".utf8)
-        var index = text.startIndex
-        while index + key.count < text.endIndex {
-            guard let quote = text[index...].firstIndex(of: 0x22) else { return nil }
-            if text[quote...].starts(with: key) {
-                let rest = text[(quote + key.count)...].drop { $0 == 0x20 || $0 == 0x09 }
-                guard rest.first == UInt8(ascii: ":") else {
-                    index = quote + key.count
-                    continue
-                }
-                let string = rest.dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
-                return string.first == 0x22 ? string.startIndex + 1 : nil
-            }
-            // Past the whole string, so that a message that contains the name is not taken for the member.
-            index = end(ofStringAt: quote + 1, in: text) + 1
-        }
-        return nil
     }
 
     private static func end(ofStringAt start: Int, in text: ArraySlice<UInt8>) -> Int {

@@ -515,6 +515,7 @@ extension LogPhrase.Speaker {
         case .chromium: "Chromium (Electron)"
         case .node: "Node (Electron)"
         case .curl: "curl"
+        case .schannel: "Schannel (Windows)"
         case .nss: "NSS (Firefox, and curl of some systems)"
         case .qt: "Qt"
         case .mbedTLS: "Mbed TLS (Godot and others)"
@@ -538,6 +539,8 @@ extension LogPhrase.Speaker {
         case .node: "a root of your own goes into NODE_EXTRA_CA_CERTS"
         case .curl, .openSSL:
             "a root of your own is given with --cacert (curl), -CAfile (openssl) or SSL_CERT_FILE; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
+        case .schannel:
+            "a root of your own goes into the Trusted Root Certification Authorities of Windows; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
         case .nss: "a root of your own goes into the certificates of Firefox, or into the database of NSS"
         case .qt: "a root of your own goes into the QSslConfiguration (setCaCertificates)"
         case .mbedTLS:

@@ -121,7 +121,8 @@ struct LogPlace: Hashable {
         // A text that was translated has blanks in its addresses: `https: //a.example/`.
         guard url.count <= 8192, url.contains("://".utf8),
             let load = try? LoadURL(String(decoding: url, as: UTF8.self)),
-            load.scheme == "https" || load.scheme == "http" || load.scheme == "wss" || load.scheme == "ws"
+            load.scheme == "https" || load.scheme == "http" || load.scheme == "wss" || load.scheme == "ws",
+            !LogPlace.isTakenOut(load.host)
         else { return nil }
         host = load.host
         port = load.port
@@ -132,12 +133,27 @@ struct LogPlace: Hashable {
     /// A host that stands alone.
     init?(host: ArraySlice<UInt8>) {
         guard host.count <= 255, let load = try? LoadURL("https://" + String(decoding: host, as: UTF8.self)),
-            load.pathAndQuery == "/"
+            load.pathAndQuery == "/", !LogPlace.isTakenOut(load.host)
         else { return nil }
         self.host = load.host
         port = load.port
         isSecure = true
         isGuessedSecure = true
+    }
+
+    /// Whether a name stands for one that was taken out: by the system, as in `Hostname#1a2b3c4d:443`, or by who pasted the log.
+    private static func isTakenOut(_ host: String) -> Bool {
+        let labels = host.utf8.split(separator: UInt8(ascii: "."))
+        func isOne(_ label: Substring.UTF8View, of words: [String]) -> Bool {
+            words.contains { label.elementsEqual($0.utf8) }
+        }
+        if labels.count == 1, let only = labels.first {
+            return isOne(only, of: ["hostname", "private", "redacted", "masked", "hidden"])
+        }
+        // `xxx.example.com`, `192.168.x.x`; one letter alone is a name, and .xxx a domain.
+        let crossed = labels.map { $0.allSatisfy { $0 == UInt8(ascii: "x") } ? $0.count : 0 }
+        return crossed.count { $0 > 0 } > 1 || crossed.dropLast().contains { $0 > 2 }
+            || labels.contains { isOne($0, of: ["redacted", "masked"]) }
     }
 
     /// The command that finds out more about a host.

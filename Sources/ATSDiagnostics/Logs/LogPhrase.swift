@@ -8,7 +8,7 @@ import Vocabulary
 struct LogPhrase: Sendable {
     /// Who wrote them: what loads without the system's stack is not judged by ATS.
     enum Speaker: Sendable {
-        case system, dart, dotNet, unity, chromium, node, curl, nss, qt, mbedTLS, openSSL, android, rust, go
+        case system, dart, dotNet, unity, chromium, node, curl, schannel, nss, qt, mbedTLS, openSSL, android, rust, go
 
         /// Whose lines are about one load: .NET wraps the exceptions of Android.
         var family: Speaker { self == .android ? .dotNet : self }

@@ -9,7 +9,9 @@ import Vocabulary
 extension Scan {
     /// A TLS alert by number or by name, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)? {
-        if let number = digits(after: "SSL alert number "), let alert = UInt8(exactly: number) { return (alert, true) }
+        for words: StaticString in ["SSL alert number ", "received alert ["] {
+            if let number = digits(after: words), let alert = UInt8(exactly: number) { return (alert, true) }
+        }
         // Wireshark does not say who sent it: only clients judge the certificate of a server.
         if let text = rest(after: "Level: Fatal, Description: ")?.prefix(40).prefix(while: { $0 != 0x29 }) {
             let folded = text.map { $0 == 0x20 ? UInt8(ascii: "_") : $0.asciiLowercased }
@@ -213,11 +215,9 @@ extension Scan {
 
     /// The host that a line names in other words than the system's own members.
     var place: LogPlace? {
-        // Of two addresses the second is what was loaded.
-        if let url = value(after: "insecure content from ", until: Array(" \"'".utf8)),
-            let place = LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
-        {
-            return place
+        // Of two addresses the second is what was loaded, and it may be none of the web.
+        if let url = value(after: "insecure content from ", until: Array(" \"'".utf8)) {
+            return LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
         }
         for words: StaticString in ["https://", "http://"] {
             guard let url = value(after: words, until: Array(" \"',;)}>]".utf8)) else { continue }
@@ -232,13 +232,15 @@ extension Scan {
             }
         }
         for words in Scan.hostWords {
-            guard let host = value(after: words, until: Array(" \"',;)}>](".utf8)) else { continue }
+            // The first byte of a typographic mark ends a name too.
+            guard let host = value(after: words, until: Array(" \"',;)}>](".utf8) + [0xE2]) else { continue }
             if let place = Scan.place(host) { return place }
         }
         // Typographic quotation marks, in whatever language stands around them.
         if let quoted = rest(after: "\u{201C}") ?? rest(after: "\u{201E}") ?? rest(after: "\u{AB}") {
-            let end = quoted.firstIndex { $0 >= 0x80 || $0 <= 0x20 } ?? quoted.endIndex
-            if let place = Scan.place(quoted[..<end]) { return place }
+            // In French a blank of several bytes stands inside of them.
+            let name = quoted.prefix(260).drop { $0 >= 0x80 || $0 <= 0x20 }.prefix { 0x21...0x7E ~= $0 }
+            if let place = Scan.place(name) { return place }
         }
         // `[C1 192.0.2.1:8000 in_progress` of Network.
         if let path = rest(after: "[C"), let blank = path.prefix(24).firstIndex(of: 0x20),
@@ -269,7 +271,10 @@ extension Scan {
         "address = ", "host lookup: '", "resolve host: ", "resolve host ", "ENOTFOUND ", "ECONNREFUSED ", "EAI_AGAIN ",
         "Failed to connect to ", "connect to host ", "Pin not found for ", "validation failed for ",
         "proxy's certificate for ", "host: \"",
-        "pretending to be \"", "in connection to ",
+        "pretending to be \"", "伪装成\"", "伪装成 \"", "in connection to ",
+        // wget.
+        "cannot verify ", "requested host name \u{2018}", "host address \u{2018}", "certificate of \u{2018}",
+        "Connecting to ",
         "connect to ", "TLS connection to ", "SSL connection to ", "communication to ", "(sni: ",
         "verification error for ",
         "(Host: ", "(host='", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ",

@@ -243,8 +243,10 @@ package struct InfoPlistSearch {
 
     /// The list in a file, which may be the file of a project from which an Info.plist is made.
     ///
+    /// - Parameter name: the file's name without its folder; `-` for standard input.
     /// - Throws: `MalformedInput`, with what the file is if it is known not to be a list.
     package static func document(_ bytes: [UInt8], name: String) throws(MalformedInput) -> PlistDocument {
+        let name = name == "-" ? ProjectFile.name(of: bytes) ?? name : name
         if let document = try ProjectFile.document(name, bytes) { return document }
         try ProjectFile.refuseOthers(bytes, name: name)
         let document = try list(bytes, isFile: name.hasSuffix(".plist"))
@@ -255,7 +257,7 @@ package struct InfoPlistSearch {
         }
         let completed = ProjectFile.completed(document)
         // The settings of Xcode stand inside of others.
-        if !name.hasSuffix(".pbxproj") { try ProjectFile.refuseUnrelated(completed) }
+        if !name.hasSuffix(".pbxproj") { try ProjectFile.refuseUnrelated(completed, name: name) }
         return completed
     }
 
@@ -466,6 +468,8 @@ package struct InfoPlistSearch {
             else { return }
             try keep(FoundPlist(path: path, document: document, origin: origin))
         } catch {
+            // Beside another file of a project its package.json, which has no list, says nothing.
+            guard path.lastName != "package.json" || found.lists.isEmpty && found.unreadable.isEmpty else { return }
             refuse(path, error)
         }
     }

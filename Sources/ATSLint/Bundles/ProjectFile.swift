@@ -41,6 +41,11 @@ package enum ProjectFile {
             label: "electron-project", names: ["package.json"], words: ["\"electron-builder\"", "\"@electron-forge/"],
             advice: electron),
         Kind(
+            label: "react-native-project", names: ["package.json"], words: ["\"react-native\""],
+            advice:
+                "this is a React Native project, whose Info.plist is ios/NAME/Info.plist: name that; with Expo run `npx expo prebuild` first"
+        ),
+        Kind(
             label: "electron-project", names: ["electron-builder.json"],
             paths: [["mac", "extendInfo"], ["build", "mac", "extendInfo"]],
             advice: electron),
@@ -151,6 +156,25 @@ package enum ProjectFile {
         return nil
     }
 
+    /// The name of a file of a project whose text was pasted without it, by what is in it; nil for any other text.
+    package static func name(of bytes: [UInt8]) -> String? {
+        let text = bytes.prefix(1 << 16).drop { $0 <= 0x20 || $0 >= 0x80 }
+        return pasted.first { form in
+            text.starts(with: form.begin.utf8) && text.firstRange(of: Array(form.words.utf8)) != nil
+        }?.name
+    }
+
+    private static let pasted = [
+        (begin: "<", words: "www.w3.org/ns/widgets", name: "config.xml"),
+        (begin: "<", words: "<ti:app", name: "tiapp.xml"), (begin: "<", words: "<Project Sdk=", name: "app.csproj"),
+        (begin: "%YAML", words: "PlayerSettings:", name: "ProjectSettings.asset"),
+        (begin: "import", words: "@capacitor/cli", name: "capacitor.config.ts"),
+        (begin: "import", words: "@nativescript/core", name: "nativescript.config.ts"),
+        (begin: "import", words: "expo/config", name: "app.config.ts"),
+        (begin: "name:", words: "flutter:", name: "pubspec.yaml"),
+        (begin: "{", words: "\"react-native\":", name: "package.json"),
+    ]
+
     /// Whether a file of this name may be one of a project.
     package static func mayBe(_ name: String) -> Bool {
         isKnown(name) || name.hasSuffix(".pbxproj") || isDotNet(name)
@@ -174,16 +198,20 @@ package enum ProjectFile {
 
     /// Whether a key is one of an Info.plist, by its letters; other texts with braces, and variables of a shell, have none.
     package static func isInfoKey(_ key: String) -> Bool {
-        (["NS", "CF", "UI", "LS"].contains(key.prefix(2)) || key.hasPrefix(ATSKey.buildSetting))
+        (["NS", "CF", "UI", "LS", "BG", "DT", "IT", "MK", "SK", "WK"].contains(key.prefix(2))
+            || key.hasPrefix(ATSKey.buildSetting))
             && key.utf8.contains { 0x61...0x7A ~= $0 }
     }
 
-    /// Text or JSON that can be read as a list and has nothing of an Info.plist: to read it as one would say that all is well.
+    /// What can be read as a list and has nothing of an Info.plist: to read it as one would say that all is well.
     ///
     /// - Throws: `malformed.plist`.
-    static func refuseUnrelated(_ document: PlistDocument) throws(MalformedInput) {
-        guard document.format == .json || document.format == .text, let members = document.root.members,
-            !members.isEmpty, !members.contains(where: { isInfoKey($0.key) })
+    static func refuseUnrelated(_ document: PlistDocument, name: String) throws(MalformedInput) {
+        // An Info.plist of which the build writes the rest may have keys of libraries only, or one that is almost right.
+        let isText = document.format == .json || document.format == .text
+        guard isText || !name.lowercased().contains("info"), let members = document.root.members,
+            !members.isEmpty,
+            !members.contains(where: { isInfoKey($0.key) || KeyReading($0.key, at: .root) != nil })
         else { return }
         throw .plist(
             "",
@@ -270,6 +298,12 @@ package enum ProjectFile {
             throw .plist(
                 "",
                 "this is DER, for example a certificate, a receipt or a PKCS #7 or #12 file, not an Info.plist: give it to `sealward ats certificate` or `sealward receipt inspect`"
+            )
+        }
+        if !name.hasSuffix(".pbxproj"), bytes.firstRange(of: Array("isa = XCBuildConfiguration;".utf8)) != nil {
+            throw .plist(
+                "",
+                "this is the project file of Xcode, which names its Info.plists by their paths: name the file project.pbxproj, or the folder of the project"
             )
         }
         if bytes.starts(with: "-----BEGIN ".utf8) {

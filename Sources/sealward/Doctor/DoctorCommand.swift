@@ -187,10 +187,10 @@ struct DoctorCommand: WorkingCommand {
         if input.has("urn:sealward:problem:") || input.has("sealward") && input.json?.member("error") != nil {
             let parts = text.split { !$0.isLetter && !$0.isNumber && $0 != "." && $0 != "-" }.map(String.init)
             let code = parts.first { CodeCatalog.explanation(of: $0) != nil }
-            if let code { return await explain(code, from: from) }
+            if let code { return await explain(code, in: input, from: from) }
         }
         let words = ProofWords(input.head)
-        if let code = words.verifier { return await explain(code.rawValue, from: from) }
+        if let code = words.verifier { return await explain(code.rawValue, in: input, from: from) }
         let log = await log(path, from: from)
         if log.verdict != .unknown { return log }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.prefix(300).trimmed() }
@@ -199,7 +199,7 @@ struct DoctorCommand: WorkingCommand {
                 .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
         }
         guard let what = line ?? words.code?.rawValue else { return log.lacksCause ? log : nil }
-        return await explain(what, from: from)
+        return await explain(what, in: input, from: from)
     }
 
     /// Inspects an attestation, and verifies what needs nothing but the object: its form and its chain.
@@ -236,8 +236,12 @@ struct DoctorCommand: WorkingCommand {
         return item
     }
 
-    private func explain(_ what: String, from: String) async -> DoctorItem {
-        await hand(["explain", "--", what], Recogniser.explained.form, from: from)
+    /// - Parameter input: what the words were found in; nil if it is the words alone.
+    private func explain(_ what: String, in input: Recogniser.Input? = nil, from: String) async -> DoctorItem {
+        let form = Recogniser.explained.form
+        let isText = input.map { $0.line == nil } == true
+        return await hand(
+            ["explain", "--", what], isText ? (form.what, "a text with an error that is known") : form, from: from)
     }
 
     private func log(_ path: String, from: String) async -> DoctorItem {

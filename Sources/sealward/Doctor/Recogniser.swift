@@ -24,7 +24,7 @@ struct Recogniser: Sendable {
         let json: JSONValue?
 
         init(name: String, head: [UInt8]) {
-            (self.name, self.head) = (name, head)
+            (self.name, self.head) = (name == "-" ? ProjectFile.name(of: head) ?? name : name, head)
             // `<a3636d74 …>` and `<Buffer a3 …>` are no markup.
             let isPrint =
                 head.starts(with: "<Buffer ".utf8)
@@ -62,6 +62,9 @@ struct Recogniser: Sendable {
 
         /// What is in the list of a file of any form.
         var list: [PlistMember]? { (try? InfoPlistSearch.document(head, name: name))?.root.members }
+
+        /// Whether it is a list of another kind, which the linter names.
+        var isOtherList: Bool { list == nil && (try? PlistReader.read(head))?.root.members?.isEmpty == false }
 
         /// The text on one line, if it is short.
         var line: String? {
@@ -117,7 +120,7 @@ struct Recogniser: Sendable {
 
     private static let objects: [Recogniser] = [
         Recogniser(
-            "private-key", "a private key",
+            "private-key", "a private key, or a text with one",
             .named("keep it secret, and give it to no tool that asks for it in a chat: nothing in it was read")
         ) {
             $0.has("PRIVATE KEY-----") || $0.line.map { SecretText.isPrivateKey($0) } == true
@@ -251,7 +254,9 @@ struct Recogniser: Sendable {
                 kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head)
             }
         } + [
-            Recogniser(linted: "xcode-project", "the project file of Xcode", [".pbxproj", ".xcconfig"]),
+            Recogniser("xcode-project", "the project file of Xcode", lint) {
+                $0.ends([".pbxproj", ".xcconfig"]) || $0.has("isa = XCBuildConfiguration;")
+            },
             Recogniser("cordova-project", "the config.xml or plugin.xml of a Cordova or Ionic project", lint) {
                 $0.name == "config.xml" && $0.has("<widget") || $0.name == "plugin.xml" && $0.has("<plugin")
             },
@@ -281,12 +286,14 @@ struct Recogniser: Sendable {
 
     private static let texts: [Recogniser] = [
         Recogniser("info-plist", "an Info.plist, or a part of one", lint) { input in
-            if input.ends([".plist", ".log"]) { return input.ends([".plist"]) }
+            if input.ends([".plist"]) { return !input.isOtherList }
+            if input.ends([".log"]) { return false }
             if let list = input.list { return list.contains { ProjectFile.isInfoKey($0.key) } }
             // A list that is cut off.
             return input.json == nil && Input.begins(input.head, "{<")
                 && (ATSDictionary.keys + [ATSKey.dictionary]).contains(where: input.has)
         },
+        Recogniser(linted: "property-list", "a property list", [".plist"]),
         Recogniser(
             "proof-in-json", "a JSON document with proofs in it",
             .named(
@@ -303,6 +310,15 @@ struct Recogniser: Sendable {
         ) { input in
             input.name.hasPrefix("apple-app-site-association")
                 || ["applinks", "webcredentials", "appclips"].contains { input.json?.member($0)?.members != nil }
+        },
+        Recogniser(
+            "source", "the source of a program",
+            .named("give what it printed when it failed, or the Info.plist of the app")
+        ) { input in
+            input.head.starts(with: "#!/".utf8)
+                || input.ends([
+                    ".c", ".go", ".h", ".java", ".kt", ".lua", ".m", ".py", ".rb", ".rs", ".sh", ".sql", ".swift",
+                ])
         },
         log,
         Recogniser(
@@ -329,8 +345,10 @@ struct Recogniser: Sendable {
                 "ask the server with the rules of ATS: `sealward ats check https://HOST/`; ATS asks for TLS 1.2 or later with ECDHE"
             )
         ) { input in
-            ["ssl-enum-ciphers", "Supported Server Cipher", "testssl.sh", "SSL Labs", "SSLyze"].contains(
-                where: input.has)
+            [
+                "ssl-enum-ciphers:", "Supported Server Cipher", "Testing SSL server ", "Testing protocols via sockets",
+                "SSL Report: ", "SCAN RESULTS FOR ",
+            ].contains(where: input.has)
         },
         Recogniser(
             "curl-output", "the output of curl, which negotiates and trusts otherwise than an app",

@@ -103,9 +103,18 @@ extension ExplainedSubject {
         }
     }
 
+    /// The domains of errors of loads, in parts of their names.
+    private static let domains = [
+        "nsurl", "cfnetwork", "cfstream", "osstatus", "posix", "webkit", "avfoundation", "coremedia",
+    ]
+
     /// The row of a number in the domain that the words name, or in the one that has it.
     private static func row(_ number: Int, of words: [UInt8], _ has: (String) -> Bool) -> ErrorNumber? {
         let isNegative = words.contains("-\(number)".utf8)
+        // A number of another domain, or beside a status of HTTP, is another number.
+        let isOther =
+            has("errordomain") && !domains.contains(where: has) || has("status") && !has("osstatus") && !isNegative
+        if isOther { return nil }
         if has("posix") || has("errno") { return ErrorNumber.posix(number) }
         if has("cfstream"), !isNegative, let row = ErrorNumber.posix(number) { return row }
         if has("cfnetwork"), let row = ErrorNumber.cfNetwork(number) { return row }

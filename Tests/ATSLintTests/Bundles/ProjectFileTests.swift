@@ -106,6 +106,7 @@ import Vocabulary
             ("package.json", #"{"name": "shop", "scripts": {}}"#, "no key in it"),
             ("package.json", #"{"devDependencies": {"electron-builder": "26.0.0"}}"#, "npx electron-builder"),
             ("a.txt", "{ a = b; }", "no key in it"),
+            ("Colors.plist", "<plist version=\"1.0\"><dict><key>color</key><true/></dict></plist>", "no key in it"),
             ("apple-app-site-association", #"{"applinks": {}}"#, "no key in it"),
             ("assetlinks.json", #"[{"relation": ["delegate_permission/common.handle_all_urls"]}]"#, "Android"),
             ("Podfile", "platform :ios, '13.0'\n", "neither an Info.plist nor a part of one"),
@@ -122,6 +123,13 @@ import Vocabulary
             try InfoPlistSearch.document(Array(text.utf8), name: name)
         }
         #expect(error.map { "\($0)" }?.contains(words) == true, "\(error.map { "\($0)" } ?? "")")
+    }
+
+    /// The build writes the rest of an Info.plist, and a key that is almost right is found by the rules.
+    @Test(arguments: [("Shop-Info.plist", "GADApplicationIdentifier"), ("a.plist", " NSAppTransportSecurity")])
+    func aListWithFewKeysIsRead(_ name: String, _ key: String) throws {
+        let text = "<plist version=\"1.0\"><dict><key>\(key)</key><string>a</string></dict></plist>"
+        #expect(try InfoPlistSearch.document(Array(text.utf8), name: name).root.members?.count == 1)
     }
 
     @Test func commandsThatWriteAListAreRead() throws {

@@ -8,19 +8,30 @@ import Vocabulary
 enum LibraryWords {
     static let all: [LogPhrase] =
         rows(.android, android) + rows(.dart, dart) + rows(.dotNet, dotNet) + rows(.rust, rust) + goRows
-        + openSSLRows + rows(.nss, nss) + rows(.qt, qt) + rows(.mbedTLS, mbedTLS) + rows(.unity, unity) + curlRows
+        + openSSLRows + schannelRows + rows(.nss, nss) + rows(.qt, qt) + mbedTLSRows
+        + rows(.unity, unity) + curlRows
         + rows(.curl, libcurl) + chromiumRows + rows(.node, node)
 
     private static func rows(_ speaker: LogPhrase.Speaker, _ rows: [(String, [Code])]) -> [LogPhrase] {
         rows.map { LogPhrase($0, speaker, $1) }
     }
 
-    private static let curlRows: [LogPhrase] = curl.flatMap { number, codes in
-        [
-            LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes),
-            LogPhrase("libcurl error: \(number) (", .curl, codes), LogPhrase("libcurl error: \(number)(", .curl, codes),
-        ]
-    }
+    private static let curlRows: [LogPhrase] =
+        curl.flatMap { number, codes in
+            [
+                LogPhrase("Curl error \(number):", .unity, codes), LogPhrase("curl: (\(number))", .curl, codes),
+                LogPhrase("libcurl error: \(number) (", .curl, codes),
+                LogPhrase("libcurl error: \(number)(", .curl, codes),
+            ]
+        }
+        + ["curl: (77)", "error setting certificate verify locations"].map {
+            LogPhrase(
+                $0, .curl, [.trustUnknownRoot],
+                "curl cannot read its own file of roots, and judged no certificate of <host>. It does not use ATS.",
+                fix:
+                    "give it a file that exists (--cacert FILE, CURL_CA_BUNDLE), or install the system's ca-certificates"
+            )
+        }
 
     /// What libcurl calls its numbers.
     private static let libcurl: [(String, [Code])] = [
@@ -157,6 +168,11 @@ enum LibraryWords {
         ("Self-signed certificate encountered", [.trustSelfSigned, .trustUnknownRoot]),
         ("Issued certificate has expired", [.trustExpired]),
         ("no certificate subject alternative name matches", [.trustWrongHost]),
+        ("t have a known issuer", [.trustUnknownRoot, .trustMissingIntermediate]),
+        ("failed: Connection refused.", [.netRefused]), ("failed: Connection timed out.", [.netTimeout]),
+        ("unable to resolve host address", [.netDNS]),
+        ("certificate, issued by", [.trustUnknownRoot, .trustSelfSigned, .trustWrongHost, .trustExpired]),
+        ("The certificate of \u{2018}", [.trustUnknownRoot, .trustSelfSigned, .trustWrongHost, .trustExpired]),
         ("certificate verify failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         ("CERTIFICATE_VERIFY_FAILED", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         ("SSLCertVerificationError", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
@@ -186,12 +202,64 @@ enum LibraryWords {
         ("SSL handshake failed: The certificate has expired", [.trustExpired]),
     ]
 
-    /// MBEDTLS_ERR_X509_CERT_VERIFY_FAILED, in decimal and hexadecimal, as Godot prints it.
-    private static let mbedTLS: [(String, [Code])] = [
-        ("TLS handshake error: -9984", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
-        ("mbedtls error: returned -0x2700", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
-        ("X509 - Certificate verification failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
+    /// The errors of Mbed TLS, which Godot and others print in hexadecimal, in decimal, or as words.
+    private static let mbedTLSRows: [LogPhrase] = mbedTLS.flatMap { number, words, codes in
+        // A short number is no word.
+        (number < 1000
+            ? [] : ["-0x" + String(number, radix: 16), "(-\(number))", ": -\(number)", "returned -\(number)"])
+            .map { LogPhrase($0, .mbedTLS, codes) } + [LogPhrase(words, .mbedTLS, codes)]
+    }
+
+    private static let mbedTLS: [(Int, String, [Code])] = [
+        (
+            9984, "X509 - Certificate verification failed",
+            [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]
+        ),
+        (30336, "SSL - No CA Chain is set", [.trustUnknownRoot]),
+        (
+            30592, "SSL - A fatal alert message was received",
+            [.tlsHandshakeFailed, .tlsVersionTooLow, .tlsNoCommonSuite]
+        ),
+        (30848, "SSL - The peer notified us that the connection is going to be closed", [.netClosed]),
+        (29184, "SSL - An invalid SSL record was received", [.netNotTLS]),
+        (29312, "SSL - The connection indicated an EOF", [.netClosed]),
+        (28288, "SSL - Handshake protocol not within min/max boundaries", [.tlsVersionTooLow]),
+        (29568, "SSL - The server has no ciphersuites in common", [.tlsNoCommonSuite]),
+        (26624, "SSL - The operation timed out", [.netTimeout]),
+        (0x52, "NET - Failed to get an IP address for the given hostname", [.netDNS]),
+        (0x44, "NET - The connection to the given server / port failed", [.netRefused]),
+        (0x50, "NET - Connection was reset by peer", [.netReset]),
     ]
+
+    /// The errors of Windows: by their names, and by the numbers that .NET and Git print alone.
+    private static let windows: [(String, String, [Code])] = [
+        ("SEC_E_UNTRUSTED_ROOT", "80090325", [.trustUnknownRoot, .trustSelfSigned]),
+        ("CERT_E_UNTRUSTEDROOT", "800B0109", [.trustUnknownRoot, .trustSelfSigned]),
+        ("CERT_E_CHAINING", "800B010A", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("SEC_E_WRONG_PRINCIPAL", "80090322", [.trustWrongHost]), ("CERT_E_CN_NO_MATCH", "800B010F", [.trustWrongHost]),
+        ("SEC_E_CERT_EXPIRED", "80090328", [.trustExpired]), ("CERT_E_EXPIRED", "800B0101", [.trustExpired]),
+        ("SEC_E_CERT_UNKNOWN", "80090327", [.trustUnknownRoot, .trustWrongHost, .trustExpired]),
+        ("CRYPT_E_REVOKED", "80092010", [.trustRevoked]),
+        ("SEC_E_ALGORITHM_MISMATCH", "80090331", [.tlsNoCommonSuite, .tlsVersionTooLow]),
+        ("SEC_E_UNSUPPORTED_FUNCTION", "80090302", [.tlsVersionTooLow]),
+        ("SEC_E_ILLEGAL_MESSAGE", "80090326", [.tlsHandshakeFailed, .tlsVersionTooLow, .tlsNoCommonSuite]),
+        ("SEC_E_INVALID_TOKEN", "80090308", [.netNotTLS, .tlsVersionTooLow]),
+        ("SEC_E_INCOMPLETE_CREDENTIALS", "80090320", [.tlsClientCertificateRequired]),
+    ]
+
+    private static let schannelRows: [LogPhrase] =
+        windows.flatMap { name, number, codes in
+            [LogPhrase(name, .schannel, codes), LogPhrase("0x" + number, .schannel, codes)]
+        }
+        + [LogPhrase("do not possess a common algorithm", .schannel, [.tlsNoCommonSuite, .tlsVersionTooLow])]
+        + ["CRYPT_E_NO_REVOCATION_CHECK", "CRYPT_E_REVOCATION_OFFLINE"].map {
+            LogPhrase(
+                $0, .schannel, [.tlsHandshakeFailed],
+                "Windows could not ask whether the certificate of <host> is revoked, and refuses it for that. Apple's systems do not.",
+                fix:
+                    "let the computer reach the addresses of the authority (CRL, OCSP), often through a proxy; with curl --ssl-revoke-best-effort"
+            )
+        }
 
     /// What Unity writes.
     private static let unity: [(String, [Code])] = [
@@ -211,7 +279,10 @@ enum LibraryWords {
     private static let curl: [(Int, [Code])] = [
         (60, [.trustUnknownRoot, .trustMissingIntermediate, .trustSelfSigned, .trustExpired]),
         (51, [.trustWrongHost]), (35, [.tlsHandshakeFailed]), (6, [.netDNS]), (7, [.netRefused]), (28, [.netTimeout]),
-        (52, [.netClosed]), (56, [.netReset]), (58, [.tlsClientCertificateRequired]),
+        (52, [.netClosed]), (56, [.netReset]), (58, [.tlsClientCertificateRequired]), (5, [.netDNS]),
+        (16, [.httpNoAnswer]), (18, [.netClosed]), (47, [.httpRedirectLoop]), (55, [.netReset]),
+        (59, [.tlsNoCommonSuite]), (83, [.trustUnknownRoot]), (90, [.trustPinMismatch]), (91, [.tlsHandshakeFailed]),
+        (92, [.httpNoAnswer]), (97, [.netRefused]),
     ]
 
     /// What Chromium's network stack writes, in Electron and elsewhere.

@@ -10,7 +10,7 @@ enum SystemWords {
     static let systemTrust = "ATS failed system trust"
     static let reset = "received ECONNRESET with incomplete TLS handshake"
 
-    static let all: [LogPhrase] = named + proxies + numbers + sentences
+    static let all: [LogPhrase] = named + proxies + numbers + sentences + TranslatedWords.all
 
     private static let named: [LogPhrase] = [
         row("Local network prohibited", [.netLocalNetwork]),
@@ -171,8 +171,6 @@ enum SystemWords {
         + [
             // In two spellings of the apostrophe that stands before them.
             ("A TLS error caused the secure connection to fail", -1200), ("An SSL error has occurred", -1200),
-            // The same two in Chinese.
-            ("错误导致安全连接失败", -1200), ("无法建立与该服务器的安全连接", -1200),
             ("t establish a secure connection to the server", -1200), ("t find the server", -1003),
             ("unexpectedly dropped the connection", -1005), ("t connect to the server", -1004),
             ("the server stopped responding", -1001),
