@@ -376,6 +376,8 @@ import Vocabulary
             let audit = try auditor.get("/console/audit")
             #expect(audit.status == 200 && !audit.body.contains("href=\"/console/keys\""))
             #expect(audit.body.contains("showKey") && audit.body.contains("ops"))
+            let entries = try await service.store.audit(after: nil, limit: 100).map(\.entry)
+            #expect(entries.contains { $0.outcome == "refused:app.unknown" && $0.target == "app=bank" })
         }
     }
 

@@ -213,8 +213,10 @@ struct ConsoleHandler: Handler {
 
     @Sendable private func overview(_ call: Call, _ visitor: ConsoleVisitor) async throws -> Answer {
         guard visitor.seesApps else { return ConsolePage.redirect(to: "/console/audit") }
-        let view = try await view(call, visitor)
-        await visitor.notes(call, about: .app(view.app))
+        let view = try await visitor.does(call.operation, .read, call) {
+            let found = try await self.view(call, visitor)
+            return (found, .app(found.app))
+        }
         let title = view.app.map { "\($0)" } ?? "Overview"
         return ConsolePage(title: title, place: .overview, visitor: visitor, body: view.html()).answer()
     }
