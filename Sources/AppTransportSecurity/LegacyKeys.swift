@@ -19,6 +19,9 @@ package struct LegacyKeys: Sendable, Hashable {
     private static let forwardSecrecy = prefixes.map { $0 + "RequiresForwardSecrecy" }
     private static let minimumTLSVersion = prefixes.map { $0 + "MinimumTLSVersion" }
     package static let names = insecureHTTPLoads + forwardSecrecy + minimumTLSVersion
+    /// Which systems obey one, as the end of a sentence about it.
+    package static let history =
+        "iOS 9 and OS X 10.11 obey it, for iOS 10 to 12 sources contradict each other, and from iOS 13 and macOS 10.15 on it is never read"
 
     /// Nil if no key is there with a value of its type.
     init?(_ members: [String: PropertyListValue]) {
@@ -84,6 +87,15 @@ extension ATSDictionary {
             changed.exceptions[host] = entry
         }
         return changed
+    }
+}
+
+extension ExceptionEntry {
+    /// The entry as a system reads it, for a host that gets a copy of its own.
+    func withoutLegacyKeys(on profile: OSProfile) -> ExceptionEntry {
+        var entry = profile.facts.readsLegacyKeys.value ? legacy?.applied(to: self) ?? self : self
+        entry.legacy = nil
+        return entry
     }
 }
 
