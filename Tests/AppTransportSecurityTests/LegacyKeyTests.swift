@@ -1,10 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 import PropertyLists
 import Testing
 import Vocabulary
+
+@testable import AppTransportSecurity
 
 /// Keys of 2015: obeyed by the systems of that year, disputed until iOS 12, then not read.
 @Suite("Legacy keys")
@@ -37,6 +38,35 @@ struct LegacyKeyTests {
             let decision = try Self.decision(key, system)
             #expect(decision.verdict == .blocked && decision.disputedSources.isEmpty, "\(system)")
             #expect(decision.because.contains { $0.code == "ats.dictionary.unknown-key" })
+        }
+    }
+
+    @Test("A key of 2015 is proposed by nobody, also where a domain above has one")
+    func remedies() throws {
+        let list = """
+            {"NSExceptionDomains":{"x.com":{"NSIncludesSubdomains":true,"NSTemporaryExceptionAllowsInsecureHTTPLoads":true}}}
+            """
+        let dictionary = ATSDictionary(try PropertyListValue(json: Array(list.utf8)))
+        for system in ["ios12", "ios13", "macos26"] {
+            let policy = ATSPolicy(dictionary: dictionary, profile: try #require(OSProfile.named(system)))
+            let remedies = Remedy.forBlocked(policy.decide(try LoadURL("http://a.x.com/")))
+            #expect(
+                remedies.map(\.keyPath) == ["NSExceptionDomains.a.x.com.NSExceptionAllowsInsecureHTTPLoads"],
+                "\(system) \(remedies)")
+        }
+    }
+
+    @Test("Systems whose sources contradict each other are printed with both")
+    func systems() throws {
+        for (system, words, basis) in [
+            ("ios9", "obeyed", Basis.appleText), ("ios10", "obeyed or not read", .unknown),
+            ("macos10.14", "obeyed or not read", .unknown), ("ios13", "not read", .inferred),
+        ] {
+            let fact = FidelityPage.Fact(try #require(OSProfile.named(system)), .legacyKeys)
+            #expect(fact.words == words && fact.bases == [basis], "\(system) \(fact.words) \(fact.bases)")
+            guard basis == .unknown else { continue }
+            let sources = fact.sources.joined()
+            #expect(sources.contains("Cocoa Keys") && sources.contains("SecProtocolConfiguration.m"), "\(sources)")
         }
     }
 

@@ -243,10 +243,6 @@ import Testing
                 testDescription: "keyCertSign", server: ["keyUsage=keyCertSign", "subjectAltName=DNS:localhost"],
                 says: "not a CA certificate"),
             Issued(
-                testDescription: "any purpose",
-                server: ["extendedKeyUsage=anyExtendedKeyUsage", "subjectAltName=DNS:localhost"],
-                says: "any extended key usage"),
-            Issued(
                 testDescription: "a critical alternative name", server: ["subjectAltName=critical,DNS:localhost"],
                 says: "must not be critical"),
             Issued(
