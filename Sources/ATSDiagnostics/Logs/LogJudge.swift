@@ -111,7 +111,7 @@ enum LogJudge {
         case (_, .trust):
             return trust(evidence, reasons(phrases) ?? [phrase.codes])
         case (let code, let kind):
-            return LogFailure(evidence, kind, phrase.codes, "\(evidence.subject): \(meaning(code)).")
+            return LogFailure(evidence, kind, phrase.codes, "\(said(code, evidence)).")
         }
     }
 
@@ -192,26 +192,15 @@ enum LogJudge {
             what = "found no version, cipher suite, group or signature in common with the app"
         case 70: (codes, what) = ([.tlsVersionTooLow], "speaks none of the TLS versions that the app offers")
         case 71: (codes, what) = ([.tlsNoCommonSuite], "finds what the app offers too weak")
-        case 80:
-            (codes, what) = ([.tlsHandshakeFailed], "failed itself: the fault is in the server, its log says which")
-        case 112:
-            (codes, what) = (
-                [.tlsHandshakeFailed],
-                "has no site of that name: it knows no certificate for the name in the ClientHello (SNI)"
-            )
         case 120:
             (codes, what) = (
                 [.tlsHandshakeFailed], "speaks none of the application protocols that the app offers (ALPN)"
             )
-        default: (codes, what) = ([.tlsHandshakeFailed], "ended the handshake")
+        default: (codes, what) = ([.tlsHandshakeFailed], AlertMeaning(alert.number)?.words ?? "ended the handshake")
         }
-        let fix: [String] =
-            switch alert.number {
-            case 80: ["look in the server's log at that time: the app can do nothing about it"]
-            case 112: ["configure the site and its certificate for \(host) on the server, or load the name that it has"]
-            default: []
-            }
-        return LogFailure(evidence, .tls, codes, "\(evidence.subject) \(what) (\(name)).", fix: fix)
+        return LogFailure(
+            evidence, .tls, codes, "\(evidence.subject) \(what) (\(name)).",
+            fix: AlertMeaning(alert.number)?.action.map { [$0] } ?? [])
     }
 
     // MARK: - Numbers
@@ -231,7 +220,7 @@ enum LogJudge {
         {
             return LogFailure(
                 evidence, kind(code, .system), socket,
-                "\(evidence.subject): \(meaning(code)) (errno \(evidence.socketError ?? 0)).",
+                "\(said(code, evidence)) (errno \(evidence.socketError ?? 0)).",
                 fix: (LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
                     + (evidence.socketError == 65
                         ? [
@@ -252,7 +241,7 @@ enum LogJudge {
         let isPlain = codes.count == 1 && first != .tlsHandshakeFailed
         let sentence =
             isPlain
-            ? "\(evidence.subject): \(meaning(first))." : name?.said ?? "\(meaning(first).uppercasedFirst)."
+            ? "\(said(first, evidence))." : name?.said ?? "\(meaning(first).uppercasedFirst)."
         let action = codes.count == 1 ? LogExplanations.explanation(of: first)?.action : nil
         let isVague = evidence.streamError == nil && codes.count > 4
         let hints = isVague ? [vagueHint] : localHints(evidence, first)
@@ -376,7 +365,7 @@ enum LogJudge {
                 : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
         )
         return LogFailure(
-            evidence, .network, codes,
+            evidence, .network, isLate ? codes.filter { $0 != .tlsLargeHello } : codes,
             "The connection to \(host) was \(verb)\(isPlain ? "" : isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
             fix: fix)
     }
@@ -442,7 +431,7 @@ enum LogJudge {
         }
         if anchors.contains(first) || codes.count > 1 {
             fix.append(
-                "a root of your own: install it on the device and switch it on in Settings > General > About > Certificate Trust Settings"
+                "a root of your own: \(AppTrust.installing)"
             )
         }
         if isLocal(evidence), evidence.urlError != -1200, anchors.contains(first) {
@@ -458,6 +447,11 @@ enum LogJudge {
     private static let anchors: [Code] = [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]
 
     // MARK: - Shared
+
+    /// What a code means for the host, if the log names one.
+    private static func said(_ code: Code, _ evidence: LogEvidence) -> String {
+        evidence.place.map { "\($0.host): \(meaning(code))" } ?? meaning(code).uppercasedFirst
+    }
 
     private static func meaning(_ code: Code) -> String {
         LogExplanations.explanation(of: code)?.meaning ?? code.rawValue
