@@ -72,6 +72,17 @@ import Testing
         #expect(early.contains("ats.tls.large-hello") && early.contains("the network between"), "\(early)")
         let late = words(try log(task(-1005, -9816)))
         #expect(late.contains("after the TLS handshake") && !late.contains("large-hello"), "\(late)")
+        let session = words(
+            try log("Task <A>.<1> HTTP load failed, 431/0 bytes (error code: -1200 [3:-9816])\n" + task(-1200, -9816)))
+        #expect(session.contains("after the TLS handshake") && !session.contains("large-hello"), "\(session)")
+        let none = words(
+            try log("Task <A>.<1> HTTP load failed, 0/0 bytes (error code: -1200 [3:-9816])\n" + task(-1200, -9816)))
+        #expect(none.contains("during the TLS handshake") && none.contains("large-hello"), "\(none)")
+        let forbidden = words(
+            try log(
+                "Error Domain=NSURLErrorDomain Code=-1206 \"x\" UserInfo={NSErrorFailingURLKey=https://a.example/, NSErrorClientCertificateStateKey=2}"
+            ))
+        #expect(forbidden.contains("of a status 403") && !forbidden.contains("give the app"), "\(forbidden)")
         let root = words(try log(task(-1202, -9807)))
         #expect(root.contains("Certificate Trust Settings") && root.contains("simctl keychain booted"), "\(root)")
     }

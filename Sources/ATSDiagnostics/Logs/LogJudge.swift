@@ -131,6 +131,12 @@ enum LogJudge {
 
     private static func clientCertificate(_ evidence: LogEvidence) -> LogFailure? {
         let host = evidence.host
+        if evidence.urlError == -1206, evidence.hasSentCertificate {
+            return LogFailure(
+                evidence, .tls, [.tlsClientCertificateRequired],
+                "The app sent \(host) a certificate of its own: then CFNetwork makes -1206 of a status 403, by which the server refuses the request itself.",
+                fix: ["find what the server refuses, by its log, or answer with another status than 403"])
+        }
         if evidence.urlError == -1206 {
             return LogFailure(
                 evidence, .tls, [.tlsClientCertificateRequired],
@@ -356,7 +362,7 @@ enum LogJudge {
         } else {
             way = " The first suspect is the network between: VPN, proxy, firewall; then the server."
         }
-        let isLate = evidence.urlError == -1005
+        let isLate = evidence.urlError == -1005 || evidence.hasTransferred
         let verb = codes.count == 1 && codes.first == .netReset ? "reset" : "cut"
         let isPlain = evidence.place.map { !$0.isSecure } == true
         fix.append(
