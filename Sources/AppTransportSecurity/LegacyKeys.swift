@@ -108,7 +108,7 @@ extension OSProfile {
 
     /// The sentence about that contradiction.
     package var legacyKeyDispute: String {
-        "Whether \(name) obeys keys of 2015 is not known: Apple documented NSThirdPartyException keys until 2016-09-13, its published "
-            + "evaluator reads none."
+        "Whether \(name) obeys keys of 2015 is not known: Apple documented NSThirdPartyException keys until 2016-09-13 and iOS 9 obeyed "
+            + "NSTemporaryException keys too; Apple's published evaluator reads none."
     }
 }
