@@ -99,7 +99,7 @@ package struct CheckText: Sendable {
             told.append(text)
             lines.append("    \(system.profile.id.padded(to: 10))  \(text.terminalSafe)")
         }
-        for note in report.notes where note.code == .noteExpiresSoon {
+        for note in report.warnings where note.code != .noteSDKInferred {
             lines.append("    \("note".padded(to: 10))  \(note.message.terminalSafe)")
         }
         return lines.joined(separator: "\n") + "\n"
