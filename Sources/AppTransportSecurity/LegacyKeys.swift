@@ -62,8 +62,10 @@ package struct LegacyKeys: Sendable, Hashable {
         entry.legacy = nil
         if LegacyKeys.insecureHTTPLoads.contains(where: { flags[$0] == true }) { entry.allowsInsecureHTTPLoads = true }
         if LegacyKeys.forwardSecrecy.contains(where: { flags[$0] == false }) { entry.requiresForwardSecrecy = false }
+        // TLSv1.3 is younger than these names, and would tighten.
         entry.minimumTLSVersion =
-            entry.minimumTLSVersion ?? LegacyKeys.minimumTLSVersion.lazy.compactMap { versions[$0] }.first
+            entry.minimumTLSVersion
+            ?? LegacyKeys.minimumTLSVersion.lazy.compactMap { versions[$0] }.first { $0 != .tls13 }
         return entry
     }
 }

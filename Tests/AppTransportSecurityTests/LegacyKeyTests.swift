@@ -78,6 +78,9 @@ struct LegacyKeyTests {
         #expect(try Self.decision(key, "ios11", "http://y.com/").disputedSources.isEmpty)
         #expect(
             try Self.decision("\"NSThirdPartyExceptionRequiresForwardSecrecy\":true", "ios11").disputedSources.isEmpty)
+        // TLSv1.3 is younger than the names.
+        let newer = "\"NSThirdPartyExceptionMinimumTLSVersion\":\"TLSv1.3\""
+        #expect(try Self.decision(newer, "ios12.2", "https://x.com/").disputedSources.isEmpty)
         // A value of another type counts as absent.
         #expect(
             try Self.decision("\"NSThirdPartyExceptionAllowsInsecureHTTPLoads\":\"YES\"", "ios9").verdict == .blocked)
