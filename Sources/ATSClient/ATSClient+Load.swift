@@ -84,7 +84,7 @@ extension ATSClient {
     /// Whether the server asks for a client certificate. In TLS 1.3 the library that loads does not show it: one more hello does.
     private func requestsCertificate(_ url: LoadURL, _ seen: HandshakeObservation?) async -> Bool {
         guard let seen else { return false }
-        guard seen.version == .tls13 else { return seen.requestsClientCertificate }
+        guard seen.version == .tls13, !seen.requestsClientCertificate else { return seen.requestsClientCertificate }
         let key = PoolKey(isSecure: true, host: url.host, port: url.effectivePort)
         let requirements = policy.decide(url).requirements
         return await connector.observation(key, requirements, until: nil)?.requestsClientCertificate == true

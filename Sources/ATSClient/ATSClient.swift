@@ -176,7 +176,7 @@ public final class ATSClient: Sendable {
                 && refused.judgement.verdict.causes.contains(where: { $0.code == .ctMissing })
             {
                 judge.shown = await connector.observation(key, requirements, until: deadline)
-                    .flatMap(ShownTimestamps.init)
+                    .flatMap(ShownFlight.init)
                 guard judge.shown != nil else { throw refused }
                 return try await establish((offer, judge))
             }
@@ -213,7 +213,7 @@ extension Connector {
     /// - Throws: ``RefusedHandshake`` or ``ConnectFailure`` where the system's own handshake fails, whatever the library that loads comes to.
     func askedAsTheSystem(
         _ key: PoolKey, _ requirements: TransportRequirements, _ judge: HandshakeJudge, until deadline: NIODeadline?
-    ) async throws -> ShownTimestamps? {
+    ) async throws -> ShownFlight? {
         let limit = timeLimit(until: deadline)
         guard let addresses = try? await usableAddresses(of: key, timeout: limit), let address = addresses.first else {
             return nil
@@ -224,7 +224,7 @@ extension Connector {
         case .negotiated(let seen):
             let judgement = await judge.judge(seen, peer: configuration.kind(address))
             if !judgement.passes { throw RefusedHandshake(judgement: judgement) }
-            return ShownTimestamps(seen)
+            return ShownFlight(seen)
         case .alert(let level, let description):
             var failure = ConnectFailure(outcome: .alert(level: level, description: description))
             failure.wasConnected = true

@@ -18,21 +18,38 @@ enum LoadFaults {
             let sentence = "The redirect leads to \(decision.url.text), which the policy blocks."
             causes.insert(Cause(.httpRedirectBlocked, sentence), at: 0)
         }
-        if let dispute = dispute(decision) {
-            return ATSLoadError(outcome: .noAnswer, error: error, causes: [dispute] + causes, url: decision.url.text)
+        if !decision.legacyDoubts.isEmpty {
+            return ATSLoadError(
+                outcome: .noAnswer, error: error, causes: disputed(causes, decision), url: decision.url.text)
         }
         return ATSLoadError(
             outcome: .refused, error: error, causes: causes, remedies: Remedy.forBlocked(decision),
             url: decision.url.text)
     }
 
-    /// Why nobody knows how the load ends, where sources contradict each other about keys of the dictionary.
-    private static func dispute(_ decision: URLDecision) -> Cause? {
-        guard !decision.legacyDoubts.isEmpty else { return nil }
-        let profile = decision.requirements.profile
-        return Cause(
-            decision.failures.first?.code ?? .tlsHandshakeFailed, profile.legacyKeyDispute,
-            situation: Remediation.Situation.disputed.rawValue)
+    /// The causes after the reason why nobody knows how the load ends: sources contradict each other about keys of the dictionary.
+    private static func disputed(_ causes: [Cause], _ decision: URLDecision) -> [Cause] {
+        [
+            Cause(
+                causes.first?.code ?? .tlsHandshakeFailed, decision.requirements.profile.legacyKeyDispute,
+                situation: Remediation.Situation.disputed.rawValue)
+        ] + causes
+    }
+
+    /// A server that fails, but where only one reading of those keys refuses it.
+    static func failed(
+        _ causes: [Cause], _ error: URLLoadError, _ url: LoadURL, _ decision: URLDecision, _ facts: ConnectionFacts?,
+        _ instant: Date, _ logs: CTLogList?
+    ) -> ATSLoadError {
+        let isDisputed =
+            facts.map { decision.policy.passesByTheOtherReading(url, $0, at: instant, logs: logs) } ?? false
+        let causes = isDisputed ? disputed(causes, decision) : causes
+        let remedies =
+            causes.first?.code == .tlsClientCertificateRequired
+            ? [] : facts.map { Remedy.forRefused(decision, $0, at: instant, logs: logs) } ?? []
+        return ATSLoadError(
+            outcome: causes.first?.isDisputed == true ? .noAnswer : .refused, error: error, causes: causes,
+            remedies: remedies, url: url.text)
     }
 
     static func badURL(_ malformed: MalformedInput, url: String) -> ATSLoadError {
@@ -84,11 +101,9 @@ enum LoadFaults {
         _ judgement: HandshakeJudge.Judgement, url: LoadURL, _ decision: URLDecision, _ instant: Date,
         _ logs: CTLogList?
     ) -> ATSLoadError {
-        let causes = (dispute(decision).map { [$0] } ?? []) + judgement.verdict.causes
-        return ATSLoadError(
-            outcome: causes.first?.isDisputed == true ? .noAnswer : .refused,
-            error: judgement.verdict.error ?? .secureConnectionFailed(-9802), causes: causes,
-            remedies: Remedy.forRefused(decision, judgement.facts, at: instant, logs: logs), url: url.text)
+        failed(
+            judgement.verdict.causes, judgement.verdict.error ?? .secureConnectionFailed(-9802), url, decision,
+            judgement.facts, instant, logs)
     }
 
     private static func translate(
@@ -99,11 +114,10 @@ enum LoadFaults {
         if failure.isClientCertificateDemand { return clientCertificate(url) }
         let verdict = evaluate(
             requirements, failed: failure.outcome, host: url.host, widest: widest, leaf: widest?.leaf, smaller: smaller)
-        return ATSLoadError(
-            outcome: verdict.isDetermined ? .refused : .noAnswer, error: verdict.error, causes: verdict.causes,
-            remedies: verdict.isDetermined && verdict.causes.first?.code != .tlsClientCertificateRequired
-                ? facts.map { Remedy.forRefused(decision, $0, at: instant, logs: logs) } ?? [] : [],
-            url: url.text)
+        guard verdict.isDetermined else {
+            return ATSLoadError(outcome: .noAnswer, error: verdict.error, causes: verdict.causes, url: url.text)
+        }
+        return failed(verdict.causes, verdict.error, url, decision, facts, instant, logs)
     }
 
     /// The handshake of the system complies, and the TLS library of this program cannot make it.

@@ -25,14 +25,19 @@ package struct JustificationDraft: Sendable {
     /// The draft in Markdown.
     package func text() -> String {
         let asking = results.filter { !$0.reviewTriggers.isEmpty }
+        let hasMinimum = results.contains { result in
+            PlistFacts(result.subject).exceptions.contains { $0.minimumVersion != nil }
+        }
+        let minimum = hasMinimum ? "\n\(ReviewReason.anyMinimum)\n" : ""
         guard !asking.isEmpty else {
-            return "No key of the dictionary asks for a justification in App Review.\n"
+            return "No key of the dictionary asks for a justification in App Review.\n" + minimum
         }
         var result = "# App Transport Security: draft for the notes to App Review\n\n"
         result +=
             "Facts below come from the Info.plist\(evidence.map { " and from measurements of the servers (\($0.checked.map { "of \($0), " } ?? "")profile \(Markdown.text($0.os)))" } ?? ""). "
         result += "Lines in square brackets are for you to write.\n"
         for file in asking { result += section(file) }
+        result += minimum
         if evidence == nil {
             result +=
                 "\nThe servers were not measured. Run `sealward ats check HOST... --format json --output check.json` and give the file "
@@ -72,7 +77,7 @@ package struct JustificationDraft: Sendable {
 
     private func effect(_ key: String, _ host: String?, _ entry: DomainEntry?, _ facts: PlistFacts) -> String {
         if key.hasPrefix("NSThirdParty") || key.hasPrefix("NSTemporary") {
-            return "none in Apple's published evaluator, which does not read this key of 2015."
+            return "none on current systems, as a key of 2015: \(LegacyKeys.history)."
         }
         if let host, let entry { return effect(key, host, entry, facts) }
         switch key {

@@ -163,8 +163,5 @@ enum PlaceholderText {
         return found.sorted()
     }
 
-    static func isIn(_ text: String) -> Bool {
-        guard text.utf8.contains(where: { $0 == 0x24 || $0 == 0x40 }) else { return false }
-        return text.contains("$(") || text.contains("${") || text.contains("@(")
-    }
+    static func isIn(_ text: String) -> Bool { BuildVariable.isIn(text) }
 }

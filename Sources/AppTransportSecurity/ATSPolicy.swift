@@ -1,8 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 import PropertyLists
-import TLSModel
+package import TLSModel
 public import Vocabulary
 
 /// The policy of one app on one system: a dictionary and an OS profile.
@@ -41,6 +42,17 @@ public struct ATSPolicy: Sendable {
             decision.legacyDoubts = profile.legacyKeySources
         }
         return decision
+    }
+
+    /// Whether a load that fails by one reading of the keys of 2015 passes by the other, on a system whose sources contradict each other.
+    ///
+    /// - Parameter facts: what the server negotiates, with the policy or if everything is offered.
+    package func passesByTheOtherReading(
+        _ url: LoadURL, _ facts: ConnectionFacts, at instant: Date, logs: CTLogList?
+    ) -> Bool {
+        guard let requirements = otherReading.first?.decide(url).requirements else { return false }
+        return HandshakeEvaluation.unofferedCause(requirements, facts.handshake, facts.chain.presented.first) == nil
+            && evaluate(requirements, facts, host: url.host, at: instant, logs: logs).passed
     }
 
     private func decideByOneReading(_ url: LoadURL, loader: Loader) -> URLDecision {

@@ -56,6 +56,9 @@ package struct CauseTable: Sendable {
     /// The table in use. Tests put one with more causes in its place.
     @TaskLocal package static var current = CauseTable(known)
 
+    /// Two public consoles and more threads: a connection that is cut in the handshake is rarely cut by the server.
+    private static let between = "check what is in between first (VPN, proxy, firewall), then the server's log"
+
     private static let known: [Row] = [
         Row(
             .cleartextBlocked, at: .policy, "a cleartext URL, and the policy requires TLS for its host", .server,
@@ -203,10 +206,10 @@ package struct CauseTable: Sendable {
             "check the network and the firewall, or raise --connect-timeout"),
         Row(
             .netReset, at: .network, "the connection was reset", .network,
-            "check the firewall or proxy in between: it resets the connection"),
+            "\(between): something resets the connection"),
         Row(
-            .netClosed, at: .network, "the connection was closed without an answer", .server,
-            "check the server's log: it closes the connection after the ClientHello"),
+            .netClosed, at: .network, "the connection was closed without an answer", .network,
+            "\(between): something closes the connection after the ClientHello"),
         Row(.netNotTLS, at: .network, "the answer is not TLS", .server, "check the port: it does not speak TLS"),
         Row(
             .netDNS, at: .network, "the name cannot be resolved by the machine that asks", .server,

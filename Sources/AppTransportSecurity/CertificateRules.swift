@@ -39,6 +39,8 @@ package struct CertificateRules: Sendable {
     package let limitsAuthorities: Set<AnchorKind>
     /// The most that a leaf may be valid, for each kind of anchor and date of issue.
     package let ceilings: [Ceiling]
+    /// Whether no ceiling holds for a leaf that the user trusts itself.
+    package let exemptsTrustedLeaves: Bool
 }
 
 extension CertificateRules {
@@ -50,31 +52,32 @@ extension CertificateRules {
     /// Systems before iOS 13 and macOS 10.15, outside ATS: path, dates and name, and nothing about strength.
     static let plainUntil2019 = CertificateRules(
         minimumRSABits: nil, minimumCurveBits: nil, forbiddenHashes: [.md2, .md4], requiresAlternativeName: false,
-        purposeRules: [], limitsAuthorities: [.system], ceilings: [])
+        purposeRules: [], limitsAuthorities: [.system], ceilings: [], exemptsTrustedLeaves: false)
 
     /// ATS on those systems. Source: SecPolicy.c, SecPolicyCreateAppleAppTransportSecurity.
     static let transportSecurityUntil2019 = CertificateRules(
         minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
-        requiresAlternativeName: false, purposeRules: [], limitsAuthorities: [.system], ceilings: [])
+        requiresAlternativeName: false, purposeRules: [], limitsAuthorities: [.system], ceilings: [],
+        exemptsTrustedLeaves: false)
 
     /// Systems from iOS 13 and macOS 10.15 on, outside ATS. Source: SecPolicy.c, SecPolicyCreateSSL; HT210176, HT211025.
     static let plainSince2019 = CertificateRules(
         minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1],
         requiresAlternativeName: true, purposeRules: modernPurposes,
-        limitsAuthorities: [.system], ceilings: modernCeilings)
+        limitsAuthorities: [.system], ceilings: modernCeilings, exemptsTrustedLeaves: true)
 
     /// ATS on those systems: SHA-224 is refused too.
     static let transportSecuritySince2019 = CertificateRules(
         minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
         requiresAlternativeName: true, purposeRules: modernPurposes,
-        limitsAuthorities: [.system], ceilings: modernCeilings)
+        limitsAuthorities: [.system], ceilings: modernCeilings, exemptsTrustedLeaves: true)
 
     /// The rules as the documents state them today, for every anchor.
     static let documented = CertificateRules(
         minimumRSABits: 2048, minimumCurveBits: 256, forbiddenHashes: [.md2, .md4, .md5, .sha1, .sha224],
         requiresAlternativeName: true,
         purposeRules: [PurposeRule(anchors: [.system, .installed, .app], issuedFrom: july2019)],
-        limitsAuthorities: [.system, .installed, .app], ceilings: modernCeilings)
+        limitsAuthorities: [.system, .installed, .app], ceilings: modernCeilings, exemptsTrustedLeaves: false)
 
     /// Roots that a user or an administrator installed are exempt, anchors of the app are not. Source: SecPolicyServer.c; SSLPolicyTests.
     private static let modernPurposes = [

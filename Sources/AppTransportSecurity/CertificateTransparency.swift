@@ -123,9 +123,13 @@ enum TransparencyEvaluation {
             (.certificate, leaf.embeddedTimestamps), (.tlsExtension, facts.timestamps),
             (.stapledResponse, facts.stapledTimestamps),
         ].map { source, bytes in (source, bytes.flatMap { SignedTimestamp.list(decoding: $0) } ?? []) }
+        // Other clients count a broken list as none, and nobody sees why.
+        func fault(_ bytes: [UInt8]?) -> String {
+            SignedTimestamp.fault(ofList: bytes).map { " (its list is \($0))" } ?? ""
+        }
         let counted =
-            "\(lists[0].1.count) signed certificate timestamps in the certificate, \(lists[1].1.count) in the handshake, "
-            + "\(lists[2].1.count) in the OCSP response"
+            "\(lists[0].1.count) signed certificate timestamps in the certificate\(fault(leaf.embeddedTimestamps)), \(lists[1].1.count) in the "
+            + "handshake, \(lists[2].1.count) in the OCSP response\(fault(facts.stapledTimestamps))"
         let key = requirements.profile.facts.readsTransparencyKey
         let citation =
             requirements.entryRequiresTransparency

@@ -33,6 +33,8 @@ extension Code {
     package static let netSandbox: Code = "ats.net.sandbox"
     package static let noteClientCertificateRequested: Code = "ats.note.client-certificate-requested"
     package static let noteCTListOld: Code = "ats.note.ct-list-old"
+    package static let noteAppAnchor: Code = "ats.note.app-anchor"
+    package static let noteValidityExempt: Code = "ats.note.validity-exempt"
     package static let noteCTNotJudged: Code = "ats.note.ct-not-judged"
     package static let noteCTTimestampRefused: Code = "ats.note.ct-timestamp-refused"
     package static let noteEntryAlmostMatches: Code = "ats.note.entry-almost-matches"

@@ -101,7 +101,7 @@ package struct ErrorNumber: Sendable {
             "nothing listens there, or a firewall refuses; this comes before TLS, so it is not ATS", [.netRefused]),
         ErrorNumber(
             url: -1005, "NetworkConnectionLost", "The network connection was lost.",
-            "the connection ended after the handshake; this is not ATS", [.netReset, .netClosed, .tlsLargeHello]),
+            "the connection ended after the handshake; this is not ATS", [.netReset, .netClosed]),
         ErrorNumber(url: -1006, "DNSLookupFailed", "DNS lookup error", "the name was not resolved", [.netDNS]),
         ErrorNumber(url: -1007, "HTTPTooManyRedirects", "too many HTTP redirects", "", [.httpRedirectLoop]),
         ErrorNumber(url: -1008, "ResourceUnavailable", "resource unavailable"),

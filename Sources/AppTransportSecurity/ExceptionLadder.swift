@@ -52,6 +52,7 @@ package enum ExceptionLadder {
         if let found = deciding?.key, isShared || found.hasSameBytes(as: url.host) {
             key = found
         } else {
+            own = own.withoutLegacyKeys(on: profile)
             own.includesSubdomains = false
         }
         func edits(_ steps: [ExceptionEntry]) -> [ATSDictionary] {

@@ -47,7 +47,8 @@ package func evaluate(
         return FailedHandshakeVerdict(
             isDetermined: true,
             causes: inferred ?? [
-                LargeHello.cause(requirements, alert: description, smaller, host) ?? refusal(requirements, description)
+                LargeHello.cause(requirements, alert: description, smaller, host)
+                    ?? refusal(requirements, description, host)
             ],
             error: .secureConnectionFailed(streamCode)
         )
@@ -99,14 +100,22 @@ private enum LargeHello {
 }
 
 /// An alert whose reason is not known from anything else.
-private func refusal(_ requirements: TransportRequirements, _ description: UInt8) -> Cause {
+private func refusal(_ requirements: TransportRequirements, _ description: UInt8, _ host: String) -> Cause {
     let alert =
         "The server refuses the handshake with alert \(description) (\(ConnectionCauses.alertName(description)))"
     return switch description {
     case 40:
         Cause(.tlsNoCommonSuite, "\(alert): it accepts none of the offered suites, groups or signature schemes.")
     case 70: Cause(.tlsVersionTooLow, "\(alert).", situation: requirements.tooLowSituation)
-    default: Cause(.tlsHandshakeFailed, "\(alert).")
+    case 112 where IPAddress(host) != nil && !requirements.helloLayout.sendsAddresses:
+        Cause(
+            .tlsHandshakeFailed,
+            "\(alert): it knows no certificate for a ClientHello without a name, and \(host) is none.",
+            situation: Remediation.Situation.namelessHello.rawValue)
+    default:
+        Cause(
+            .tlsHandshakeFailed, alert + (AlertMeaning(description).map { ": it \($0.words)." } ?? "."),
+            situation: AlertMeaning(description)?.situation.rawValue)
     }
 }
 
@@ -145,6 +154,30 @@ private func inferred(
         ]
     }
     return unoffered.map { [$0] }
+}
+
+/// What a server says of itself with an alert.
+package struct AlertMeaning: Sendable {
+    /// The rest of a sentence about the server.
+    package let words: String
+    package let situation: Remediation.Situation
+
+    /// What to do about it.
+    package var action: String? {
+        Remediation(for: Cause(.tlsHandshakeFailed, "", situation: situation.rawValue))?.server
+    }
+
+    /// Nil for alerts that may be about either side.
+    package init?(_ description: UInt8) {
+        switch description {
+        case 80: (words, situation) = ("failed itself, and its log says why", .serverFault)
+        case 112:
+            (words, situation) = (
+                "has no site of that name: it knows no certificate for the name in the ClientHello (SNI)", .unknownName
+            )
+        default: return nil
+        }
+    }
 }
 
 /// Codes and sentences for connections that ended before TLS.

@@ -24,14 +24,12 @@ enum HandshakeEvaluation {
             causes.append(
                 Cause(.tlsHandshakeFailed, "The server's signature over the handshake does not match its certificate."))
         }
-        if let timestamps = handshake.timestamps, !SignedTimestamp.isList(timestamps) {
+        if let fault = SignedTimestamp.fault(ofList: handshake.timestamps) {
             causes.append(
                 Cause(
                     .tlsHandshakeFailed,
-                    "The list of certificate timestamps that the server sends in the handshake is "
-                        + (timestamps.count <= 2 ? "empty" : "malformed")
-                        + ": CFNetwork and Safari end such a handshake, and other clients go on without timestamps.",
-                    citation: .report("grahamedgecombe/nginx-ct 11; ssllabs/ssllabs-scan 378; RFC 6962 section 3.3"),
+                    "The list of certificate timestamps that the server sends in the handshake is \(fault): CFNetwork and Safari end such a "
+                        + "handshake, and other clients go on without timestamps.", citation: .timestampList,
                     situation: Remediation.Situation.timestampList.rawValue))
         }
         if requirements.isHardened, handshake.version == .tls12 {
@@ -263,5 +261,10 @@ extension Cause {
 }
 
 extension Citation {
-    fileprivate static let certificateRequest = Citation.report("radar 41009229; Alamofire 2714")
+    static let certificateRequest = Citation.report("radar 41009229; Alamofire 2714")
+    static let timestampList = Citation.report(
+        "grahamedgecombe/nginx-ct 11; ssllabs/ssllabs-scan 378; RFC 6962 section 3.3")
+    static let cutHandshake = Citation.report(
+        "forums 762158: received ECONNRESET with incomplete TLS handshake - generating errSSLClosedNoNotify")
+    static let wildcard = Citation.report("vercel-labs/portless 416")
 }

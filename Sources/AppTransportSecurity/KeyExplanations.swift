@@ -13,7 +13,7 @@ package enum KeyExplanations {
         return (
             key: name, type: "in the entry of a host, a name of 2015",
             meaning:
-                "\(now) under an older name: iOS 9 and OS X 10.11 obey it, for iOS 10 to 12 sources contradict each other, and from iOS 13 and macOS 10.15 on it is never read; write \(now)"
+                "\(now) under an older name: \(LegacyKeys.history); write \(now)"
         )
     }
 

@@ -19,6 +19,9 @@ package struct LegacyKeys: Sendable, Hashable {
     private static let forwardSecrecy = prefixes.map { $0 + "RequiresForwardSecrecy" }
     private static let minimumTLSVersion = prefixes.map { $0 + "MinimumTLSVersion" }
     package static let names = insecureHTTPLoads + forwardSecrecy + minimumTLSVersion
+    /// Which systems obey one, as the end of a sentence about it.
+    package static let history =
+        "iOS 9 and OS X 10.11 obey it, for iOS 10 to 12 sources contradict each other, and from iOS 13 and macOS 10.15 on it is never read"
 
     /// Nil if no key is there with a value of its type.
     init?(_ members: [String: PropertyListValue]) {
@@ -59,8 +62,10 @@ package struct LegacyKeys: Sendable, Hashable {
         entry.legacy = nil
         if LegacyKeys.insecureHTTPLoads.contains(where: { flags[$0] == true }) { entry.allowsInsecureHTTPLoads = true }
         if LegacyKeys.forwardSecrecy.contains(where: { flags[$0] == false }) { entry.requiresForwardSecrecy = false }
+        // TLSv1.3 is younger than these names, and would tighten.
         entry.minimumTLSVersion =
-            entry.minimumTLSVersion ?? LegacyKeys.minimumTLSVersion.lazy.compactMap { versions[$0] }.first
+            entry.minimumTLSVersion
+            ?? LegacyKeys.minimumTLSVersion.lazy.compactMap { versions[$0] }.first { $0 != .tls13 }
         return entry
     }
 }
@@ -87,6 +92,15 @@ extension ATSDictionary {
     }
 }
 
+extension ExceptionEntry {
+    /// The entry as a system reads it, for a host that gets a copy of its own.
+    func withoutLegacyKeys(on profile: OSProfile) -> ExceptionEntry {
+        var entry = profile.facts.readsLegacyKeys.value ? legacy?.applied(to: self) ?? self : self
+        entry.legacy = nil
+        return entry
+    }
+}
+
 extension OSProfile {
     /// The two sources that contradict each other about the keys of 2015; empty if none do.
     package var legacyKeySources: [String] {
@@ -96,7 +110,7 @@ extension OSProfile {
 
     /// The sentence about that contradiction.
     package var legacyKeyDispute: String {
-        "Whether \(name) obeys keys of 2015 is not known: Apple documented NSThirdPartyException keys until 2016-09-13, its published "
-            + "evaluator reads none."
+        "Whether \(name) obeys keys of 2015 is not known: Apple documented NSThirdPartyException keys until 2016-09-13 and iOS 9 obeyed "
+            + "NSTemporaryException keys too; Apple's published evaluator reads none."
     }
 }

@@ -28,6 +28,13 @@ enum LifetimeSchedule {
     /// The end of the longest certificate that is issued on a day.
     static func end(issuedOn day: Date) -> Date { day.addingTimeInterval(Double(days(on: day)) * 86_400) }
 
+    /// How long the certificates after one another can be: `200 days, until 2027-09-24, then 100 days, from 2029-03-15 on 47 days`.
+    static func renewals(from day: Date) -> String {
+        let next = end(issuedOn: day)
+        let later = steps.filter { $0.from > next }.map { ", from \(CivilDate.text(of: $0.from)) on \($0.days) days" }
+        return "\(days(on: day)) days, until \(CivilDate.text(of: next)), then \(days(on: next)) days" + later.joined()
+    }
+
     /// What the schedule says about a leaf that a public authority issued: that it is longer than it may be, or that its successor must be
     /// shorter; nil if neither.
     static func note(_ leaf: CertificateFacts) -> Cause? {

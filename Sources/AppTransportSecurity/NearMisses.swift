@@ -52,10 +52,13 @@ package struct NearMisses: Sendable {
     private let candidates: [UTF8Key: [Candidate]]
     private let ranges: [(range: AddressRange, key: String)]
     private let addressDecider: String
+    /// Keys that are not known before the build, with whether they cover subdomains.
+    private let filledIn: [(key: String, coversSubdomains: Bool)]
 
     package init(_ policy: ATSPolicy) {
         var candidates: [UTF8Key: [Candidate]] = [:]
         var ranges: [(AddressRange, String)] = []
+        var filledIn: [(String, Bool)] = []
         for key in policy.dictionary.exceptions.keys.sorted() {
             guard let entry = policy.dictionary.exceptions[key] else { continue }
             if !policy.profile.readsAddressKeys.value,
@@ -63,6 +66,7 @@ package struct NearMisses: Sendable {
             {
                 ranges.append((range, key))
             }
+            if BuildVariable.isIn(key) { filledIn.append((key, entry.includesSubdomains)) }
             guard let (host, reasons) = NearMisses.meant(by: key) else { continue }
             let isWild = reasons.contains(.wildcard) || reasons.contains(.leadingDot)
             candidates[UTF8Key(host), default: []].append(
@@ -71,6 +75,7 @@ package struct NearMisses: Sendable {
         self.candidates = candidates
         self.ranges = ranges
         addressDecider = policy.profile.addressKeysDecider
+        self.filledIn = filledIn
     }
 
     /// The decision with a note for each entry that almost decided, at most three, the closest first.
@@ -101,6 +106,13 @@ package struct NearMisses: Sendable {
             }
             if notes.isEmpty, candidates[UTF8Key("www." + bare(host))] != nil {
                 notes.append(note("www." + bare(host), host, [.parentOfHost]))
+            }
+            for (key, covers) in filledIn where BuildVariable.mayBecome(host, key, coversSubdomains: covers) {
+                notes.append(
+                    Cause(
+                        .noteEntryAlmostMatches,
+                        "The build fills in the key NSExceptionDomains.\(key.terminalSafe(limit: 253)): whether it becomes \(host) is not known "
+                            + "here, and --define NAME=VALUE says it.", kind: .note))
             }
         }
         return Array(notes.prefix(3))

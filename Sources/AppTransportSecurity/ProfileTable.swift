@@ -81,8 +81,10 @@ enum ProfileTable {
         facts.unrestrictedSuites = Cited(SuiteLists.offered2016, .capture("iOS 10 and macOS 10.12"), .inferred)
         facts.hello = Cited(SystemHellos.of2016, .capture("iOS 10 and macOS 10.12"), .inferred)
         facts.readsLegacyKeys = Cited(
-            false, .report("Cocoa Keys until 2016-09-13 describes NSThirdPartyException keys without a last system"),
-            .unknown)
+            false,
+            .report(
+                "Cocoa Keys until 2016-09-13 describes NSThirdPartyException keys without a last system, and iOS 9 obeyed NSTemporaryException keys (facebook/react-native 8340 and 8358)"
+            ), .unknown)
         facts.obeysOnlyArbitraryLoads = Cited(false, .apple("NSAppTransportSecurity, versioning", read: "2026-11-21"))
         facts.releaseLocalRule = Cited(.namesAndAddresses, .apple(ATSKey.localNetworking, read: "2026-11-21"))
         facts.readsTransparencyKey = Cited(

@@ -84,6 +84,12 @@ package struct Remediation: Sendable {
         case localHost = "local-host"
         /// The server refuses a hello that names an address as the server.
         case addressAsName = "address-as-name"
+        /// The server ends the handshake for a reason of its own.
+        case serverFault = "server-fault"
+        /// The server knows no certificate for the name in the hello.
+        case unknownName = "unknown-name"
+        /// The server wants a name in the hello, and the host is an address.
+        case namelessHello = "nameless-hello"
         /// A host without a usable pin, which is blocked over https as well.
         case unusablePins = "unusable-pins"
         /// The same, where nothing else is wrong.
@@ -147,6 +153,10 @@ package struct Remediation: Sendable {
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .localHost: .init("load https by a full host name: not an address, a name without a dot or one below .local"),
         .addressAsName: .init("let the server ignore a server_name that is an address, or load by a host name"),
+        .serverFault: .init("look in the server's log at that time: the app can do nothing about it"),
+        .unknownName: .init(
+            "configure the site and its certificate for this host on the server, or load the name that it has"),
+        .namelessHello: .init("load by a host name, or give the server a certificate for hellos without one"),
         .unusablePins: .init("serve https, and give the host a usable pin in NSPinnedDomains, where it has none"),
         .emptyPins: .init(
             "write a usable pin into the host's list in NSPinnedDomains, as 'sealward ats pins HOST' does, or remove the list"

@@ -159,6 +159,10 @@ extension PropertyListValue {
 
 /// What an app can do about a certificate that trust evaluation refuses.
 package enum AppTrust {
+    /// How a root of one's own comes to be trusted: installed alone is not trusted (HT204477).
+    package static let installing =
+        "install the root on the devices and switch it on (Settings > General > About > Certificate Trust Settings); in the Simulator drag it onto "
+        + "the window, or run `xcrun simctl keychain booted add-root-cert FILE`"
     /// A root that the devices do not trust.
     static let missingRoots: [Code] = [.trustSelfSigned, .trustUnknownRoot]
 
@@ -182,9 +186,7 @@ package enum AppTrust {
                     && ($0.situation == nil || $0.situation == Remediation.Situation.privateHost.rawValue)
             }
         return first
-            + (isRootMissing
-                ? "; or install the root on the devices and switch it on (Settings > General > About > Certificate Trust Settings)."
-                : ".")
+            + (isRootMissing ? "; or \(installing)." : ".")
     }
 
     /// Whether code of an app should accept a certificate that is refused for all of these causes: never one that is revoked.

@@ -78,6 +78,17 @@ package enum RuleExplanations {
             .server,
             "reissue the certificate with serverAuth: anchors that the app brings are not exempt"),
         .init(
+            .noteAppAnchor,
+            "the chain ends in an anchor that the app brings, which ATS refuses in some reports and not in others",
+            .developer,
+            "permit the app's own evaluation with NSExceptionAllowsInsecureHTTPLoads in the host's entry, or install the root"
+        ),
+        .init(
+            .noteValidityExempt,
+            "the certificate is valid for more days than Apple's documents allow, which passes only because the user trusts it itself",
+            .server,
+            "get a certificate that is valid for at most 825 days: below a root that is installed the limit holds"),
+        .init(
             .noteWildcardBelowTop,
             "the certificate has a wildcard directly below a top-level name; one report says that it was refused whole",
             .server,

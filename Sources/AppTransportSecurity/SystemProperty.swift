@@ -30,6 +30,11 @@ package enum SystemProperty: String, Sendable, CaseIterable {
     case transparencyKey
     case transparency
     case builtInExceptions
+    case installedRoots
+    case cutHandshake
+    case clientCertificateRequest
+    case timestampList
+    case topLevelWildcard
 
     package var title: String {
         switch self {
@@ -57,6 +62,11 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .transparencyKey: "NSRequiresCertificateTransparency of an entry"
         case .transparency: "Certificate Transparency for roots of the system"
         case .builtInExceptions: "Entries that the system registers itself"
+        case .installedRoots: "A root that a user installs"
+        case .cutHandshake: "A reset or close during the handshake, as the app gets it"
+        case .clientCertificateRequest: "Status 403 of a server that only asks for a client certificate"
+        case .timestampList: "A list of timestamps in the handshake that is empty or malformed"
+        case .topLevelWildcard: "A wildcard below a top-level name beside the right name"
         }
     }
 
@@ -92,15 +102,42 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .transportSecurityRules: say(profile.facts.transportSecurityRules, \.words)
         case .plainRules: say(profile.facts.plainRules, \.words)
         case .keySizeWithoutForwardSecrecy: say(profile.facts.forwardSecrecyOffDropsKeySize) { yes(!$0) }
-        case .legacyKeys: say(profile.facts.readsLegacyKeys, obeyed)
+        case .legacyKeys:
+            profile.legacyKeySources.isEmpty
+                ? say(profile.facts.readsLegacyKeys, obeyed)
+                : (
+                    "obeyed or not read",
+                    .report(profile.legacyKeySources.joined(separator: ", against ")), .unknown
+                )
         case .pins: say(profile.facts.readsPins, obeyed)
         case .hardening: say(profile.facts.readsHardening, obeyed)
         case .ownProcesses: say(profile.facts.hardensOwnProcesses) { $0 ? "required" : "not required" }
         case .transparencyKey: say(profile.facts.readsTransparencyKey, obeyed)
         case .transparency: say(profile.facts.requiresTransparency) { $0 ? "required" : "not required" }
         case .builtInExceptions: say(profile.facts.builtInExceptions) { $0.isEmpty ? "none" : "\($0.count)" }
+        case .installedRoots: (Self.installedRoots(profile), .apple("HT204477", read: "2026-11-26"), .appleText)
+        case .cutHandshake: (URLLoadError.connection(.reset).numbers, .cutHandshake, .inferred)
+        case .clientCertificateRequest:
+            (URLLoadError.clientCertificateRequired(host: "").numbers, .certificateRequest, .inferred)
+        case .timestampList: ("the handshake ends", .timestampList, .inferred)
+        case .topLevelWildcard: ("one report of a refusal, which is a note and no verdict", .wildcard, .inferred)
         }
     }
+}
+
+extension SystemProperty {
+    private static func installedRoots(_ profile: OSProfile) -> String {
+        switch profile.id {
+        case let id where id.hasPrefix("macos"): "trusted if the keychain says so"
+        case "ios9": "trusted as soon as it is installed"
+        case "ios10": "since 10.3 trusted only when it is switched on in the settings"
+        default: "trusted only when it is switched on in the settings"
+        }
+    }
+}
+
+extension URLLoadError {
+    fileprivate var numbers: String { "\(domain) \(code)" + (streamCode.map { ", stream code \($0)" } ?? "") }
 }
 
 extension SystemFacts.LocalRule {
@@ -108,7 +145,7 @@ extension SystemFacts.LocalRule {
         switch self {
         case .nothing: "none"
         case .namesAndAddresses: "unqualified names, .local, every address"
-        case .namesAndDirectAddresses: "unqualified names, .local, addresses of the local network"
+        case .namesAndDirectAddresses: "unqualified names, .local, addresses of the local network (not 100.64.0.0/10)"
         }
     }
 }
@@ -121,6 +158,7 @@ extension CertificateRules {
         parts.append("no " + forbiddenHashes.map(\.rawValue).sorted().joined(separator: ", "))
         if requiresAlternativeName { parts.append("subjectAltName") }
         parts += ceilings.map { "at most \($0.days) days (\(Self.words($0.anchors, $0.issuedFrom)))" }
+        if exemptsTrustedLeaves { parts.append("any number of days for a leaf that the user trusts itself") }
         parts += purposeRules.map { "serverAuth (\(Self.words($0.anchors, $0.issuedFrom)))" }
         if !limitsAuthorities.isEmpty {
             parts.append("no intermediates for other purposes alone (\(Self.words(limitsAuthorities, .distantPast)))")

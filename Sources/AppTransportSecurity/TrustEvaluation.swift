@@ -63,7 +63,8 @@ struct TrustEvaluation {
                 .noteIntermediateFetched,
                 "The server omitted the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
                     + "trust evaluation does. Clients that do not fetch it fail: send it after the leaf.", kind: .note)
-        } + stapleNotes() + lifetimeNotes() + purposeNotes() + wildcardNotes() + pinNotes()
+        } + stapleNotes() + lifetimeNotes() + purposeNotes() + validityNotes() + wildcardNotes() + pinNotes()
+            + anchorNotes()
     }
 
     /// When the keys end that the app pins for the host, each with its certificate, and what a spare key can last after that.
@@ -79,15 +80,16 @@ struct TrustEvaluation {
                 sentences.append(
                     "No other leaf key is pinned: a renewal with a new key locks every installed app out.")
             } else if case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .system {
-                let next = LifetimeSchedule.end(issuedOn: leaf.notAfter)
                 sentences.append(
-                    "A spare key that takes over on that day can have a public certificate of at most \(LifetimeSchedule.days(on: leaf.notAfter)) days, "
-                        + "until \(CivilDate.text(of: next)), and then one of at most \(LifetimeSchedule.days(on: next)) days."
+                    "A spare key that takes over on that day can have a public certificate of at most \(LifetimeSchedule.renewals(from: leaf.notAfter))."
                 )
             }
         }
         let authorities = path.dropFirst().filter { pins.authorities?.contains($0.publicKey.sha256) == true }
         sentences += authorities.map { "The pinned key of an authority \(dated($0))." }
+        if pins.leaves == nil, pins.authorities?.count == 1, !authorities.isEmpty {
+            sentences.append("No other key is pinned: a chain without it locks every installed app out.")
+        }
         let seen = Set(path.map(\.publicKey.sha256))
         let spare = (pins.leaves ?? []).union(pins.authorities ?? []).subtracting(seen).count
         if spare > 0 {
@@ -104,17 +106,45 @@ struct TrustEvaluation {
     /// Where the exemption of installed roots decides.
     private func purposeNotes() -> [Cause] {
         guard case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .installed, let leaf = judged.first,
-            leaf.extendedKeyUsages == nil, purposeCauses(leaf).isEmpty,
+            !leaf.namesServers, purposeCauses(leaf).isEmpty,
             rules.purposeRules.contains(where: { $0.anchors.contains(.app) && leaf.notBefore >= $0.issuedFrom })
         else { return [] }
         return [
             Cause(
                 .notePurposeExempt,
-                "The certificate has no extended key usage. Apple asks for serverAuth; its published source exempts roots that a user installed, "
+                "The certificate \(leaf.extendedKeyUsages == nil ? "has no extended key usage" : "does not name serverAuth among its purposes"). Apple asks for serverAuth; its published source exempts roots that a user installed, "
                     + "and no anchor that the app itself brings.",
                 citation: .report(
                     "HT210176; SecPolicyServer.c; lightningnetwork/lnd 4201, gravitational/teleport 32698"),
                 kind: .note)
+        ]
+    }
+
+    /// Where the exemption of a leaf that the user trusts itself decides.
+    private func validityNotes() -> [Cause] {
+        guard let leaf = judged.first, isTrustedItself(leaf), let cause = tooLong(leaf).first else { return [] }
+        return [
+            Cause(
+                .noteValidityExempt,
+                "\(cause.message) Apple's published source exempts a certificate that the user trusts itself, as this one is; HT210176 knows no such "
+                    + "exemption.",
+                citation: .security("SecPolicyServer.c; VerifyDateTests"), kind: .note)
+        ]
+    }
+
+    /// What reports say of anchors of the app while ATS judges the certificates. They differ, and Apple documents neither.
+    private func anchorNotes() -> [Cause] {
+        guard case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .app, requirements.serverTrust == .ats,
+            !["ios9", "ios10", "macos10.11", "macos10.12"].contains(requirements.profile.id)
+        else { return [] }
+        return [
+            Cause(
+                .noteAppAnchor,
+                "The chain ends in an anchor that the app itself brings. Since iOS 11 ATS refuses such chains in some reports (\"ATS failed system trust\", "
+                    + "-9802), in others it loads where a CA is the anchor and the server has a certificate below it. If the load fails, the "
+                    + "host's entry needs NSExceptionAllowsInsecureHTTPLoads = YES.",
+                citation: .report(
+                    "datatheorem/TrustKit 154; shiguredo/sora-ios-sdk 254; Stack Overflow 46316604"), kind: .note)
         ]
     }
 
@@ -131,7 +161,7 @@ struct TrustEvaluation {
                 .noteWildcardBelowTop,
                 "The certificate also names \(wildcard.terminalSafe(limit: 128)), a wildcard below a top-level name. One report says that Apple's systems "
                     + "refused such a certificate whole, also for its other names.",
-                citation: .report("vercel-labs/portless 416"), kind: .note)
+                citation: .wildcard, kind: .note)
         ]
     }
 
@@ -361,6 +391,17 @@ struct TrustEvaluation {
     private var anchorKind: AnchorKind { facts.chain.anchor?.kind ?? .installed }
 
     private func validityCauses(_ leaf: CertificateFacts) -> [Cause] {
+        isTrustedItself(leaf) ? [] : tooLong(leaf)
+    }
+
+    /// Whether the user trusts the leaf itself. On a Mac that can be any certificate; the settings of iOS list authorities alone (HT204477).
+    private func isTrustedItself(_ leaf: CertificateFacts) -> Bool {
+        guard rules.exemptsTrustedLeaves, case .anchored(_, let anchor) = facts.chain.path else { return false }
+        return anchor.kind == .installed && anchor.certificate.der == leaf.der
+            && (leaf.isAuthority == true || requirements.profile.id.hasPrefix("macos"))
+    }
+
+    private func tooLong(_ leaf: CertificateFacts) -> [Cause] {
         let length = leaf.notAfter.timeIntervalSince(leaf.notBefore)
         let broken = rules.ceilings
             .filter { $0.anchors.contains(anchorKind) && leaf.notBefore >= $0.issuedFrom }
@@ -382,6 +423,14 @@ struct TrustEvaluation {
         let purposes = leaf.extendedKeyUsages
         if needsPurpose, purposes == nil {
             return [trust(.trustWrongKeyUsage, "The certificate has no extended key usage; serverAuth is required.")]
+        }
+        if needsPurpose, leaf.isForServers, !leaf.namesServers {
+            return [
+                trust(
+                    .trustWrongKeyUsage,
+                    "The certificate's extended key usage allows servers without naming serverAuth, which is required: any purpose does not count."
+                )
+            ]
         }
         var causes: [Cause] = []
         if purposes != nil, !leaf.isForServers {

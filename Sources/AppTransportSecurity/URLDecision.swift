@@ -84,7 +84,7 @@ public struct URLDecision: Sendable {
     /// What decided, before it is put into words.
     let ruling: Ruling
     /// Who was asked.
-    let policy: ATSPolicy
+    package let policy: ATSPolicy
     /// What loads.
     let loader: Loader
     /// The sources that contradict each other about keys of the dictionary that would change the decision; empty if none do.

@@ -317,6 +317,7 @@ import Vocabulary
         let lone = try #require(try lint([one]).first)
         #expect(lone.severity == .error && lone.fix?.contains("sealward ats pins example.com --spare FILE") == true)
         #expect(try lint([one, two]).isEmpty)
+        #expect(try lint([one, one]).map(\.severity) == [.error])
     }
 
     /// Apple's recipe for apps that also run on iOS 9 stands beside what App Review asks about the same key.
@@ -543,6 +544,30 @@ import Vocabulary
             let draft = JustificationDraft([result], evidence: nil).text()
             #expect(draft.contains("- Effect: none on iOS 26") == isDead, "\(draft)")
         }
+    }
+
+    @Test("what lint says of a key of 2015 is true of each system that obeyed it")
+    func keysOf2015() throws {
+        let result = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSThirdPartyExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>",
+            root: "<key>MinimumOSVersion</key><string>9.0</string>")
+        let message = result.findings.first { $0.finding.rule == "ATS018" }?.finding.message
+        #expect(message?.contains("iOS 9 and OS X 10.11 obey it") == true, "\(message ?? "")")
+    }
+
+    @Test("App Review's question about any minimum version stands in the draft, with its date")
+    func justificationOfAnyMinimum() throws {
+        func draft(_ ats: String) throws -> String {
+            JustificationDraft([try LintFixtures.lint(ats: ats)], evidence: nil).text()
+        }
+        for version in ["TLSv1.1", "TLSv1.2"] {
+            let text = try draft(
+                "<key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSExceptionMinimumTLSVersion</key><string>\(version)</string></dict></dict>"
+            )
+            #expect(text.contains("documents of 2016 name NSExceptionMinimumTLSVersion with any value"), "\(text)")
+        }
+        #expect(try !draft("<key>NSAllowsArbitraryLoads</key><true/>").contains("with any value"))
     }
 
     @Test("the justification claims no effect for keys that are never read")

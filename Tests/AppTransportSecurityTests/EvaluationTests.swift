@@ -7,6 +7,8 @@ import TLSModel
 import Testing
 import Vocabulary
 
+private let anyPurpose = ["2.5.29.37.0"]
+
 @Suite("Judging a connection")
 struct EvaluationTests {
     struct Case: CustomTestStringConvertible, Sendable {
@@ -83,6 +85,52 @@ struct EvaluationTests {
             },
             macos26: "ats.trust.wrong-key-usage",
             published: "ats.trust.wrong-key-usage",
+            ios9: nil
+        ),
+        Case(
+            name: "any purpose, installed root", change: { $0.purposes = anyPurpose }, macos26: nil,
+            published: "ats.trust.wrong-key-usage", ios9: nil),
+        Case(
+            name: "any purpose, system root",
+            change: {
+                $0.purposes = anyPurpose
+                $0.anchor = .system
+            },
+            macos26: "ats.trust.wrong-key-usage",
+            published: "ats.trust.wrong-key-usage",
+            ios9: nil
+        ),
+        Case(
+            name: "any purpose, anchor of the app",
+            change: {
+                $0.purposes = anyPurpose
+                $0.anchor = .app
+            },
+            macos26: "ats.trust.wrong-key-usage",
+            published: "ats.trust.wrong-key-usage",
+            ios9: nil
+        ),
+        Case(
+            name: "any purpose, anchor of the app, issued before 2019-07",
+            change: {
+                $0.purposes = anyPurpose
+                $0.anchor = .app
+                $0.issued = Scene.date("2019-05-01")
+                $0.days = 3000
+            },
+            macos26: nil,
+            published: nil,
+            ios9: nil
+        ),
+        Case(
+            name: "ten years, trusted itself",
+            change: {
+                $0.isSelfSigned = true
+                $0.isOwnAnchor = true
+                $0.days = 3650
+            },
+            macos26: nil,
+            published: "ats.trust.validity-too-long",
             ios9: nil
         ),
         Case(
@@ -296,11 +344,71 @@ struct EvaluationTests {
         scene.issued = Scene.date("2026-05-01")
         scene.days = 200
         let both = try #require(try note(spare, scene))
-        #expect(both.contains("at most 200 days, until 2027-06-05, and then one of at most 100 days"), "\(both)")
+        #expect(
+            both.contains("at most 200 days, until 2027-06-05, then 100 days, from 2029-03-15 on 47 days"), "\(both)")
         #expect(both.contains("One pinned key is not in this chain"))
         let root = try #require(try note(#"{"NSPinnedCAIdentities":[{"SPKI-SHA256-BASE64":"ROOT"}]}"#))
         #expect(root.contains("The pinned key of an authority \(EvaluationTests.rootPin)"), "\(root)")
+        #expect(root.contains("locks every installed app out"), "\(root)")
         #expect(try note("{}") == nil && note(leaf, os: "ios13") == nil)
+    }
+
+    @Test("no limit of days holds for a leaf that the user trusts itself, which on iOS only an authority can be")
+    func trustedItself() throws {
+        var scene = Scene()
+        scene.isSelfSigned = true
+        scene.isOwnAnchor = true
+        scene.days = 3650
+        for os in ["macos10.15", "macos26", "macos27"] {
+            let verdict = try scene.verdict(os: os)
+            let note = verdict.notes.first { $0.code == "ats.note.validity-exempt" }?.message
+            #expect(verdict.passed && note?.contains("HT210176") == true && note?.contains("3650") == true, "\(os)")
+        }
+        #expect(try scene.verdict(os: "ios26").causes.map(\.code) == ["ats.trust.validity-too-long"])
+        scene.isLeafAuthority = true
+        #expect(try scene.verdict(os: "ios26").passed)
+        scene.anchor = .app
+        #expect(try scene.verdict(os: "macos26").causes.map(\.code) == ["ats.trust.validity-too-long"])
+        scene.anchor = .installed
+        scene.days = 300
+        #expect(try scene.verdict().notes.isEmpty)
+    }
+
+    @Test("where the exemption of installed roots decides is noted, for a purpose that is absent or any")
+    func exemptPurposes() throws {
+        for purposes in [nil, anyPurpose] {
+            var scene = Scene()
+            scene.purposes = purposes
+            #expect(try scene.verdict().notes.map(\.code) == ["ats.note.purpose-exempt"])
+        }
+        #expect(try Scene().verdict().notes.isEmpty)
+    }
+
+    @Test("below an anchor of the app a note says what ATS does once more")
+    func appAnchor() throws {
+        var scene = Scene()
+        scene.anchor = .app
+        #expect(try scene.verdict().passed && scene.verdict().notes.map(\.code) == ["ats.note.app-anchor"])
+        #expect(try scene.verdict(os: "ios10").notes.isEmpty)
+        let open = #"{"NSExceptionDomains":{"api.example.com":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#
+        #expect(try scene.verdict(open).notes.isEmpty)
+    }
+
+    @Test("an alert that says what is wrong is explained, with what to do")
+    func alerts() throws {
+        func cause(_ alert: UInt8, _ host: String, os: String = "macos26") throws -> (message: String, fix: String?) {
+            let requirements = try decide("https://\(host)/", os: os).requirements
+            let verdict = evaluate(requirements, failed: .alert(level: 2, description: alert), host: host)
+            let cause = try #require(verdict.causes.first)
+            return (cause.message, Remediation(for: cause)?.server)
+        }
+        #expect(try cause(80, "api.example.com").message.contains("failed itself"))
+        #expect(try cause(80, "api.example.com").fix?.contains("the app can do nothing") == true)
+        #expect(try cause(112, "api.example.com").message.contains("no site of that name"))
+        #expect(try cause(112, "api.example.com").fix?.contains("certificate for this host") == true)
+        #expect(try cause(112, "192.0.2.1").message.contains("a ClientHello without a name"))
+        #expect(try cause(112, "192.0.2.1").fix?.contains("load by a host name") == true)
+        #expect(try cause(112, "192.0.2.1", os: "ios12").message.contains("no site of that name"))
     }
 
     @Test("a leaf that is installed itself is no authority above itself, and is judged once")

@@ -67,6 +67,22 @@ struct FidelityPageTests {
         #expect(fact.words.contains("days") == !words.isEmpty)
     }
 
+    /// What public records show and holds on every system has its rows too.
+    @Test(
+        arguments: [
+            ("ios26", SystemProperty.cutHandshake, "-1200, stream code -9816"),
+            ("ios26", .clientCertificateRequest, "-1206"), ("macos26", .timestampList, "ends"),
+            ("ios26", .topLevelWildcard, "one report"), ("ios26", .installedRoots, "switched on"),
+            ("ios9", .installedRoots, "as soon as"), ("macos26", .installedRoots, "keychain"),
+            ("ios12", .addressNames, "sent"), ("ios26", .localHosts, "not 100.64.0.0/10"),
+            ("macos26", .plainRules, "any number of days for a leaf that the user trusts itself"),
+        ] as [(String, SystemProperty, String)]
+    )
+    func records(_ os: String, _ property: SystemProperty, _ words: String) throws {
+        let fact = FidelityPage.Fact(try #require(OSProfile.named(os)), property)
+        #expect(fact.words.contains(words) && fact.sources.contains { !$0.isEmpty }, "\(fact.words)")
+    }
+
     /// No property rests on what is unknown but those whose verdicts name both sources.
     @Test func unknownIsRare() {
         for system in OSProfile.all {

@@ -1,10 +1,11 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import AppTransportSecurity
 import PropertyLists
 import Testing
 import Vocabulary
+
+@testable import AppTransportSecurity
 
 /// Keys of 2015: obeyed by the systems of that year, disputed until iOS 12, then not read.
 @Suite("Legacy keys")
@@ -40,6 +41,35 @@ struct LegacyKeyTests {
         }
     }
 
+    @Test("A key of 2015 is proposed by nobody, also where a domain above has one")
+    func remedies() throws {
+        let list = """
+            {"NSExceptionDomains":{"x.com":{"NSIncludesSubdomains":true,"NSTemporaryExceptionAllowsInsecureHTTPLoads":true}}}
+            """
+        let dictionary = ATSDictionary(try PropertyListValue(json: Array(list.utf8)))
+        for system in ["ios12", "ios13", "macos26"] {
+            let policy = ATSPolicy(dictionary: dictionary, profile: try #require(OSProfile.named(system)))
+            let remedies = Remedy.forBlocked(policy.decide(try LoadURL("http://a.x.com/")))
+            #expect(
+                remedies.map(\.keyPath) == ["NSExceptionDomains.a.x.com.NSExceptionAllowsInsecureHTTPLoads"],
+                "\(system) \(remedies)")
+        }
+    }
+
+    @Test("Systems whose sources contradict each other are printed with both")
+    func systems() throws {
+        for (system, words, basis) in [
+            ("ios9", "obeyed", Basis.appleText), ("ios10", "obeyed or not read", .unknown),
+            ("macos10.14", "obeyed or not read", .unknown), ("ios13", "not read", .inferred),
+        ] {
+            let fact = FidelityPage.Fact(try #require(OSProfile.named(system)), .legacyKeys)
+            #expect(fact.words == words && fact.bases == [basis], "\(system) \(fact.words) \(fact.bases)")
+            guard basis == .unknown else { continue }
+            let sources = fact.sources.joined()
+            #expect(sources.contains("Cocoa Keys") && sources.contains("SecProtocolConfiguration.m"), "\(sources)")
+        }
+    }
+
     @Test("Without an effect there is no dispute")
     func noDispute() throws {
         let key = "\"NSThirdPartyExceptionAllowsInsecureHTTPLoads\":true"
@@ -48,6 +78,9 @@ struct LegacyKeyTests {
         #expect(try Self.decision(key, "ios11", "http://y.com/").disputedSources.isEmpty)
         #expect(
             try Self.decision("\"NSThirdPartyExceptionRequiresForwardSecrecy\":true", "ios11").disputedSources.isEmpty)
+        // TLSv1.3 is younger than the names.
+        let newer = "\"NSThirdPartyExceptionMinimumTLSVersion\":\"TLSv1.3\""
+        #expect(try Self.decision(newer, "ios12.2", "https://x.com/").disputedSources.isEmpty)
         // A value of another type counts as absent.
         #expect(
             try Self.decision("\"NSThirdPartyExceptionAllowsInsecureHTTPLoads\":\"YES\"", "ios9").verdict == .blocked)

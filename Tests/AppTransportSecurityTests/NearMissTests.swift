@@ -51,6 +51,17 @@ import Vocabulary
             notes.first?.contains(words) == true && notes.first?.contains("NSExceptionDomains.") == true, "\(notes)")
     }
 
+    @Test("A key that the build fills in is named where it may become the host")
+    func filledIn() throws {
+        for key in ["$(API_HOST)", "${HOST}.bank.test", "pay.$(DOMAIN:lower)", "@(HOST)"] {
+            let notes = try Self.notes("http://pay.bank.test/", [key: Self.open])
+            #expect(notes.count == 1 && notes.first?.contains("--define") == true, "\(notes)")
+        }
+        #expect(try Self.notes("http://pay.bank.test/", ["cdn.$(DOMAIN)": Self.open]).isEmpty)
+        #expect(try Self.notes("http://pay.bank.test/", ["$(HOST).shop.test": Self.open]).isEmpty)
+        #expect(try Self.notes("http://a.bank.test/", ["b.$(DOMAIN)": Self.openBelow]).count == 1)
+    }
+
     @Test func severalReasonsStandTogether() throws {
         let note = try #require(try Self.notes("http://a.pay.bank.test/", ["Bank.TEST:80": Self.open]).first)
         #expect(

@@ -22,6 +22,7 @@ struct Scene {
     var isSelfSigned = false
     /// Whether the leaf itself is what is installed.
     var isOwnAnchor = false
+    var isLeafAuthority = false
     /// The name of the root in DER.
     var rootSubject: [UInt8]?
     var issuerAddresses: [String] = []
@@ -48,7 +49,7 @@ struct Scene {
                 der: []),
             signature: SignatureFacts(algorithm: "1.2.840.113549.1.1.11", hash: isLeaf ? scene.hash : .sha256),
             commonNames: isLeaf ? scene.commonNames : [], alternativeNames: isLeaf ? scene.names : nil,
-            extendedKeyUsages: isLeaf ? scene.purposes : nil, isAuthority: !isLeaf,
+            extendedKeyUsages: isLeaf ? scene.purposes : nil, isAuthority: !isLeaf || scene.isLeafAuthority,
             issuerAddresses: isLeaf ? scene.issuerAddresses : [], embeddedTimestamps: isLeaf ? scene.timestamps : nil)
     }
 

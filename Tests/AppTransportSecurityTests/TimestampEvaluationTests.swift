@@ -51,6 +51,23 @@ struct TimestampEvaluationTests {
         return [UInt8(entries.count >> 8), UInt8(entries.count & 0xFF)] + entries
     }
 
+    @Test("A list in the certificate that is empty or malformed is named, where other clients count none")
+    func brokenLists() throws {
+        let cases: [([UInt8], String)] = [
+            ([0, 0], "its list is empty"), ([0, 5, 0, 9, 1, 2, 3], "its list is malformed"),
+        ]
+        for (bytes, words) in cases {
+            var scene = Scene()
+            scene.anchor = .system
+            scene.timestamps = bytes
+            let cause = try #require(try scene.verdict().causes.first)
+            #expect(cause.code == "ats.ct.missing" && cause.message.contains(words), "\(cause.message)")
+        }
+        var scene = Scene()
+        scene.anchor = .system
+        #expect(try scene.verdict().causes.first?.message.contains("its list") == false)
+    }
+
     private static func interval(_ days: (String, String)) -> String {
         #"{"start_inclusive":"\#(days.0)T00:00:00Z","end_exclusive":"\#(days.1)T00:00:00Z"}"#
     }

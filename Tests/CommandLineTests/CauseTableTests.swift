@@ -54,7 +54,7 @@ struct CauseTableTests {
             from: .kind("group-brainpool-only"), fix: "enable X25519 or P-256"),
         Row(
             code: "ats.tls.handshake-failed", server: "answers with the alert internal_error",
-            from: .kind("alert-internal-error"), fix: "check the server's TLS log"),
+            from: .kind("alert-internal-error"), fix: "look in the server's log at that time"),
         Row(
             code: "ats.tls.large-hello", server: "stands behind a box that resets hellos of more than one TCP segment",
             from: .kind("large-hello-reset"), fix: "update what reads the ClientHello first"),

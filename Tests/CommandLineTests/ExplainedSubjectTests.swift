@@ -15,6 +15,7 @@ import Testing
         (["NSAllowsLocalNetworking"], "100.64.0.0/10"), (["com.apple.devicecheck.error 3"], "DCError.invalidKey"),
         (["serverUnavailable"], "DCError.serverUnavailable"), (["NSURLErrorSecureConnectionFailed"], "-1200"),
         (["App Check 403"], "attest.app-check.refused"), (["unrecognized_name"], "TLS alert 112"),
+        (["alert 112"], "has no site"), (["alert 80"], "failed itself"),
         (["alert 42"], "-9825"), (["alert handshake_failure (40)"], "TLS alert 40"),
         (["SSL alert number 48"], "TLS alert 48"), (["-67843"], "errSecNotTrusted"),
         (["kCFErrorDomainCFNetwork 310"], "the proxy"),

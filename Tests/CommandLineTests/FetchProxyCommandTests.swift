@@ -67,6 +67,40 @@ struct FetchCommandTests {
         #expect(run.status == 0, "\(run.output)\(run.errors)")
     }
 
+    @Test("Where only one reading of a key of 2015 refuses the server, nobody knows; where both do, it is refused")
+    func disputedKeys() throws {
+        func list(_ key: String, _ value: String) -> String {
+            #"{"NSExceptionDomains":{"api.example.com":{"\#(key)":\#(value)}}}"#
+        }
+        let minimum = list("NSTemporaryExceptionMinimumTLSVersion", #""TLSv1.0""#)
+        let secrecy = list("NSThirdPartyExceptionRequiresForwardSecrecy", "false")
+        for (kind, dictionary, code) in [
+            ("tls10-only", minimum, "ats.tls.version-too-low"),
+            ("suite-static-aes128-gcm-sha256", secrecy, "ats.tls.no-forward-secrecy"),
+        ] {
+            for (os, result) in [("ios9", "loaded"), ("ios11", "no-answer"), ("ios13", "refused")] {
+                let json = try Self.fetch(kind, ["--os", os, "--format", "json"], dictionary: dictionary).json
+                #expect(json["result"] as? String == result, "\(kind) \(os)")
+                let first = (json["because"] as? [[String: Any]])?.first?["code"] as? String
+                #expect(result == "loaded" || first == code, "\(kind) \(os) \(first ?? "")")
+            }
+        }
+        let expired = try Self.fetch("expired", ["--os", "ios11", "--format", "json"], dictionary: minimum).json
+        #expect(expired["result"] as? String == "refused")
+    }
+
+    @Test("A server that only asks for a client certificate is noted in both forms, in every version of TLS")
+    func clientCertificateIsAskedFor() throws {
+        for os in ["macos26", "ios9"] {
+            let text = try Self.fetch("client-certificate-wanted", ["--os", os])
+            #expect(text.status == 0 && text.errors.contains("asks for a client certificate"), "\(text.errors)")
+            let json = try Self.fetch("client-certificate-wanted", ["--os", os, "--format", "json"]).json
+            #expect((json["connection"] as? [String: Any])?["requestsClientCertificate"] as? Bool == true)
+            let codes = (json["because"] as? [[String: Any]])?.compactMap { $0["code"] as? String }
+            #expect(codes == ["ats.note.client-certificate-requested"])
+        }
+    }
+
     @Test func jsonHasEveryFieldOfTheContract() throws {
         let run = try Self.fetch("redirect-http-same-host", ["--format", "json"])
         let document = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])

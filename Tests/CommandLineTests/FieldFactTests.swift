@@ -46,6 +46,47 @@ import Testing
             "\(lint.output)\(lint.errors)")
     }
 
+    @Test("An .entitlements file is judged for the network, whatever it says")
+    func entitlements() throws {
+        let folder = try TemporaryDirectory()
+        for (keys, words) in [
+            (
+                "<key>com.apple.security.app-sandbox</key><true/><key>com.apple.security.network.client</key><true/>",
+                "may connect"
+            ), ("<key>aps-environment</key><string>development</string>", "no sandbox"),
+        ] {
+            let path = folder.path("App.entitlements")
+            try "<plist version=\"1.0\"><dict>\(keys)</dict></plist>".write(
+                toFile: path, atomically: true, encoding: .utf8)
+            let run = try ProgramRun(["ats", "lint", path])
+            #expect(run.status == 2 && self.words(run).contains(words), "\(run.output)\(run.errors)")
+        }
+    }
+
+    @Test("A connection that is lost in mid-session was none of the hello, and a root needs to be switched on")
+    func cutsAndRoots() throws {
+        func task(_ number: Int, _ stream: Int) -> String {
+            "Task <A>.<1> finished with error [\(number)] Error Domain=NSURLErrorDomain Code=\(number) \"x\" UserInfo={NSErrorFailingURLKey=https://a.example/, _kCFStreamErrorCodeKey=\(stream)}"
+        }
+        let early = words(try log(task(-1200, -9816)))
+        #expect(early.contains("ats.tls.large-hello") && early.contains("the network between"), "\(early)")
+        let late = words(try log(task(-1005, -9816)))
+        #expect(late.contains("after the TLS handshake") && !late.contains("large-hello"), "\(late)")
+        let session = words(
+            try log("Task <A>.<1> HTTP load failed, 431/0 bytes (error code: -1200 [3:-9816])\n" + task(-1200, -9816)))
+        #expect(session.contains("after the TLS handshake") && !session.contains("large-hello"), "\(session)")
+        let none = words(
+            try log("Task <A>.<1> HTTP load failed, 0/0 bytes (error code: -1200 [3:-9816])\n" + task(-1200, -9816)))
+        #expect(none.contains("during the TLS handshake") && none.contains("large-hello"), "\(none)")
+        let forbidden = words(
+            try log(
+                "Error Domain=NSURLErrorDomain Code=-1206 \"x\" UserInfo={NSErrorFailingURLKey=https://a.example/, NSErrorClientCertificateStateKey=2}"
+            ))
+        #expect(forbidden.contains("of a status 403") && !forbidden.contains("give the app"), "\(forbidden)")
+        let root = words(try log(task(-1202, -9807)))
+        #expect(root.contains("Certificate Trust Settings") && root.contains("simctl keychain booted"), "\(root)")
+    }
+
     @Test(
         "Who judged the chain is said in words",
         arguments: [

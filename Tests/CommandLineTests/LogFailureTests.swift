@@ -29,6 +29,11 @@ import Testing
             "Demo[812:40211] nw_endpoint_flow_failed_with_error [C1 192.168.0.12:8000 in_progress socket-flow (unsatisfied (Local network prohibited), interface: en0)]",
             "192.168.0.12 local-network ats.net.local-network-denied"
         ),
+        (
+            "NetServiceBrowser didNotSearch: NSNetServicesErrorCode = -72008",
+            "- local-network ats.net.local-network-denied"
+        ),
+        ("Sandbox: mdworker(3648) deny network-outbound /private/var/run/mDNSResponder", "- sandbox ats.net.sandbox"),
         ("Sandbox: Demo(900) deny(1) network-outbound 192.0.2.1:443", "- sandbox ats.net.sandbox"),
         (
             "nw_socket_handle_socket_event [C1.1.1:2] Socket SO_ERROR [61: Connection refused]",

@@ -284,6 +284,9 @@ package enum ServerExpectations {
         .init(
             "client-key-usage", Row.fail, nil, Row.fail13, "ats.trust.wrong-key-usage",
             "An EKU that is there must name serverAuth."),
+        .init(
+            "any-key-usage", Row.pass, Row.fail, Row.pass13, nil,
+            "Any purpose is enough below an installed root (SSLPolicyTests); documents ask for serverAuth itself."),
         .init("days-800", Row.pass, nil, Row.pass13, nil, "825 days for an installed root; 398 hold for the system's."),
         .init(
             "days-1000", Row.fail, nil, Row.pass13, "ats.trust.validity-too-long",

@@ -13,8 +13,8 @@ struct HandshakeJudge: Sendable {
     let connector: Connector
     /// Monitor mode, second attempt: everything passes, and what would not have is reported.
     var onlyReports = false
-    /// What the server showed to a hello that asks for timestamps, where that was sent.
-    var shown: ShownTimestamps?
+    /// What the server showed to the hello of the system, where that was sent.
+    var shown: ShownFlight?
 
     private var configuration: ATSClient.Configuration { connector.configuration }
 

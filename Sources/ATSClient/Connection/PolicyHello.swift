@@ -58,28 +58,32 @@ extension HelloOffer {
     }
 }
 
-/// The timestamps that a server showed beside its certificate: the library that loads, and many a program in a tunnel, asks for none.
-struct ShownTimestamps: Sendable {
+/// What a server showed beside its certificate to the hello of the system: timestamps, for which the library that loads and many a program in a
+/// tunnel do not ask, and whether it asks for a client certificate, which that library does not show in TLS 1.3.
+struct ShownFlight: Sendable {
     private let leaf: [UInt8]
     private let timestamps: [UInt8]?
     private let stapledTimestamps: [UInt8]?
+    private let requestsClientCertificate: Bool
 
-    /// Nil if there are none.
+    /// Nil if there is nothing.
     init?(_ handshake: HandshakeObservation) {
         guard let leaf = handshake.certificates.first,
-            handshake.timestamps != nil || handshake.stapledTimestamps != nil
+            handshake.timestamps != nil || handshake.stapledTimestamps != nil || handshake.requestsClientCertificate
         else { return nil }
         self.leaf = leaf
         timestamps = handshake.timestamps
         stapledTimestamps = handshake.stapledTimestamps
+        requestsClientCertificate = handshake.requestsClientCertificate
     }
 
-    /// The handshake with them, if it showed the same certificate.
+    /// The handshake with it, if it showed the same certificate.
     func added(to handshake: HandshakeObservation) -> HandshakeObservation {
         guard handshake.certificates.first == leaf else { return handshake }
         var handshake = handshake
         handshake.timestamps = handshake.timestamps ?? timestamps
         handshake.stapledTimestamps = handshake.stapledTimestamps ?? stapledTimestamps
+        handshake.requestsClientCertificate = handshake.requestsClientCertificate || requestsClientCertificate
         return handshake
     }
 }

@@ -39,13 +39,13 @@ struct ProxyJudge: Sendable {
 
     /// What a probe or a handshake that passed came to.
     enum Verdict: Sendable {
-        /// With the timestamps that a program in the tunnel may not ask for.
-        case complies(ShownTimestamps?)
+        /// With what the server showed, as timestamps that a program in the tunnel may not ask for.
+        case complies(ShownFlight?)
         case refused([Cause], URLLoadError?, [Remedy])
         /// Nothing of TLS was learned.
         case unknown([Cause], URLLoadError?)
 
-        var shown: ShownTimestamps? {
+        var shown: ShownFlight? {
             if case .complies(let shown) = self { shown } else { nil }
         }
     }
@@ -122,13 +122,9 @@ struct ProxyJudge: Sendable {
             let failed = evaluate(
                 requirements, failed: outcome, host: host, widest: widest, leaf: widest?.leaf,
                 smaller: await hello.smaller(after: outcome, widest: widest, timeout: timeout))
-            var remedies: [Remedy] = []
-            if let widest, failed.causes.first?.code != .tlsClientCertificateRequired {
-                remedies = Remedy.forRefused(
-                    decision, await facts(of: widest, address), at: SystemClock.now(),
-                    logs: configuration.transparencyLogs)
-            }
-            return (.refused(failed.causes, failed.error, remedies), nil)
+            var seen: ConnectionFacts?
+            if let widest { seen = await facts(of: widest, address) }
+            return (refusal(failed.causes, failed.error, decision, seen), nil)
         }
     }
 
@@ -140,11 +136,19 @@ struct ProxyJudge: Sendable {
         let facts = await facts(of: handshake, address)
         let logs = configuration.transparencyLogs
         let verdict = evaluate(decision.requirements, facts, host: decision.url.host, at: now, logs: logs)
-        if verdict.isDisputed { return .unknown(verdict.causes, nil) }
         return verdict.passed
-            ? .complies(ShownTimestamps(handshake))
-            : .refused(
-                verdict.causes, verdict.error, Remedy.forRefused(decision, facts, at: now, logs: logs))
+            ? .complies(ShownFlight(handshake)) : refusal(verdict.causes, verdict.error, decision, facts)
+    }
+
+    /// The verdict about a server that fails; not known where sources contradict each other about why.
+    private func refusal(
+        _ causes: [Cause], _ error: URLLoadError?, _ decision: URLDecision, _ facts: ConnectionFacts?
+    ) -> Verdict {
+        let load = LoadFaults.failed(
+            causes, error ?? .secureConnectionFailed(-9802), decision.url, decision, facts, SystemClock.now(),
+            configuration.transparencyLogs)
+        return load.outcome == .noAnswer
+            ? .unknown(load.causes, nil) : .refused(load.causes, load.error, load.remedies)
     }
 
     /// Why the certificates of a program's own handshake would be refused; empty if they would not be. Version, suite and group are those

@@ -11,7 +11,7 @@ import Vocabulary
 ///
 /// A server that runs is judged by what Apple's systems do. A chain that is not installed yet should not depend on their lenience: other
 /// clients refuse such chains. Left out is what private authorities commonly omit and Apple's trust evaluation was measured to accept: an
-/// authorityKeyIdentifier, an extended key usage, critical name constraints.
+/// authorityKeyIdentifier, an extended key usage or one for any purpose, critical name constraints.
 enum IssuanceRules {
     /// The broken rules of a complete path, leaf first, as sentences.
     static func breaches(_ chain: ChainFacts) -> [String] {
@@ -159,9 +159,6 @@ enum IssuanceRules {
         if leaf.hasNameConstraints {
             breaches.append(
                 "The certificate has name constraints but is not a CA certificate (RFC 5280 section 4.2.1.10).")
-        }
-        if leaf.extendedKeyUsages?.contains("2.5.29.37.0") == true {
-            breaches.append("The certificate allows any extended key usage (BR section 7.1.2.7.10).")
         }
         if outline.entry("2.5.29.37")?.isCritical == true {
             breaches.append("The extended key usage of the certificate must not be critical (BR section 7.1.2.7.6).")

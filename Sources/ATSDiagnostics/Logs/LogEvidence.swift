@@ -42,6 +42,8 @@ struct LogEvidence: Sendable {
     var interface: String?
     /// Whether the app had sent a certificate of its own.
     var hasSentCertificate = false
+    /// Whether the load had sent or got bytes, and so had its handshake behind it.
+    var hasTransferred = false
     var chain: [Certificate] = []
     var quote: Quote
     /// The numbers of the first and the last line, and how many there are.
@@ -118,8 +120,10 @@ struct LogEvidence: Sendable {
     mutating func addDetails(_ scan: Scan) {
         interface = interface ?? scan.interface
         isWebView = isWebView || scan.contains("WebPageProxy::didFail") || scan.contains("didFailProvisional")
-        hasSentCertificate =
-            hasSentCertificate || scan.digits(after: "SSLClientCertificateState=").map { $0 >= 2 } == true
+        let state =
+            scan.digits(after: "SSLClientCertificateState=") ?? scan.digits(after: "ErrorClientCertificateStateKey=")
+        hasSentCertificate = hasSentCertificate || state.map { $0 >= 2 } == true
+        hasTransferred = hasTransferred || scan.hasTransferred
         for certificate in scan.certificates where chain.count < 8 && !chain.contains(certificate) {
             chain.append(certificate)
         }
@@ -203,6 +207,7 @@ struct LogEvidence: Sendable {
         joined.sentence = sentence ?? other.sentence
         joined.phrases = Array((phrases + other.phrases.filter { !phrases.contains($0) }).sorted().prefix(16))
         joined.interface = interface ?? other.interface
+        joined.hasTransferred = hasTransferred || other.hasTransferred
         joined.hasSentCertificate = hasSentCertificate || other.hasSentCertificate
         joined.isWebView = isWebView || other.isWebView
         joined.chain = Array((chain + other.chain.filter { !chain.contains($0) }).prefix(8))

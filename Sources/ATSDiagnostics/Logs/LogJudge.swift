@@ -115,7 +115,7 @@ enum LogJudge {
         case (_, .trust):
             return trust(evidence, reasons(phrases) ?? [phrase.codes])
         case (let code, let kind):
-            return LogFailure(evidence, kind, phrase.codes, "\(evidence.subject): \(meaning(code)).")
+            return LogFailure(evidence, kind, phrase.codes, "\(said(code, evidence)).")
         }
     }
 
@@ -135,6 +135,12 @@ enum LogJudge {
 
     private static func clientCertificate(_ evidence: LogEvidence) -> LogFailure? {
         let host = evidence.host
+        if evidence.urlError == -1206, evidence.hasSentCertificate {
+            return LogFailure(
+                evidence, .tls, [.tlsClientCertificateRequired],
+                "The app sent \(host) a certificate of its own: then CFNetwork makes -1206 of a status 403, by which the server refuses the request itself.",
+                fix: ["find what the server refuses, by its log, or answer with another status than 403"])
+        }
         if evidence.urlError == -1206 {
             return LogFailure(
                 evidence, .tls, [.tlsClientCertificateRequired],
@@ -196,26 +202,15 @@ enum LogJudge {
             what = "found no version, cipher suite, group or signature in common with the app"
         case 70: (codes, what) = ([.tlsVersionTooLow], "speaks none of the TLS versions that the app offers")
         case 71: (codes, what) = ([.tlsNoCommonSuite], "finds what the app offers too weak")
-        case 80:
-            (codes, what) = ([.tlsHandshakeFailed], "failed itself: the fault is in the server, its log says which")
-        case 112:
-            (codes, what) = (
-                [.tlsHandshakeFailed],
-                "has no site of that name: it knows no certificate for the name in the ClientHello (SNI)"
-            )
         case 120:
             (codes, what) = (
                 [.tlsHandshakeFailed], "speaks none of the application protocols that the app offers (ALPN)"
             )
-        default: (codes, what) = ([.tlsHandshakeFailed], "ended the handshake")
+        default: (codes, what) = ([.tlsHandshakeFailed], AlertMeaning(alert.number)?.words ?? "ended the handshake")
         }
-        let fix: [String] =
-            switch alert.number {
-            case 80: ["look in the server's log at that time: the app can do nothing about it"]
-            case 112: ["configure the site and its certificate for \(host) on the server, or load the name that it has"]
-            default: []
-            }
-        return LogFailure(evidence, .tls, codes, "\(evidence.subject) \(what) (\(name)).", fix: fix)
+        return LogFailure(
+            evidence, .tls, codes, "\(evidence.subject) \(what) (\(name)).",
+            fix: AlertMeaning(alert.number)?.action.map { [$0] } ?? [])
     }
 
     // MARK: - Numbers
@@ -235,7 +230,7 @@ enum LogJudge {
         {
             return LogFailure(
                 evidence, kind(code, .system), socket,
-                "\(evidence.subject): \(meaning(code)) (errno \(evidence.socketError ?? 0)).",
+                "\(said(code, evidence)) (errno \(evidence.socketError ?? 0)).",
                 fix: (LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
                     + (evidence.socketError == 65
                         ? [
@@ -256,7 +251,7 @@ enum LogJudge {
         let isPlain = codes.count == 1 && first != .tlsHandshakeFailed
         let sentence =
             isPlain
-            ? "\(evidence.subject): \(meaning(first))." : name?.said ?? "\(meaning(first).uppercasedFirst)."
+            ? "\(said(first, evidence))." : name?.said ?? "\(meaning(first).uppercasedFirst)."
         let action = codes.count == 1 ? LogExplanations.explanation(of: first)?.action : nil
         let isVague = evidence.streamError == nil && codes.count > 4
         let hints = isVague ? [vagueHint] : localHints(evidence, first)
@@ -371,7 +366,7 @@ enum LogJudge {
         } else {
             way = " The first suspect is the network between: VPN, proxy, firewall; then the server."
         }
-        let isLate = evidence.urlError == -1005
+        let isLate = evidence.urlError == -1005 || evidence.hasTransferred
         let verb = codes.count == 1 && codes.first == .netReset ? "reset" : "cut"
         let isPlain = evidence.place.map { !$0.isSecure } == true
         fix.append(
@@ -385,7 +380,7 @@ enum LogJudge {
             )
         }
         return LogFailure(
-            evidence, .network, codes,
+            evidence, .network, isLate ? codes.filter { $0 != .tlsLargeHello } : codes,
             "The connection to \(host) was \(verb)\(isPlain ? "" : isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
             fix: fix)
     }
@@ -452,7 +447,7 @@ enum LogJudge {
         }
         if isAnchorOpen {
             fix.append(
-                "a root of your own: install it on the device and switch it on in Settings > General > About > Certificate Trust Settings"
+                "a root of your own: \(AppTrust.installing)"
             )
         }
         if isLocal(evidence), evidence.urlError != -1200, anchors.contains(first) {
@@ -468,6 +463,11 @@ enum LogJudge {
     private static let anchors: [Code] = [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]
 
     // MARK: - Shared
+
+    /// What a code means for the host, if the log names one.
+    private static func said(_ code: Code, _ evidence: LogEvidence) -> String {
+        evidence.place.map { "\($0.host): \(meaning(code))" } ?? meaning(code).uppercasedFirst
+    }
 
     private static func meaning(_ code: Code) -> String {
         LogExplanations.explanation(of: code)?.meaning ?? code.rawValue

@@ -187,6 +187,14 @@ extension Scan {
         return (Array(columns[5]), Array(columns[2]))
     }
 
+    /// Whether a load that failed had sent or got bytes, as in `load failed, 431/0 bytes`.
+    var hasTransferred: Bool {
+        guard let rest = rest(after: "load failed, ") else { return false }
+        let counts = rest.prefix(48).prefix { $0 == 0x2F || (0x30...0x39).contains($0) }
+        return counts.contains(0x2F) && counts.contains { (0x31...0x39).contains($0) }
+            && rest.dropFirst(counts.count).starts(with: " bytes".utf8)
+    }
+
     /// The network interface, as in `interface: utun6`.
     var interface: String? {
         guard let name = rest(after: "interface: ")?.prefix(16).prefix(while: { $0.isASCIIAlphanumeric || $0 == 0x5F }),

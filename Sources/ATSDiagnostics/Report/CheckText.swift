@@ -95,7 +95,7 @@ package struct CheckText: Sendable {
             lines.append("    \(advice.systems.map(\.id).joined(separator: ", "))")
             lines += advice.because.map { detail("cause", $0.description) } + self.advice(advice, report)
         }
-        for warning in report.warnings { lines.append(detail("note", warning.message)) }
+        for note in report.warnings where note.code != .noteSDKInferred { lines.append(detail("note", note.message)) }
         return lines.joined(separator: "\n") + "\n"
     }
 

@@ -78,7 +78,7 @@ public struct TargetReport: Sendable {
             (isDemanded != true || $0.code != .noteClientCertificateRequested)
                 && [
                     .noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon, .noteClientCertificateRequested,
-                    .notePurposeExempt, .noteWildcardBelowTop, .notePinnedKeys,
+                    .notePurposeExempt, .noteAppAnchor, .noteValidityExempt, .noteWildcardBelowTop, .notePinnedKeys,
                 ].contains($0.code)
                 && seen.insert(UTF8Key($0.message)).inserted
         }

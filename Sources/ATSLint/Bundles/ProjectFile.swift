@@ -237,9 +237,12 @@ package enum ProjectFile {
         throw .plist(
             "",
             "this is an entitlements file, not an Info.plist"
-                + (isSandboxed && !mayConnect
-                    ? "; the app is sandboxed and com.apple.security.network.client is not true, so it cannot connect to any server"
-                    : ""))
+                + (!isSandboxed
+                    ? "; com.apple.security.app-sandbox is not true, so no sandbox of the app keeps it from connecting"
+                    : mayConnect
+                        ? "; the app is sandboxed and com.apple.security.network.client is true, so it may connect to servers"
+                        : "; the app is sandboxed and com.apple.security.network.client is not true, so it cannot connect to any server")
+        )
     }
 
     /// What a list is that many projects have beside the Info.plist; nil for any other list.

@@ -32,7 +32,7 @@ extension RuleCatalog {
                     let isMild = !loosens || isThere || facts.subject.minimumOS?.isBefore(.builtInExceptions) == true
                     hits.report(
                         member, entry.path(member.key),
-                        "\(member.key) is a legacy key of 2015. Apple's published evaluator never reads it; \(modern) is the current key\(isThere ? " and is there too" : "").",
+                        "\(member.key) is a legacy key of 2015: \(LegacyKeys.history). \(modern) is the current key\(isThere ? " and is there too" : "").",
                         fix: isThere
                             ? "Remove it."
                             : "Rename it to \(modern) if the exception is still needed; otherwise remove it.",

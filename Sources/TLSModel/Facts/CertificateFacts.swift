@@ -112,8 +112,12 @@ extension CertificateFacts {
         extendedKeyUsages?.contains { CertificateFacts.serverPurposes.contains($0) } ?? false
     }
 
+    /// Whether it names serverAuth itself; anyExtendedKeyUsage does not.
+    package var namesServers: Bool { extendedKeyUsages?.contains(CertificateFacts.serverPurpose) ?? false }
+
+    private static let serverPurpose = "1.3.6.1.5.5.7.3.1"
     private static let serverPurposes: Set<String> = [
-        "1.3.6.1.5.5.7.3.1", "2.5.29.37.0", "1.3.6.1.4.1.311.10.3.3", "2.16.840.1.113730.4.1",
+        serverPurpose, "2.5.29.37.0", "1.3.6.1.4.1.311.10.3.3", "2.16.840.1.113730.4.1",
     ]
 }
 

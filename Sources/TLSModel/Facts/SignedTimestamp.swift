@@ -29,8 +29,13 @@ package struct SignedTimestamp: Sendable, Hashable {
 
     package var issued: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
-    /// Whether bytes are a SignedCertificateTimestampList by its lengths, with at least one entry, whatever is in it (RFC 6962 section 3.3).
-    package static func isList(_ bytes: [UInt8]) -> Bool { entries(of: bytes)?.isEmpty == false }
+    /// What is wrong with a SignedCertificateTimestampList by its lengths, whatever its entries are (RFC 6962 section 3.3): `empty` or `malformed`.
+    ///
+    /// - Returns: nil if nothing is, or if there is none.
+    package static func fault(ofList bytes: [UInt8]?) -> String? {
+        guard let bytes, entries(of: bytes)?.isEmpty != false else { return nil }
+        return bytes.count <= 2 ? "empty" : "malformed"
+    }
 
     /// Reads a SignedCertificateTimestampList in its TLS encoding; nil if its lengths do not add up.
     /// Entries of an unknown version are left out, as RFC 6962 section 3.3 wants.

@@ -381,9 +381,11 @@ extension ExplainedSubject {
         guard !name.hasPrefix("number ") else { return nil }
         let row = ErrorNumber.stream(URLLoadError.streamCode(ofAlert: alert))
         title = "\(name), TLS alert \(alert)"
+        let meaning = AlertMeaning(alert)
         means =
-            "the other side ended the handshake; an app gets NSURLErrorDomain -1200 with stream code \(row?.number ?? -9800) for it: \(row?.sentence ?? name)"
-        codes = row?.codes ?? []
+            "\(meaning.map { "the server \($0.words)" } ?? "the other side ended the handshake"); an app gets NSURLErrorDomain -1200 with stream code \(row?.number ?? -9800) for it: \(row?.sentence ?? name)"
+        codes = meaning == nil ? row?.codes ?? [] : [.tlsHandshakeFailed]
+        action = meaning?.action
         next = ["sealward ats check https://HOST/", "sealward ats log FILE"]
     }
 

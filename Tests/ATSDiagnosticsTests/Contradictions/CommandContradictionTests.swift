@@ -113,6 +113,7 @@ struct CommandContradictionTests {
         Planted(testDescription: "check blocks what explain lets through", pair: "explain, check") {
             $0.check.code = "ats.cleartext.blocked"
         },
+        Planted(testDescription: "log names other causes", pair: "check, log") { $0.log = ["ats.net.dns"] },
         Planted(testDescription: "lint says cut off", pair: "lint, check") {
             $0.check = LoadAnswer("PASS")
             $0.cutOff = ["every connection fails."]

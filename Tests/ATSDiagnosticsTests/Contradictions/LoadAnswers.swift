@@ -21,8 +21,12 @@ struct AskedLoad: CustomStringConvertible {
     let profile: OSProfile
     /// Whether the list says that its app runs on the system with this SDK, so that lint speaks for it.
     let isSupported: Bool
+    /// What the root of the servers is: one that a user installed, an anchor of the app, or one of the system.
+    let anchor: AnchorKind
 
-    var description: String { "\(kind) as \(url) on \(profile.id), \(profile.sdk?.description ?? "its own SDK")" }
+    var description: String {
+        "\(kind) as \(url) on \(profile.id), \(profile.sdk?.description ?? "its own SDK"), \(anchor.rawValue) root"
+    }
 
     /// The list as the commands read it.
     func subject() throws -> LintSubject {
@@ -61,6 +65,7 @@ struct AskedLoad: CustomStringConvertible {
             let sdk = [nil, nil, 16, 18, 26][random.below(5)].flatMap { LinkedSDK(number: $0) }
             profile = sdk.map(system.linked) ?? system
         }
+        anchor = [AnchorKind.installed, .installed, .app, .system][random.below(4)]
     }
 }
 
@@ -158,6 +163,8 @@ struct LoadAnswers {
     var edits: [TriedEdit]
     /// Hosts of which lint says that every connection fails.
     var cutOff: [String]
+    /// The causes that `log` names for the error of the load; empty where it has none.
+    var log: [String] = []
 
     /// What contradicts what; the key names the pair of commands.
     func contradictions() -> [(pair: String, text: String)] {
@@ -169,6 +176,9 @@ struct LoadAnswers {
         }
         ) {
             differ("rows of check, check --exhaustive", rows[place], exhaustiveRows.dropFirst(place).first ?? "none")
+        }
+        if check.result == "FAIL", let code = check.code, !log.isEmpty, !log.contains(code) {
+            differ("check, log", check, log)
         }
         if !fetch.isOnlyTheTools, !isHandshakeAlone, check != fetch { differ("check, fetch", check, fetch) }
         if explain.isDisputed {

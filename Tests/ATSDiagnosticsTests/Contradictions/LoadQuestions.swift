@@ -25,7 +25,7 @@ struct LoadQuestions {
         self.load = load
         self.servers = servers
         var anchors = TrustAnchors()
-        try anchors.add(file: servers.authority, kind: .installed)
+        try anchors.add(file: servers.authority, kind: load.anchor)
         self.anchors = anchors
         overrides = servers.servers.values.map { AddressOverride(host: "*", port: $0.port, address: "127.0.0.1") }
     }
@@ -36,7 +36,11 @@ struct LoadQuestions {
         var configuration = CheckSession.Configuration()
         configuration.profile = load.profile
         configuration.appDictionary = dictionary
-        configuration.installedRoots = [servers.authority]
+        switch load.anchor {
+        case .system: configuration.systemRoots = servers.authority
+        case .app: configuration.appAnchors = [servers.authority]
+        case .installed: configuration.installedRoots = [servers.authority]
+        }
         configuration.overrides = overrides
         configuration.connectTimeout = .seconds(8)
         configuration.isExhaustive = exhaustive
@@ -100,7 +104,21 @@ struct LoadQuestions {
             explain: said, check: before, rows: rows(report), exhaustiveRows: rows(exhaustive),
             exhaustive: LoadAnswer(try #require(exhaustive.decisive)), fetch: LoadAnswer(fetch),
             isHandshakeAlone: decisive.notes.contains { $0.code == .noteLoadNotMade }, edits: edits,
-            cutOff: cutOff(subject, try LoadURL(load.url).host))
+            cutOff: cutOff(subject, try LoadURL(load.url).host), log: logged(decisive))
+    }
+
+    /// What `log` says of the line that an app's console has for the error; nothing for causes that are none of a load.
+    private func logged(_ decisive: ConfigurationResult) -> [String] {
+        guard let error = decisive.error, decisive.because.first.flatMap({ CauseTable.current[$0.code] }) != nil else {
+            return []
+        }
+        let stream = error.streamCode.map { ", _kCFStreamErrorCodeKey=\($0)" } ?? ""
+        let line =
+            "Task <A>.<1> finished with error [\(error.code)] Error Domain=\(error.domain) Code=\(error.code) \"x\" "
+            + "UserInfo={NSErrorFailingURLKey=\(load.url)\(stream)}\n"
+        var log = DeviceLog()
+        log.read(Array(line.utf8))
+        return log.report().failures.flatMap { $0.because.map(\.code.rawValue) }
     }
 
     /// The keys that `explain` and `fetch` say would help, all of them together.

@@ -14,10 +14,12 @@ enum SystemWords {
 
     private static let named: [LogPhrase] = [
         row("Local network prohibited", [.netLocalNetwork]),
-        // kDNSServiceErr_PolicyDenied and kDNSServiceErr_NoAuth of dns_sd.h: Bonjour without the user's consent, or without NSBonjourServices.
-        row("-65570", [.netLocalNetwork]), row("-65555", [.netLocalNetwork]),
+        // kDNSServiceErr_PolicyDenied and kDNSServiceErr_NoAuth of dns_sd.h, NSNetServicesMissingRequiredConfigurationError: Bonjour without the
+        // user's consent, or without NSBonjourServices.
+        row("-65570", [.netLocalNetwork]), row("-65555", [.netLocalNetwork]), row("-72008", [.netLocalNetwork]),
         row("Sandbox is preventing this process", [.netSandbox]),
-        row("deny(1) network-outbound", [.netSandbox]), row("[1: Operation not permitted]", [.netSandbox]),
+        row("deny(1) network-outbound", [.netSandbox]), row("deny network-outbound", [.netSandbox]),
+        row("[1: Operation not permitted]", [.netSandbox]),
         row("Operation not permitted, errno = 1,", [.netSandbox]),
         row("Operation not permitted, errno = 1)", [.netSandbox]),
         row("DNSServiceCreateDelegateConnection failed: ServiceNotRunning", [.netSandbox]),
