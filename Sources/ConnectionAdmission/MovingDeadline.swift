@@ -13,9 +13,13 @@ package final class MovingDeadline {
     private var deadline = NIODeadline.distantFuture
     /// When the deadline is looked at next.
     private var wakesAt = NIODeadline.distantFuture
+    /// Since the last look.
+    private var hasMoved = false
 
-    /// Between two looks at the deadline: it moves with every request, the timer does not.
-    private static let longestTick = TimeAmount.seconds(5)
+    /// Between two looks at a deadline that moves: it does so with every request, the timer does not.
+    private static let tick = TimeAmount.seconds(5)
+    /// Between two looks at one that rests; a timer without an owner is gone after so long.
+    private static let longestTick = TimeAmount.seconds(60)
 
     /// - Parameter isOver: called when the deadline passes.
     package init(on loop: any EventLoop, isOver: @escaping () -> Void) {
@@ -26,7 +30,8 @@ package final class MovingDeadline {
     package func move(in time: TimeAmount) {
         let now = loop.now
         deadline = now + time
-        tick(now)
+        hasMoved = true
+        wake(at: min(deadline, now + MovingDeadline.tick))
     }
 
     /// Moves it if it comes sooner so.
@@ -41,19 +46,22 @@ package final class MovingDeadline {
         channel.closeFuture.assumeIsolated().whenComplete { _ in withExtendedLifetime(end) {} }
     }
 
-    private func tick(_ now: NIODeadline) {
-        let next = min(deadline, now + MovingDeadline.longestTick)
-        guard deadline < .distantFuture, next < wakesAt else { return }
-        wakesAt = next
-        loop.assumeIsolated().scheduleTask(deadline: next) { [weak self] in self?.wake(next) }
+    private func wake(at time: NIODeadline) {
+        guard time < wakesAt else { return }
+        wakesAt = time
+        loop.assumeIsolated().scheduleTask(deadline: time) { [weak self] in self?.look(time) }
     }
 
-    private func wake(_ time: NIODeadline) {
+    private func look(_ time: NIODeadline) {
         guard time == wakesAt else { return }
         wakesAt = .distantFuture
         let now = loop.now
-        guard deadline <= now else { return tick(now) }
-        stop()
-        isOver()
+        if deadline <= now {
+            stop()
+            isOver()
+        } else if deadline < .distantFuture {
+            wake(at: min(deadline, now + (hasMoved ? MovingDeadline.tick : MovingDeadline.longestTick)))
+            hasMoved = false
+        }
     }
 }

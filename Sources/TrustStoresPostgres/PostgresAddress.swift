@@ -38,7 +38,7 @@ struct PostgresAddress: Sendable {
         hosts = try PostgresAddress.hosts { keyword in parsed.first { $0.keyword == keyword }?.value }
         let service = parsed.contains { $0.keyword == "service" } ? "its file" : environment["PGSERVICE"]
         isLocal = hosts.allSatisfy { PostgresAddress.isLocal($0, service: service, environment) }
-        guard isLocal || parsed.contains(where: { $0.keyword == "sslmode" }) else {
+        guard isLocal || parsed.contains(where: { $0.keyword == "sslmode" && !$0.value.isEmpty }) else {
             throw StoreFault(code: .storeTLS, reason: PostgresAddress.missesTLS)
         }
         if !isLocal, LibpqConnection.knowsRequireAuth, environment["PGREQUIREAUTH"] == nil,

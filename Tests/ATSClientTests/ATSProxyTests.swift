@@ -335,6 +335,32 @@ struct ATSProxyTests {
         }
     }
 
+    @Test("A client that takes nothing of its answer makes room too")
+    func unreadAnswersMakeRoom() async throws {
+        let servers = try #require(LoopbackServers.shared)
+        try await PlainServer.with { server in
+            let json = #"{"NSAllowsArbitraryLoads": true}"#
+            // The client's connection and the one to the server.
+            try await RunningProxy.with(servers, json, change: { $0.connectionLimit = 2 }) { running in
+                let slow = try LoopbackClient(from: 2, port: running.port)
+                let place = "127.0.0.1:\(server.port)"
+                slow.send("GET http://\(place)/bytes/20000000 HTTP/1.1\r\nHost: \(place)\r\n\r\n")
+                for _ in 0..<500 where running.proxy.openConnections < 2 {
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+                var answer = ""
+                for _ in 0..<500 where answer.isEmpty {
+                    try await Task.sleep(for: .milliseconds(10))
+                    let honest = try LoopbackClient(from: 3, port: running.port)
+                    honest.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    answer = await honest.answer()
+                }
+                #expect(answer.hasPrefix("HTTP/1.1 400"))
+                withExtendedLifetime(slow) {}
+            }
+        }
+    }
+
     @Test("From traffic to policy: the smallest dictionary that lets all of it through")
     func summary() async throws {
         let servers = try #require(LoopbackServers.shared)

@@ -156,7 +156,7 @@ import Vocabulary
             ("/d", ["PGSERVICE": "s"], false), ("/d?service=s", [:], false),
             ("localhost/d?hostaddr=192.0.2.1", [:], false), ("h/d?hostaddr=127.0.0.1", [:], true),
             ("/d?host=@h", [:], true), ("127.0.0.1,/d", ["PGHOST": "h"], false),
-            ("h/d", ["PGSSLMODE": "require"], false),
+            ("h/d", ["PGSSLMODE": "require"], false), ("h/d?sslmode=", [:], false),
         ] as [(String, [String: String], Bool)])
     func saysTLS(_ text: String, _ environment: [String: String], _ isLocal: Bool) throws {
         let url = "postgres://" + text

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import ConnectionAdmission
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
@@ -41,8 +42,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var holdsRead = false
     private var missedRead = false
     private var lastActivity = NIODeadline.now()
-    private var timerAt: NIODeadline?
-    private var timer: Scheduled<Void>?
+    private var due: MovingDeadline?
     /// Why the channel ended while nothing ran on it.
     private var endReason: ExchangeFailure.Reason?
 
@@ -52,13 +52,14 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.keepAlive = keepAlive
     }
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        due = MovingDeadline(on: context.eventLoop) { [weak self] in self?.isDue() }
+    }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         fail(.closedBeforeAnswer)
-        // A timer that waits for nothing would keep its memory for as long as its limit.
-        timer?.cancel()
-        timer = nil
+        due = nil
         self.context = nil
     }
 
@@ -359,9 +360,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     // MARK: Time
 
-    /// One timer for everything, armed for the earliest moment at which something may be late. It is not cancelled between exchanges.
+    /// One deadline for everything: the earliest moment at which something may be late.
     private func arm() {
-        guard let context else { return }
         var next = NIODeadline.distantFuture
         if let exchange {
             if let deadline = exchange.request.deadline { next = min(next, deadline) }
@@ -369,18 +369,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
         } else if !isStream {
             next = lastActivity + keepAlive
         }
-        guard next != .distantFuture else { return }
-        if let timerAt, timerAt <= next { return }
-        timerAt = next
-        timer?.cancel()
-        timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: next) { [weak self] in self?.timerFired(next)
-        }
+        if next != .distantFuture { due?.move(in: next - .now()) }
     }
 
-    private func timerFired(_ deadline: NIODeadline) {
-        guard timerAt == deadline else { return }
-        timerAt = nil
-        timer = nil
+    private func isDue() {
         let now = NIODeadline.now()
         if let exchange {
             if let deadline = exchange.request.deadline, now >= deadline { return fail(.timeout) }

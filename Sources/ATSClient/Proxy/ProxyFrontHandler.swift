@@ -31,7 +31,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var deadline: MovingDeadline?
     /// Runs while the client must take something.
     private var answerDeadline: MovingDeadline?
-    /// Lost to a newcomer while no request is under way and there is no room.
+    /// Lost to a newcomer if there is no room, while no request is under way or the client takes none of its answer.
     private let place: Admission.Place?
     private var isIdle = true
 
@@ -146,7 +146,15 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Answers
 
-    private func mustTake() { answerDeadline?.move(in: TimeAmount(proxy.configuration.answerTimeout)) }
+    private func mustTake() {
+        answerDeadline?.move(in: TimeAmount(proxy.configuration.answerTimeout))
+        place?.isWaiting(true)
+    }
+
+    private func answerTaken() {
+        answerDeadline?.stop()
+        place?.isWaiting(isIdle)
+    }
 
     private func write(_ refusal: Refusal, _ keepsAlive: Bool, _ hasBody: Bool) {
         guard let context, context.channel.isActive else { return }
@@ -172,7 +180,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         mustTake()
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: done)
         done.futureResult.whenComplete { result in
-            bound.value.answerDeadline?.stop()
+            bound.value.answerTaken()
             bound.value.act(bound.value.front.answered(isTaken: (try? result.get()) != nil))
         }
     }
@@ -219,7 +227,7 @@ final class ProxyFrontHandler: ChannelDuplexHandler, RemovableChannelHandler {
         mustTake()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let taken = context.writeAndFlush(wrapOutboundOut(part))
-        taken.whenComplete { _ in bound.value.answerDeadline?.stop() }
+        taken.whenComplete { _ in bound.value.answerTaken() }
         return taken
     }
 
