@@ -134,6 +134,8 @@ import Vocabulary
             ]
         )
         #expect(dead.first { $0.keyPath.contains("no.example") }?.why.contains("does not load") == true, "\(dead)")
+        // Of targets that do not load nothing else is said.
+        #expect(dead.first { $0.keyPath.contains("gone.example") }?.why.contains(" load") == false, "\(dead)")
     }
 
     /// Linked on 26 the exception for TLS 1.0 has no effect: it is never proposed, and dead where an app has it.

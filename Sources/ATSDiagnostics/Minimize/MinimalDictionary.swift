@@ -209,7 +209,7 @@ package struct DictionarySearch: Sendable {
                 "Only the whole entry can go: every target on its host is decided alike without it, and not with an entry that is left without this key."
         }
         if concerned.isEmpty {
-            return "None of the targets is on this host, and all of them load without the key."
+            return "None of the targets is on this host: the key decides about none of them."
         }
         let loading = concerned.filter { !whole.failing.contains($0) }
         if loading.isEmpty { return "The target of this key does not load, with or without the key." }
