@@ -166,13 +166,12 @@ package enum ProjectFile {
 
     private static let pasted = [
         (begin: "<", words: "www.w3.org/ns/widgets", name: "config.xml"),
-        (begin: "<", words: "<ti:app", name: "tiapp.xml"), (begin: "<", words: "<Project Sdk=", name: "app.csproj"),
+        (begin: "<", words: "<ti:app", name: "tiapp.xml"), (begin: "<", words: "<Project Sdk=", name: "shop.csproj"),
         (begin: "%YAML", words: "PlayerSettings:", name: "ProjectSettings.asset"),
         (begin: "import", words: "@capacitor/cli", name: "capacitor.config.ts"),
         (begin: "import", words: "@nativescript/core", name: "nativescript.config.ts"),
-        (begin: "import", words: "expo/config", name: "app.config.ts"),
+        (begin: "import", words: "ExpoConfig", name: "app.config."),
         (begin: "name:", words: "flutter:", name: "pubspec.yaml"),
-        (begin: "{", words: "\"react-native\":", name: "package.json"),
     ]
 
     /// Whether a file of this name may be one of a project.
