@@ -85,7 +85,7 @@ import Testing
             "cURL error 60: SSL certificate problem: certificate has expired (see https://curl.haxx.se/libcurl/c/libcurl-errors.html) for https://a.example/api",
             "a.example not-apple ats.trust.expired"
         ),
-        ("The operation couldn\u{2019}t be completed. No route to host", "- network ats.net.refused"),
+        ("The operation could not be completed. No route to host", "- network ats.net.refused"),
         ("Error Domain=GCDAsyncSocketErrorDomain Code=7 \"Socket closed by remote peer\"", "- network ats.net.closed"),
         // Names that were taken out are no hosts
         ("NSURLErrorDomain -1004 https://x.com/", "x.com network ats.net.refused"),
