@@ -93,6 +93,10 @@ import Testing
         ("NSURLErrorDomain -1004 http://192.168.x.x:3000/", "- network ats.net.refused"),
         ("NSURLErrorDomain -1004 NSErrorFailingURLKey=https://Hostname#1a2b3c4d:443/", "- network ats.net.refused"),
         ("NSURLErrorDomain -1004 NSErrorFailingURLKey=https://REDACTED/path", "- network ats.net.refused"),
+        (
+            "App Transport Security has blocked a cleartext HTTP connection to IPv4#12ab34cd since it is insecure.",
+            "- ats ats.cleartext.blocked"
+        ),
         // Apple's sentences in other languages
         (
             "App Transport Security ポリシーによってセキュアな接続の使用が必要とされているため、リソースを読み込めませんでした。",

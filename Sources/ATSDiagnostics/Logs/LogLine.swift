@@ -151,7 +151,7 @@ struct LogPlace: Hashable {
             words.contains { label.elementsEqual($0.utf8) }
         }
         if labels.count == 1, let only = labels.first {
-            return isOne(only, of: ["hostname", "private", "redacted", "masked", "hidden"])
+            return isOne(only, of: ["hostname", "ipv4", "ipv6", "private", "redacted", "masked", "hidden"])
         }
         // `xxx.example.com`, `192.168.x.x`; one letter alone is a name, and .xxx a domain.
         let crossed = labels.map { $0.allSatisfy { $0 == UInt8(ascii: "x") } ? $0.count : 0 }
