@@ -273,6 +273,9 @@ package enum ProjectFile {
             ].contains(where: has)
     }
 
+    /// Whether a text begins as the project file of Xcode does.
+    package static func isXcodeProject(_ bytes: [UInt8]) -> Bool { bytes.starts(with: "// !$*UTF8*$!".utf8) }
+
     /// Names a file that is taken for an Info.plist and is something else.
     ///
     /// - Throws: `malformed.plist` with what it is.
@@ -299,7 +302,7 @@ package enum ProjectFile {
                 "this is DER, for example a certificate, a receipt or a PKCS #7 or #12 file, not an Info.plist: give it to `sealward ats certificate` or `sealward receipt inspect`"
             )
         }
-        if !name.hasSuffix(".pbxproj"), bytes.firstRange(of: Array("isa = XCBuildConfiguration;".utf8)) != nil {
+        if !name.hasSuffix(".pbxproj"), isXcodeProject(bytes) {
             throw .plist(
                 "",
                 "this is the project file of Xcode, which names its Info.plists by their paths: name the file project.pbxproj, or the folder of the project"

@@ -276,7 +276,7 @@ struct Recogniser: Sendable {
             }
         } + [
             Recogniser("xcode-project", "the project file of Xcode", lint) {
-                $0.ends([".pbxproj", ".xcconfig"]) || $0.has("isa = XCBuildConfiguration;")
+                $0.ends([".pbxproj", ".xcconfig"]) || ProjectFile.isXcodeProject($0.head)
             },
             Recogniser("cordova-project", "the config.xml or plugin.xml of a Cordova or Ionic project", lint) {
                 $0.name == "config.xml" && $0.has("<widget") || $0.name == "plugin.xml" && $0.has("<plugin")
