@@ -87,6 +87,12 @@ import Testing
         ),
         ("The operation could not be completed. No route to host", "- network ats.net.refused"),
         ("Error Domain=GCDAsyncSocketErrorDomain Code=7 \"Socket closed by remote peer\"", "- network ats.net.closed"),
+        ("_handshake: TLS handshake error: -31232", "- not-apple ats.tls.handshake-failed"),
+        (
+            "Error: url not allowed on the configured scope: https://a.example/",
+            "a.example network ats.http.web-rule"
+        ),
+        ("[Error] Not allowed to request resource", "- network ats.http.web-rule"),
         // Names that were taken out are no hosts
         ("NSURLErrorDomain -1004 https://x.com/", "x.com network ats.net.refused"),
         ("NSURLErrorDomain -1004 https://xxx.example.com/", "- network ats.net.refused"),
@@ -122,5 +128,11 @@ import Testing
             return "\(failure["host"] as? String ?? "-") \(failure["kind"] as? String ?? "-") \(codes.first ?? "-")"
         }
         #expect(found == [expected] && run.status == 1, "\(run.output)")
+    }
+
+    @Test(arguments: [#"{"message":"Failed to fetch","code":"x"}"#, #"{"message":"Load failed"}"#])
+    func noCauseIsSaid(_ text: String) throws {
+        let run = try ProgramRun(["ats", "log", "-"], input: text + "\n")
+        #expect(run.status == 2 && run.output.contains("nothing here says why"), "\(run.output)")
     }
 }

@@ -227,6 +227,7 @@ enum LibraryWords {
             30592, "SSL - A fatal alert message was received",
             [.tlsHandshakeFailed, .tlsVersionTooLow, .tlsNoCommonSuite]
         ),
+        (31232, "SSL - Processing of the Certificate handshake message failed", [.tlsHandshakeFailed]),
         (30848, "SSL - The peer notified us that the connection is going to be closed", [.netClosed]),
         (29184, "SSL - An invalid SSL record was received", [.netNotTLS]),
         (29312, "SSL - The connection indicated an EOF", [.netClosed]),
