@@ -327,6 +327,9 @@ package struct ErrorNumber: Sendable {
     /// The errors of NSPOSIXErrorDomain, and those of Linux that Dart and Node print on Android.
     package static let posixErrors: [ErrorNumber] = [
         ErrorNumber(posix: 1, "EPERM", "operation not permitted", [.netSandbox]),
+        ErrorNumber(
+            posix: 9, "EBADF", "the socket was closed on the device, often while the app was in the background",
+            [.netClosed]),
         ErrorNumber(posix: 32, "EPIPE", "broken pipe: the other side has closed the connection", [.netClosed]),
         ErrorNumber(posix: 50, "ENETDOWN", "the network is down", [.netOffline]),
         ErrorNumber(posix: 51, "ENETUNREACH", "the network cannot be reached", [.netOffline]),
@@ -337,6 +340,7 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(posix: 61, "ECONNREFUSED", "the connection was refused", [.netRefused]),
         ErrorNumber(posix: 64, "EHOSTDOWN", "the host is down", [.netRefused]),
         ErrorNumber(posix: 65, "EHOSTUNREACH", "no route to the host", [.netRefused]),
+        ErrorNumber(posix: 89, "ECANCELED", "the app itself cancelled it", [.netClosed]),
         ErrorNumber(posix: 100, "EPROTO", "the server's answer breaks HTTP/2", [.httpNoAnswer]),
         ErrorNumber(posix: 101, "ENETUNREACH", "the network cannot be reached (Linux)", [.netOffline]),
         ErrorNumber(posix: 103, "ECONNABORTED", "the connection was aborted by the device (Linux)", [.netClosed]),

@@ -59,6 +59,10 @@ import Vocabulary
         #expect(report.decisive?.result == .fail)
         #expect(report.results.contains { $0.result == .undetermined })
         #expect(!report.results.contains { $0.result == .pass })
+        // No certificate is refused, so there is nothing that the app's own code could accept.
+        let local = try await Self.report("http://127.0.0.1:8080/", end: silent)
+        let text = CheckText(colored: false, verbose: false).render(local)
+        #expect(local.decisive?.result == .undetermined && !text.contains("delegate"), "\(text)")
     }
 
     @Test func minimizeFindsTheKey() async throws {

@@ -337,48 +337,6 @@ import Testing
         ("flutter: Error: SSL peer certificate or SSH remote key was not OK", "- not-apple ats.trust.unknown-root"),
         ("SSL handshake failed: The certificate is self-signed, and untrusted", "- not-apple ats.trust.self-signed"),
         ("E 0:00:14:0222   _do_handshake: TLS handshake error: -9984", "- not-apple ats.trust.unknown-root"),
-        // Windows, Mbed TLS, wget and more numbers of curl
-        (
-            "schannel: next InitializeSecurityContext failed: SEC_E_UNTRUSTED_ROOT (0x80090325) - The certificate chain was issued by an authority that is not trusted.",
-            "- not-apple ats.trust.unknown-root"
-        ),
-        (
-            "System.ComponentModel.Win32Exception (0x80090322): The target principal name is incorrect.",
-            "- not-apple ats.trust.wrong-host"
-        ),
-        ("mbedtls_ssl_handshake returned -0x2700", "- not-apple ats.trust.unknown-root"),
-        ("ssl_client: (-29184) SSL - An invalid SSL record was received", "- network ats.net.not-tls"),
-        ("curl: (92) HTTP/2 stream 0 was not closed cleanly: PROTOCOL_ERROR (err 1)", "- network ats.http.no-answer"),
-        ("curl: (77) error setting certificate verify locations:", "- not-apple ats.trust.unknown-root"),
-        (
-            "ERROR: cannot verify a.example's certificate, issued by \u{2018}CN=A\u{2019}:\n  Self-signed certificate encountered.\nTo connect to a.example insecurely, use `--no-check-certificate'.",
-            "a.example not-apple ats.trust.self-signed"
-        ),
-        (
-            "Connecting to a.example (a.example)|192.0.2.1|:443... failed: Connection refused.",
-            "a.example network ats.net.refused"
-        ),
-        ("wget: unable to resolve host address \u{2018}a.example\u{2019}", "a.example network ats.net.dns"),
-        // Names that were taken out are no hosts
-        ("NSURLErrorDomain -1004 https://x.com/", "x.com network ats.net.refused"),
-        ("NSURLErrorDomain -1004 https://xxx.example.com/", "- network ats.net.refused"),
-        ("NSURLErrorDomain -1004 http://192.168.x.x:3000/", "- network ats.net.refused"),
-        ("NSURLErrorDomain -1004 NSErrorFailingURLKey=https://Hostname#1a2b3c4d:443/", "- network ats.net.refused"),
-        ("NSURLErrorDomain -1004 NSErrorFailingURLKey=https://REDACTED/path", "- network ats.net.refused"),
-        // Apple's sentences in other languages
-        (
-            "App Transport Security ポリシーによってセキュアな接続の使用が必要とされているため、リソースを読み込めませんでした。",
-            "- ats ats.cleartext.blocked"
-        ),
-        ("Es ist ein SSL-Fehler aufgetreten. Eine sichere Verbindung ...", "- tls ats.tls.version-too-low"),
-        (
-            "Le certificat de ce serveur n\u{2019}est pas valide. ... \u{AB}\u{A0}a.example\u{A0}\u{BB} ...",
-            "a.example trust ats.trust.unknown-root"
-        ),
-        (
-            "Сертификат этого сервера недействителен. ... \u{AB}a.example\u{BB} ...",
-            "a.example trust ats.trust.unknown-root"
-        ),
         ("Client SSL handshake failed - no cipher suites in common", "- tls ats.tls.no-common-suite"),
         (
             "handshakeFailed(NIOSSL.BoringSSLError.sslError([Error: EOF during handshake]))",

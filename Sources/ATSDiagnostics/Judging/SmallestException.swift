@@ -82,10 +82,11 @@ extension ConfigurationJudge {
     /// Whether the load comes to its end under a dictionary. Behind a certificate that only the app's code accepts the end may be unknown.
     private func isEnough(_ dictionary: ATSDictionary, on profile: OSProfile, withDelegate: Bool) -> Bool {
         if judge(dictionary: dictionary, on: profile).result == .pass { return true }
-        return withDelegate
-            && places.allSatisfy {
-                judge(place: $0, dictionary: dictionary, isRedirect: false, on: profile).passesWithDelegate
-            } && trace.map { judge(endOf: $0, dictionary: dictionary, on: profile).result } != .fail
+        // Where no certificate is refused there is nothing that the app's code could accept.
+        guard withDelegate else { return false }
+        let judged = places.map { judge(place: $0, dictionary: dictionary, isRedirect: false, on: profile) }
+        return judged.allSatisfy(\.passesWithDelegate) && judged.contains { $0.result != .pass }
+            && trace.map { judge(endOf: $0, dictionary: dictionary, on: profile).result } != .fail
     }
 
     /// The first dictionary of the ladder, host by host, under which each place of the load is as it should be.

@@ -178,10 +178,13 @@ package struct DeviceLog: Sendable {
         joiner.add(evidence)
     }
 
-    /// A command line of nscurl, or its first words: `TLS failed with error: -9808` names no host.
+    /// A command line of nscurl, curl or openssl, or their first words: `TLS failed with error: -9808` names no host.
     private mutating func noteCommand(_ text: ArraySlice<UInt8>) {
         let scan = Scan(bytes: text)
-        guard ["nscurl ", "Diagnostics", "loads to ", "Loading app at "].contains(where: scan.contains) else { return }
+        let words: [StaticString] = [
+            "curl ", "Diagnostics", "loads to ", "Loading app at ", "* Connected to ", "s_client ",
+        ]
+        guard words.contains(where: scan.contains) else { return }
         if let place = scan.place { commandPlace = place }
     }
 }
@@ -323,7 +326,8 @@ struct JSONStyle: Sendable {
         // A document in one line that is none of `log`: what an app printed.
         let isWhole =
             text.first.map("{[".utf8.contains) == true && text.last { $0 > 0x20 }.map("}]".utf8.contains) == true
-        return isOfMore && !isArchive || isWhole || Scan(bytes: text).namesDomain ? .text : .structure
+        let isText = isWhole || (isOfMore ? !isArchive : Scan(bytes: text).namesDomain)
+        return isText ? .text : .structure
     }
 
     /// Whether a file that begins with a line is one of JSON. Lines of programs begin with brackets too: `[Network] started`.

@@ -98,7 +98,7 @@ enum LogJudge {
                 fix: phrase.fix.map { [$0] } ?? [])
         }
         switch (code, kind(code, phrase.speaker)) {
-        case (.tlsHandshakeFailed, .notApple) where evidence.alert != nil: return nil
+        case (.tlsHandshakeFailed, .notApple) where evidence.alert != nil || evidence.specific != nil: return nil
         case (.cleartextOwnRule, _), (.netLocalNetwork, _), (.netSandbox, _), (.netOffline, _):
             return LogFailure(evidence, kind(code, phrase.speaker), [code], "\(meaning(code).uppercasedFirst).")
         case (_, .appAttest):

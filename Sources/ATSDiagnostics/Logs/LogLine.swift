@@ -5,6 +5,7 @@ import AppTransportSecurity
 import FoundationEssentials
 import Glibc
 import TLSModel
+import Vocabulary
 
 /// What one line of a device's log says about a load. Everything is found by fixed words; a line without them says nothing.
 struct LogLine {
@@ -35,6 +36,7 @@ struct LogLine {
         streamError =
             (LogLine.streamMembers + LogLine.streamWords).lazy
             .compactMap { text.negative(after: $0, in: -9899 ... -9800) }.first ?? text.streamNumberOfDomain
+            ?? text.streamNumberOfName
         for sentence in LogSentence.all where text.contains(sentence.words) {
             self.sentence = sentence
             break
@@ -98,7 +100,8 @@ struct LogLine {
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
         "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "Optional(", "OSStatus ",
         "TLS error ",
-        "NWError error ",
+        // How Network prints its errors and states.
+        "NWError error ", "NWError: ", "error: ", "failed(", "waiting(", ".tls(",
     ]
     private static let urlWords: [StaticString] = [
         "NSErrorFailingURLStringKey=", "NSErrorFailingURLKey=", "NSErrorFailingURLStringKey = \"",
@@ -148,7 +151,7 @@ struct LogPlace: Hashable {
             words.contains { label.elementsEqual($0.utf8) }
         }
         if labels.count == 1, let only = labels.first {
-            return isOne(only, of: ["hostname", "private", "redacted", "masked", "hidden"])
+            return isOne(only, of: ["hostname", "ipv4", "ipv6", "private", "redacted", "masked", "hidden"])
         }
         // `xxx.example.com`, `192.168.x.x`; one letter alone is a name, and .xxx a domain.
         let crossed = labels.map { $0.allSatisfy { $0 == UInt8(ascii: "x") } ? $0.count : 0 }
@@ -202,6 +205,14 @@ struct Scan {
             near.bytes.indices.lazy.compactMap { near.negative(at: $0) }.first
             ?? Scan.codeWords.lazy.compactMap { negative(after: $0, in: -9899 ... -9800) }.first
         return number.flatMap { -9899 ... -9800 ~= $0 ? $0 : nil }
+    }
+
+    /// The number of a name of Secure Transport in Mono's words: `PeerProtocolVersion`.
+    var streamNumberOfName: Int? {
+        guard let name = rest(after: "Secure Transport error `")?.prefix(40).prefix(while: \.isASCIIAlphanumeric) else {
+            return nil
+        }
+        return ErrorNumber.streamErrors.first { $0.name.utf8.dropFirst(6).elementsEqual(name) }?.number
     }
 
     /// Whether the domain of an error of a load is named.

@@ -228,15 +228,20 @@ extension Scan {
             return LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
         }
         for words: StaticString in ["https://", "http://"] {
-            guard let url = value(after: words, until: Array(" \"',;)}>]".utf8)) else { continue }
-            // An address at the end of a sentence.
-            let end = url.prefix(2000).lastIndex { $0 != UInt8(ascii: ".") } ?? url.startIndex
-            let whole = Array("\(words)".utf8) + url[...end]
-            // A bundle of React Native is where the script is, not what it loads.
-            if let place = LogPlace(url: whole[...]), !Scan.manuals.contains(where: { place.host.hasSuffix($0) }),
-                !Scan(bytes: url).contains(".bundle?")
-            {
-                return place
+            var text = bytes
+            // The first may be that of a manual.
+            for _ in 0..<4 {
+                guard let url = Scan(bytes: text).value(after: words, until: Array(" \"',;)}>]".utf8)) else { break }
+                text = text[url.endIndex...]
+                // An address at the end of a sentence.
+                let end = url.prefix(2000).lastIndex { $0 != UInt8(ascii: ".") } ?? url.startIndex
+                let whole = Array("\(words)".utf8) + url[...end]
+                // A bundle of React Native is where the script is, not what it loads.
+                if let place = LogPlace(url: whole[...]), !Scan.manuals.contains(where: { place.host.hasSuffix($0) }),
+                    !Scan(bytes: url).contains(".bundle?")
+                {
+                    return place
+                }
             }
         }
         for words in Scan.hostWords {
@@ -272,7 +277,8 @@ extension Scan {
     /// Addresses of documentation, which messages quote.
     private static let manuals = [
         "developer.apple.com", "support.apple.com", "aka.ms", "go.microsoft.com", "firebaseappcheck.googleapis.com",
-        "console.developers.google.com",
+        "console.developers.google.com", "curl.haxx.se", "curl.se", "capacitorjs.com", "reactnative.dev",
+        "docs.expo.dev",
     ]
 
     private static let hostWords: [StaticString] = [
@@ -280,8 +286,9 @@ extension Scan {
         "Failed to connect to ", "connect to host ", "Pin not found for ", "validation failed for ",
         "proxy's certificate for ", "host: \"",
         "pretending to be \"", "伪装成\"", "伪装成 \"", "in connection to ",
-        // wget.
-        "cannot verify ", "requested host name \u{2018}", "host address \u{2018}", "certificate of \u{2018}",
+        // wget, curl and openssl.
+        "* Connected to ", "-connect ", "cannot verify ", "requested host name \u{2018}", "host address \u{2018}",
+        "certificate of \u{2018}",
         "Connecting to ",
         "connect to ", "TLS connection to ", "SSL connection to ", "communication to ", "(sni: ",
         "verification error for ",

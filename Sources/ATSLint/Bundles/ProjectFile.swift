@@ -166,13 +166,12 @@ package enum ProjectFile {
 
     private static let pasted = [
         (begin: "<", words: "www.w3.org/ns/widgets", name: "config.xml"),
-        (begin: "<", words: "<ti:app", name: "tiapp.xml"), (begin: "<", words: "<Project Sdk=", name: "app.csproj"),
+        (begin: "<", words: "<ti:app", name: "tiapp.xml"), (begin: "<", words: "<Project Sdk=", name: "shop.csproj"),
         (begin: "%YAML", words: "PlayerSettings:", name: "ProjectSettings.asset"),
         (begin: "import", words: "@capacitor/cli", name: "capacitor.config.ts"),
         (begin: "import", words: "@nativescript/core", name: "nativescript.config.ts"),
-        (begin: "import", words: "expo/config", name: "app.config.ts"),
+        (begin: "import", words: "ExpoConfig", name: "app.config."),
         (begin: "name:", words: "flutter:", name: "pubspec.yaml"),
-        (begin: "{", words: "\"react-native\":", name: "package.json"),
     ]
 
     /// Whether a file of this name may be one of a project.
@@ -277,6 +276,9 @@ package enum ProjectFile {
             ].contains(where: has)
     }
 
+    /// Whether a text begins as the project file of Xcode does.
+    package static func isXcodeProject(_ bytes: [UInt8]) -> Bool { bytes.starts(with: "// !$*UTF8*$!".utf8) }
+
     /// Names a file that is taken for an Info.plist and is something else.
     ///
     /// - Throws: `malformed.plist` with what it is.
@@ -303,7 +305,7 @@ package enum ProjectFile {
                 "this is DER, for example a certificate, a receipt or a PKCS #7 or #12 file, not an Info.plist: give it to `sealward ats certificate` or `sealward receipt inspect`"
             )
         }
-        if !name.hasSuffix(".pbxproj"), bytes.firstRange(of: Array("isa = XCBuildConfiguration;".utf8)) != nil {
+        if !name.hasSuffix(".pbxproj"), isXcodeProject(bytes) {
             throw .plist(
                 "",
                 "this is the project file of Xcode, which names its Info.plists by their paths: name the file project.pbxproj, or the folder of the project"

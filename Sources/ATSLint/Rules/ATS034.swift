@@ -38,7 +38,7 @@ extension RuleCatalog {
                 place =
                     "in the \(files == 1 ? "one file" : "\(files) files") under \(facts.subject.path), \(files == 1 ? "which is no" : "none of which is an") Info.plist (build and dependency folders are not searched)"
                 rest = "Which rules apply to the app is not known: the default ones, if it has no dictionary."
-                fix = "Name its Info.plist, its .app or .ipa, or the folder of its project."
+                fix = "Name one of what is looked for: \(ProjectFile.searched)."
             }
             hits.report(
                 facts.subject.document.root, PlistFacts.atsPath,

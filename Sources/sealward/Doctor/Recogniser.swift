@@ -126,7 +126,7 @@ struct Recogniser: Sendable {
             $0.has("PRIVATE KEY-----") || $0.line.map { SecretText.isPrivateKey($0) } == true
                 || $0.json.map { SecretText.isPrivateKey($0) } == true
         },
-        Recogniser("app-archive", "an app in an archive", lint) { ZipArchive.isArchive($0.head) },
+        Recogniser("app-archive", "a zip archive, as an .ipa is", lint) { ZipArchive.isArchive($0.head) },
         Recogniser("attestation", "an attestation of App Attest", .attestation) {
             $0.object.first == 0xA3 && $0.object.prefix(64).firstRange(of: Array("apple-appattest".utf8)) != nil
         },
@@ -242,6 +242,27 @@ struct Recogniser: Sendable {
             }
         },
         Recogniser(
+            "compressed", "a compressed file",
+            .named("unpack it (gunzip, tar xf), and give the log or the app that is in it")
+        ) { input in
+            // gzip, bzip2, xz, Zstandard, 7-Zip.
+            [
+                [0x1F, 0x8B], [0x42, 0x5A, 0x68], [0xFD, 0x37, 0x7A], [0x28, 0xB5, 0x2F, 0xFD],
+                [0x37, 0x7A, 0xBC, 0xAF],
+            ]
+            .contains { input.head.starts(with: $0) }
+        },
+        Recogniser(
+            "picture", "a picture, a film or a document",
+            .named("give the text that it shows: copy it, or type the error")
+        ) { input in
+            // PNG, JPEG, GIF, PDF, and HEIC, whose letters come behind a length.
+            [[0x89, 0x50, 0x4E, 0x47], [0xFF, 0xD8, 0xFF], [0x47, 0x49, 0x46, 0x38], [0x25, 0x50, 0x44, 0x46]].contains
+            {
+                input.head.starts(with: $0)
+            } || input.head.dropFirst(4).starts(with: "ftyp".utf8)
+        },
+        Recogniser(
             "report", "a document of this program",
             .named("what was found stands in it; to find it again, name what it is about")
         ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
@@ -255,7 +276,7 @@ struct Recogniser: Sendable {
             }
         } + [
             Recogniser("xcode-project", "the project file of Xcode", lint) {
-                $0.ends([".pbxproj", ".xcconfig"]) || $0.has("isa = XCBuildConfiguration;")
+                $0.ends([".pbxproj", ".xcconfig"]) || ProjectFile.isXcodeProject($0.head)
             },
             Recogniser("cordova-project", "the config.xml or plugin.xml of a Cordova or Ionic project", lint) {
                 $0.name == "config.xml" && $0.has("<widget") || $0.name == "plugin.xml" && $0.has("<plugin")
@@ -372,6 +393,14 @@ struct Recogniser: Sendable {
                 "a load that fails does not end an app: look at its exception, and give the console of that moment to `sealward ats log -`"
             )
         ) { $0.has("\"bug_type\"") || $0.has("Exception Type: ") || $0.has("CrashReporter Key:") },
+        Recogniser(
+            "utf-16", "a text in UTF-16", .named("save it as UTF-8 (iconv -f UTF-16 -t UTF-8), and give me that")
+        ) { input in
+            // A mark, or a zero in every pair: two bytes say too little.
+            let start = input.head.prefix(16)
+            return TextFileEncoding.isUTF16(start)
+                && (start.first.map { $0 > 0xF0 } == true || start.count { $0 == 0 } * 2 == start.count)
+        },
         Recogniser(
             "ats-words", "a text with keys of App Transport Security",
             .vague(

@@ -59,6 +59,7 @@ enum LibraryWords {
         ("CertPathValidatorException: timestamp check failed", [.trustExpired]),
         ("CertificateExpiredException", [.trustExpired]),
         ("CertPathValidatorException", [.trustUnknownRoot, .trustExpired]),
+        ("unable to find valid certification path", [.trustUnknownRoot, .trustMissingIntermediate]),
         ("SSLHandshakeException", [.tlsHandshakeFailed]),
     ]
 
@@ -144,7 +145,13 @@ enum LibraryWords {
                 $0, .openSSL, [.netReset, .netClosed],
                 "The connection to <host> was cut during the TLS handshake, without an alert: by the server or by what is in between.",
                 fix: "look in the server's log whether the ClientHello arrived, and try from another network")
-        } + rows(.openSSL, openSSL)
+        }
+        + [
+            LogPhrase(
+                "unable to get certificate CRL", .openSSL, [.tlsHandshakeFailed],
+                "OpenSSL was told to look into lists of revoked certificates and has none for <host>: the certificate itself may be right. It does not use ATS.",
+                fix: "update the program (the gem openssl of Ruby), or switch the check of revocation lists off in it")
+        ] + rows(.openSSL, openSSL)
 
     /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others.
     private static let openSSL: [(String, [Code])] = [
@@ -220,6 +227,7 @@ enum LibraryWords {
             30592, "SSL - A fatal alert message was received",
             [.tlsHandshakeFailed, .tlsVersionTooLow, .tlsNoCommonSuite]
         ),
+        (31232, "SSL - Processing of the Certificate handshake message failed", [.tlsHandshakeFailed]),
         (30848, "SSL - The peer notified us that the connection is going to be closed", [.netClosed]),
         (29184, "SSL - An invalid SSL record was received", [.netNotTLS]),
         (29312, "SSL - The connection indicated an EOF", [.netClosed]),
@@ -310,6 +318,7 @@ enum LibraryWords {
         ("DEPTH_ZERO_SELF_SIGNED_CERT", [.trustSelfSigned]), ("SELF_SIGNED_CERT_IN_CHAIN", [.trustUnknownRoot]),
         ("UNABLE_TO_VERIFY_LEAF_SIGNATURE", [.trustMissingIntermediate]),
         ("UNABLE_TO_GET_ISSUER_CERT", [.trustMissingIntermediate, .trustUnknownRoot]),
+        ("does not match certificate's altnames", [.trustWrongHost]),
         ("disconnected before secure TLS connection", [.netClosed]), ("CERT_HAS_EXPIRED", [.trustExpired]),
         ("CERT_NOT_YET_VALID", [.trustNotYetValid]), ("ENOTFOUND", [.netDNS]),
         ("EAI_AGAIN", [.netDNS]), ("ECONNREFUSED", [.netRefused]), ("ECONNRESET", [.netReset]),

@@ -10,7 +10,7 @@ enum SystemWords {
     static let systemTrust = "ATS failed system trust"
     static let reset = "received ECONNRESET with incomplete TLS handshake"
 
-    static let all: [LogPhrase] = named + proxies + numbers + sentences + TranslatedWords.all
+    static let all: [LogPhrase] = named + proxies + numbers + sockets + sentences + TranslatedWords.all
 
     private static let named: [LogPhrase] = [
         row("Local network prohibited", [.netLocalNetwork]),
@@ -41,6 +41,7 @@ enum SystemWords {
             "TrustKit's own configuration is wrong: it asks for two pins or more, each SHA-256 of a public key in base64.",
             fix: pins),
         row("publicKeyPinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
+        row("hostValidationFailed(", [.trustWrongHost]), row("defaultEvaluationFailed(", refusals),
         row(
             "No certificates were found or provided for evaluation", [.trustRefusedByDelegate],
             "The app's own check found no certificate to compare with: the .cer file is not in the app's bundle (Copy Bundle Resources), or it is not DER.",
@@ -101,11 +102,21 @@ enum SystemWords {
         row("NSPOSIXErrorDomain:100", [.httpNoAnswer], frames, fix: upgrade),
         row("name: [upgrade], value: [h2", [.httpNoAnswer], frames, fix: upgrade),
         row("be completed. Protocol error", [.httpNoAnswer], frames, fix: upgrade),
+        // kDNSServiceErr_NoSuchRecord and kDNSServiceErr_NoSuchName of dns_sd.h.
+        row("-65554", [.netDNS]), row("-65538", [.netDNS]),
+        row("received bad response code from server", [.httpNoAnswer], opening, fix: status),
+        row("Invalid HTTP upgrade", [.httpNoAnswer], opening, fix: status),
         row(
-            "received bad response code from server", [.httpNoAnswer],
-            "The server answered the opening of a WebSocket with another status than 101; this is not ATS.",
+            "Invalid Sec-WebSocket-Accept", [.httpNoAnswer],
+            "What answered the opening of the WebSocket does not speak it: a proxy or another box in between, or the server; this is not ATS.",
             fix:
-                "look at the status: a redirect, an authorization that fails, or a proxy that does not pass Upgrade on"
+                "try from another network, and look whether the server computes Sec-WebSocket-Accept from the key of the request"
+        ),
+        row(
+            "Could not connect to development server", [.netRefused],
+            "The app does not reach the development server (Metro) of React Native; this is not ATS.",
+            fix:
+                "start it, give a device the address of the computer in the same network, and allow the app in Settings > Privacy & Security > Local Network"
         ),
         // SecTrustResultType.recoverableTrustFailure in a plugin's words, and device management's for a trust that fails.
         row("trust policy failure which can be overridden", refusals),
@@ -125,6 +136,10 @@ enum SystemWords {
         row("CERTIFICATE_VERIFY_FAILED:/", []), row("[ATS Violation]", []), row("error ATS violation", []),
     ]
 
+    private static let opening =
+        "The server answered the opening of a WebSocket with another status than 101; this is not ATS."
+    private static let status =
+        "look at the status: a redirect, an authorization that fails, or a proxy that does not pass Upgrade on"
     private static let refusals: [Code] = [
         .trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate, .trustWrongHost, .trustExpired,
     ]
@@ -162,6 +177,16 @@ enum SystemWords {
     private static let numbers: [LogPhrase] = ErrorNumber.securityErrors.map {
         LogPhrase(String($0.number), .system, $0.codes)
     }
+
+    /// What an error of NSPOSIXErrorDomain says of itself, where its number was not copied, and a socket of CocoaAsyncSocket.
+    private static let sockets: [LogPhrase] =
+        [
+            ("Connection refused", [Code.netRefused]), ("No route to host", [.netRefused]),
+            ("Host is down", [.netRefused]), ("Connection reset by peer", [.netReset]),
+            ("Socket is not connected", [.netClosed]), ("Software caused connection abort", [.netClosed]),
+            ("Broken pipe", [.netClosed]), ("Operation timed out", [.netTimeout]), ("Network is down", [.netOffline]),
+            ("Network is unreachable", [.netOffline]),
+        ].map { row("be completed. \($0)", $1) } + [row("Socket closed by remote peer", [.netClosed])]
 
     /// Apple's sentences for numbers, where the number itself was not copied.
     private static let sentences: [LogPhrase] =

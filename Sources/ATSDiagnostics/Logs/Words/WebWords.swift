@@ -16,6 +16,14 @@ enum WebWords {
         rule("Cross origin requests are only supported for HTTP", cors, origins),
         rule("Content Security Policy directive", security, directive),
         rule("directive of the Content Security Policy", security, directive),
+        rule(
+            "Not allowed to request resource",
+            "WebKit does not let the page load this: http from a page of https or of a scheme of the app, or a file.",
+            "load it over https"),
+        rule(
+            "not allowed on the configured scope",
+            "The app's own list of URLs (Tauri's capabilities) does not have this one.",
+            "add the URL to the scope of http in the capabilities of the app"),
     ]
 
     /// A number without a cause says that nothing failed.
@@ -30,7 +38,8 @@ enum WebWords {
     static let unsaid: [LogPhrase] =
         [
             "Network request failed", "Error: Network Error", "\"Network Error\"", "Error: Load failed",
-            "Error: Failed to fetch", "Exception: Failed to fetch", "XMLHttpRequest error", "0 Unknown Error",
+            "Error: Failed to fetch", "Exception: Failed to fetch",
+            "\"Failed to fetch\"", "\"Load failed\"", "XMLHttpRequest error", "0 Unknown Error",
             "ERR_FAILED", "TypeError: fetch failed", "SSL_HANDSHAKE_FAILURE",
             "RCTErrorDomain", "error sending request for url", "TLS handshake error from",
         ].map { vague($0, "What wrote this says no more than that the load failed; in a web view it is often CORS.") }
