@@ -68,7 +68,9 @@ extension ExplainedSubject {
             self.init(deviceCheckStatus: number)
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
-        } else if let number, has("firebaseappcheck") || has("appcheckcore") || has("appcheckerror") {
+        } else if let number = ExplainedSubject.appCheckNumber(in: bytes) {
+            // The sentence behind an error without a name says more.
+            if number == 0, ExplainedSubject.isFailure(text) { return nil }
             self.init(appCheck: number)
         } else if number != nil, has("appcheck") || has("exchange") || has("receipt"), !has("domain"), !has("nsurl") {
             // A status of theirs that is not known, and no error of a load.
@@ -242,6 +244,20 @@ extension ExplainedSubject {
                 "error", "code", "status", "alert", "stream", "ssl", "appcheck", "app check", "devicecheck", "exchange",
                 "attestchallenge", "two_bits", "device_token",
             ].contains { bytes.contains($0.utf8) }
+    }
+
+    /// The number behind a domain of App Check's client.
+    private static func appCheckNumber(in bytes: [UInt8]) -> Int? {
+        ["com.firebase.appcheck", "app_check_core", "appcheckcore", "appcheckerror"].lazy.compactMap { domain in
+            bytes.firstRange(of: Array(domain.utf8)).flatMap { number(in: Array(bytes[$0.upperBound...].prefix(24))) }
+        }.first
+    }
+
+    /// Whether a log with this text says that something failed.
+    private static func isFailure(_ text: String) -> Bool {
+        var log = DeviceLog()
+        log.read(Array(text.utf8))
+        return !log.report().failures.isEmpty
     }
 
     /// The number that stands behind the last `alert`, with no more between than its name.
