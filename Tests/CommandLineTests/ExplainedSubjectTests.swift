@@ -127,6 +127,16 @@ import Testing
         #expect(run.output.split(separator: "\n").count <= 24)
     }
 
+    /// What `mistake` in an answer or a log says.
+    @Test(arguments: [
+        "base64-text-hashed", "unhashed", "hashed-twice", "hex-hashed", "other-text", "other-challenge",
+        "json-rewritten", "app-id-prefix", "app-id-case", "app-id-suffix", "environment", "single-hash",
+        "raw-signature", "other-key",
+    ]) func eachMistakeIsExplained(_ name: String) throws {
+        let run = try ProgramRun(["explain", name])
+        #expect(run.status == 0 && run.output.contains("\ndo "), "\(run.output)\(run.errors)")
+    }
+
     @Test(arguments: [
         ("-1023", "Did you mean '-10"), ("NSAllowArbitraryLoads", "NSAllowsArbitraryLoads"),
         ("77777777", "lists them all"),

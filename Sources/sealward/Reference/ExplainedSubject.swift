@@ -39,6 +39,10 @@ extension ExplainedSubject {
         let written = text.utf8.contains(0x20) ? Spelling.renamed[text] ?? text : text
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: written) }) {
             self.init(key: key)
+        } else if let mistake = ProofMistake.all.first(where: { $0.name.utf8.elementsEqual(bytes) }) {
+            self.init(
+                title: "\(mistake.name), a mistake that explains a refused proof", means: mistake.explanation,
+                action: mistake.action, next: ["sealward attest verify --help"])
         } else if has("token") || has("bit") || has("timestamp"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
         } else if has("appattest-environment")
@@ -313,7 +317,7 @@ extension ExplainedSubject {
 
     /// Every name that can be asked for, for words that are near one.
     static var names: [String] {
-        KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames
+        KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames + ProofMistake.all.map(\.name)
             + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.playerErrors)
             .flatMap {
                 [$0.name, String($0.number)]
