@@ -178,6 +178,16 @@ extension ProofMistake {
         "write the App ID exactly as it is in the app: case counts")
 }
 
+extension ProofMistake {
+    /// One of each name.
+    package static let all = [
+        unhashed, hashedTwice, hexHashed, base64TextHashed,
+        otherText("a line break, a byte order mark, quotes, other letters or another encoding of the text"),
+        jsonRewritten, singleHash, rawSignature, environment, appIdPrefix, appIdCase, appIdSuffix, otherChallenge,
+        otherKey,
+    ]
+}
+
 extension Refusal {
     /// `expected`, `found` and `mistake`, as every document and answer about a refusal has them; null where nothing was refused.
     package static func difference(_ refusal: Refusal?) -> [JSONValue.Member] {

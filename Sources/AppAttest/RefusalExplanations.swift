@@ -11,7 +11,7 @@ package enum RefusalExplanations {
         .init(.attestChainCount, "not exactly two certificates", .developer, send),
         .init(
             .attestChainUntrusted, "the chain does not end in the App Attest root", .backend,
-            "if you name roots (--trust-root, trustSimulator), name the one that made the object; if you write x5c anew, leave its order; otherwise do not trust the key: a simulator or somebody else made it, not Apple"
+            "if you name roots (--trust-root, trustSimulator), name the one that made the object; if you write x5c anew, leave its order; otherwise do not trust the key: a simulator or somebody else made it, not Apple. What makes another verifier refuse genuine chains is in docs/verify-app-attest.md"
         ),
         .init(
             .attestChainExpired, "a certificate has expired", .app,
@@ -115,7 +115,8 @@ package enum RefusalExplanations {
     ]
 
     private static let send = "send the bytes that attestKey returned, unchanged"
-    private static let forged = "do not trust the key: no device makes such an object"
+    private static let forged =
+        "do not trust the key: no device makes such an object. If all objects are refused so, something changes their bytes on the way: send what attestKey returned, in base64"
     private static let newer =
         "update Sealward if a new system sends it, and report the object; until then the key is not trusted"
     private static let unchanged =

@@ -96,6 +96,15 @@ import Testing
         (["X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ=="], "attest.app-check.refused"),
         (["AppCheck: ReCAPTCHA error. (appCheck/recaptcha-error)."], "site key"),
         (["appCheck/token-error"], "AppCheckErrorCode.unknown"),
+        (
+            [
+                "Error Domain=com.firebase.appCheck Code=0 \"Failed to create a block of data that demonstrates the legitimacy of the app instance; keyId.length = 44\""
+            ],
+            "attest.device.invalid-key"
+        ),
+        (["FIRAuthErrorDomain Code=17999: Firebase App Check token is invalid."], "attest.app-check.refused"),
+        (["API has not been used in project 123 before: firebaseappcheck.googleapis.com"], "attest.app-check.stopped"),
+        (["App Attest x509: certificate specifies an incompatible key usage"], "verify-app-attest.md"),
         (["firebase_app_check/server-unreachable"], "AppCheckErrorCode.serverUnreachable"),
         (["auth/firebase-app-check-token-is-invalid"], "attest.app-check.refused"),
         (["fail_parsing_attestation"], "malformed.attestation"), (["fail_parsing_assertion"], "malformed.assertion"),
@@ -117,6 +126,16 @@ import Testing
         let run = try ProgramRun(["explain"] + words)
         #expect(run.status == 0 && run.output.contains(expected), "\(run.output)\(run.errors)")
         #expect(run.output.split(separator: "\n").count <= 24)
+    }
+
+    /// What `mistake` in an answer or a log says.
+    @Test(arguments: [
+        "base64-text-hashed", "unhashed", "hashed-twice", "hex-hashed", "other-text", "other-challenge",
+        "json-rewritten", "app-id-prefix", "app-id-case", "app-id-suffix", "environment", "single-hash",
+        "raw-signature", "other-key",
+    ]) func eachMistakeIsExplained(_ name: String) throws {
+        let run = try ProgramRun(["explain", name])
+        #expect(run.status == 0 && run.output.contains("\ndo "), "\(run.output)\(run.errors)")
     }
 
     @Test(arguments: [

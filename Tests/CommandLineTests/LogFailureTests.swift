@@ -449,6 +449,15 @@ import Testing
         ),
         ("App check failed: invalid_token (Could not parse token.)", "- app-attest attest.app-check.refused"),
         (
+            "AppCheck failed: 'Too many attempts. Underlying error: The server responded with an error:\n - HTTP status code: 400\n - Response body: {\n  \"message\": \"App not registered: 1:26:ios:48.\"",
+            "- app-attest attest.app-check.stopped"
+        ),
+        (
+            "W/StorageUtil(28897): Error getting App Check token; using placeholder token instead. Error: com.google.firebase.FirebaseException: No AppCheckProvider installed.",
+            "- app-attest attest.app-check.missing"
+        ),
+        ("AppCheck: ReCAPTCHA error. (appCheck/recaptcha-error).", "- app-attest attest.app-check.refused"),
+        (
             #"{"message":"Callable request verification passed","verifications":{"app":"INVALID","auth":"VALID"}}"#,
             "- app-attest attest.app-check.refused"
         ),

@@ -110,6 +110,8 @@ package struct LogFailure: Sendable {
     func explains(_ weak: LogFailure) -> Bool {
         // App Check's client writes a sentence that does not name the DCError, and the log has the DCError too.
         if kind == .appAttest, weak.kind == .appAttest {
+            // The client pauses after whatever came first, and repeats it behind its own words.
+            if weak.quote.contains("Too many attempts"), because.first?.code == .appCheckStopped { return true }
             return because.count == 1 && weak.because.count > 1
                 && weak.because.contains { $0.code == because.first?.code }
         }

@@ -39,6 +39,10 @@ extension ExplainedSubject {
         let written = text.utf8.contains(0x20) ? Spelling.renamed[text] ?? text : text
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: written) }) {
             self.init(key: key)
+        } else if let mistake = ProofMistake.all.first(where: { $0.name.utf8.elementsEqual(bytes) }) {
+            self.init(
+                title: "\(mistake.name), a mistake that explains a refused proof", means: mistake.explanation,
+                action: mistake.action, next: ["sealward attest verify --help"])
         } else if has("token") || has("bit") || has("timestamp"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
         } else if has("appattest-environment")
@@ -68,7 +72,9 @@ extension ExplainedSubject {
             self.init(deviceCheckStatus: number)
         } else if let number, has("devicecheck") || has("dcerror") {
             self.init(device: number)
-        } else if let number, has("firebaseappcheck") || has("appcheckcore") || has("appcheckerror") {
+        } else if let number = ExplainedSubject.appCheckNumber(in: bytes) {
+            // The sentence behind an error without a name says more.
+            if number == 0, ExplainedSubject.isFailure(text) { return nil }
             self.init(appCheck: number)
         } else if number != nil, has("appcheck") || has("exchange") || has("receipt"), !has("domain"), !has("nsurl") {
             // A status of theirs that is not known, and no error of a load.
@@ -253,6 +259,20 @@ extension ExplainedSubject {
             ].contains { bytes.contains($0.utf8) }
     }
 
+    /// The number behind a domain of App Check's client.
+    private static func appCheckNumber(in bytes: [UInt8]) -> Int? {
+        ["com.firebase.appcheck", "app_check_core", "appcheckcore", "appcheckerror"].lazy.compactMap { domain in
+            bytes.firstRange(of: Array(domain.utf8)).flatMap { number(in: Array(bytes[$0.upperBound...].prefix(24))) }
+        }.first
+    }
+
+    /// Whether a log with this text says that something failed.
+    private static func isFailure(_ text: String) -> Bool {
+        var log = DeviceLog()
+        log.read(Array(text.utf8))
+        return !log.report().failures.isEmpty
+    }
+
     /// The number that stands behind the last `alert`, with no more between than its name.
     private static func alert(in bytes: [UInt8]) -> UInt8? {
         guard let word = bytes.indices.last(where: { bytes[$0...].starts(with: "alert".utf8) }) else { return nil }
@@ -306,7 +326,7 @@ extension ExplainedSubject {
 
     /// Every name that can be asked for, for words that are near one.
     static var names: [String] {
-        KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames
+        KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames + ProofMistake.all.map(\.name)
             + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.playerErrors)
             .flatMap {
                 [$0.name, String($0.number)]

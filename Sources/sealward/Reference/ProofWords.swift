@@ -120,8 +120,10 @@ struct ProofWords {
         ("subcacertificate", "found", .attestChainUntrusted, 4),
         (
             "certificate chain trustanchors unknownauthority credcert intermediatecert",
-            "\(differs) doesnot unknown found notsigned fail build signedby any contain", .attestChainUntrusted, nil
+            "\(differs) incompatible doesnot unknown found notsigned fail build signedby any contain",
+            .attestChainUntrusted, nil
         ),
+        ("criticalextension", "unhandled", .attestChainUntrusted, nil),
         ("authdata authenticator", unread, .malformedAuthenticatorData, nil),
         ("x5c certificate", unread, .malformedCertificate, nil),
         ("receipt pkcs7", unread, .malformedReceipt, nil),
