@@ -31,6 +31,8 @@ extension Remedy {
         case liftsBlock
         /// The handshake with this server passes, and what it answers is not known.
         case allowsConnection
+        /// The same of a server that asks for a client certificate: whether it goes on without one is not known.
+        case allowsUncertified
     }
 
     /// What a load would come to under another dictionary.
@@ -50,16 +52,19 @@ extension Remedy {
         let review =
             remedies.contains(where: \.requiresJustification)
             ? "App Review asks for a justification" : "no App Review justification required"
+        let asked =
+            first.effect == .allowsUncertified
+            ? " The server asks for a client certificate too, and may refuse to go on without one." : ""
         if remedies.contains(where: \.needsDelegate) {
-            return "\(AppTrust.sentence(keys: keys, after: causes, isTried: false)) (\(review))"
+            return "\(AppTrust.sentence(keys: keys, after: causes, isTried: false)) (\(review))\(asked)"
         }
         let effect =
             switch first.effect {
             case .allowsLoad: "would allow this load"
             case .liftsBlock: "lifts this block, and the server is judged then"
-            case .allowsConnection: "would allow this connection"
+            case .allowsConnection, .allowsUncertified: "would allow this connection"
             }
-        return "\(keys) \(remedies.count > 1 ? "together " : "")\(effect) (\(review))."
+        return "\(keys) \(remedies.count > 1 ? "together " : "")\(effect) (\(review)).\(asked)"
     }
 
     /// The keys in one line as people write them: `NSExceptionDomains.host.NSIncludesSubdomains = YES`.
@@ -70,7 +75,7 @@ extension Remedy {
 
     /// The keys that would let a URL through which the policy itself blocks, together; empty if none does.
     package static func forBlocked(_ decision: URLDecision) -> [Remedy] {
-        search(decision) { $0.verdict == .blocked ? .fails : .loads }
+        search(decision, decision.url.isSecure ? .liftsBlock : .allowsLoad) { $0.verdict == .blocked ? .fails : .loads }
     }
 
     /// The keys that would let a load through which the server failed, together; empty if none does.
@@ -79,7 +84,11 @@ extension Remedy {
     package static func forRefused(
         _ decision: URLDecision, _ facts: ConnectionFacts, at instant: Date, logs: CTLogList?
     ) -> [Remedy] {
-        search(decision) { decision in
+        // Where sources contradict each other about what is broken, no more is known of what would help.
+        let own = evaluate(decision.requirements, facts, host: decision.url.host, at: instant, logs: logs)
+        guard !own.isDisputed else { return [] }
+        let effect: Effect = facts.handshake.requestsClientCertificate ? .allowsUncertified : .allowsConnection
+        return search(decision, effect) { decision in
             guard decision.verdict != .blocked else { return .fails }
             let requirements = decision.requirements
             guard
@@ -93,7 +102,9 @@ extension Remedy {
     }
 
     /// Tries one edit of the dictionary after the other; the first that lets the load through counts.
-    private static func search(_ decision: URLDecision, _ trial: (URLDecision) -> Trial) -> [Remedy] {
+    private static func search(
+        _ decision: URLDecision, _ effect: Effect, _ trial: (URLDecision) -> Trial
+    ) -> [Remedy] {
         let policy = decision.policy
         // Where the facts that are known would let the load through as it is, its reason is another one.
         guard decision.applies, trial(decision) == .fails else { return [] }
@@ -102,8 +113,6 @@ extension Remedy {
             let changed = edited.decide(decision.url, loader: decision.loader)
             let end = trial(changed)
             guard end != .fails, changed.legacyDoubts.isEmpty else { continue }
-            let effect: Effect =
-                decision.verdict != .blocked ? .allowsConnection : decision.url.isSecure ? .liftsBlock : .allowsLoad
             return changes(
                 from: policy.dictionary, to: dictionary, needsDelegate: end == .loadsWithDelegate, effect: effect)
         }

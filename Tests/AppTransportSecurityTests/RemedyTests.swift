@@ -112,6 +112,30 @@ import Vocabulary
         #expect(!remedies.contains { !$0.needsDelegate })
     }
 
+    @Test("Where sources contradict each other about what is broken, nothing is said to help")
+    func disputed() throws {
+        let json = #"{"NSExceptionDomains":{"api.example.com":{"NSRequiresCertificateTransparency":true}}}"#
+        let decision = try decide("https://api.example.com/", json, os: "ios13")
+        let remedies = Remedy.forRefused(decision, Scene().facts, at: Scene.date("2026-06-01"), logs: nil)
+        #expect(remedies.isEmpty, "\(remedies)")
+    }
+
+    @Test("Beside a client certificate that is asked for, no connection is promised")
+    func asked() throws {
+        var scene = Scene()
+        (scene.isSelfSigned, scene.anchor) = (true, nil)
+        var handshake = scene.facts.handshake
+        handshake.requestsClientCertificate = true
+        for (facts, isAsked) in [
+            (scene.facts, false), (ConnectionFacts(handshake: handshake, chain: scene.facts.chain), true),
+        ] {
+            let remedies = Remedy.forRefused(
+                try decide("https://api.example.com/"), facts, at: Scene.date("2026-06-01"), logs: nil)
+            #expect(Remedy.sentence(remedies).contains("let this connection through"))
+            #expect(Remedy.sentence(remedies).contains("asks for a client certificate too") == isAsked)
+        }
+    }
+
     @Test("Where pins cut a host off over https, https alone is no advice")
     func unusablePins() throws {
         let json = #"{"NSPinnedDomains":{"api.example.com":{"NSPinnedLeafIdentities":[]}}}"#
