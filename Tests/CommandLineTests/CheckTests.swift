@@ -273,6 +273,15 @@ struct CheckTests {
         #expect(run.output.components(separatedBy: "\"section\"").count == 18)
     }
 
+    @Test func rootsThatOthersMayWriteAreNamedOnce() throws {
+        let folder = try TemporaryDirectory()
+        let roots = folder.path("roots.pem")
+        try FileManager.default.copyItem(atPath: try #require(LoopbackServers.shared).authority, toPath: roots)
+        try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: roots)
+        let run = try ProgramRun(["ats", "check", "127.0.0.1:9", "--no-http", "--ca-file", roots, "--roots", roots])
+        #expect(run.errors.components(separatedBy: "everybody may write to it").count == 2, "\(run.errors)")
+    }
+
     @Test func targetsComeFromAFileAndFromStandardInput() throws {
         let servers = try #require(LoopbackServers.shared)
         let modern = try servers.server("modern")

@@ -256,6 +256,12 @@ import Vocabulary
                 #expect(try get(path, ["Host: localhost:\(browser.port)"]).status == 200)
             }
             let token = "Authorization: Bearer \(RunningService.adminToken)"
+            // The metrics ask for one then.
+            for headers in [["Host: evil.example"], [here, "Sec-Fetch-Site: cross-site"]] {
+                #expect(try get("/metrics", headers).status == 401)
+                #expect(try get("/metrics", headers + [token]).status == 200)
+            }
+            for host in [here, "Host: console.example.com"] { #expect(try get("/metrics", [host]).status == 200) }
             #expect(try get("/v1/keys?user=a", ["Host: evil.example", token]).status == 200)
             #expect(try get("/readyz", ["Host: evil.example", "Origin: http://evil.example"]).status == 200)
         }

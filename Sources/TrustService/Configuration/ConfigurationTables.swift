@@ -31,7 +31,7 @@ extension Configuration: ConfigurationObject {
             "The proxies whose `X-Forwarded-For` names the client.")
         keys(
             "hosts", &hosts, .array(of: .hostName), otherwise: "none",
-            "The names under which browsers reach the console, besides loopback names, addresses and the name in `internalListen`; another `Host` gets 421. With `requireHost`, also the hosts that signed requests may be for, besides that of `listen`."
+            "The names under which browsers reach the console, besides loopback names, addresses and the name in `internalListen`; another `Host` gets 421. `/metrics` of a loopback listener needs no token under them alone. With `requireHost`, also the hosts that signed requests may be for, besides that of `listen`."
         )
         keys("store", &store, .store, "Where keys, receipts and events are stored.")
         keys(

@@ -20,7 +20,7 @@ package enum SettingChanges {
             "serverTokenFile, adminTokenFile, tokensFile: one token in two roles is refused; give each its own",
             "tracing.headersFile: needs an endpoint with https, or on this machine, for example a local agent",
             "limits.connectionsPerAddress: the default is a sixteenth of limits.connections, at least 64; half of limits.connections is the value as before",
-            "hosts: /console answers only to loopback names, addresses, the name in internalListen and the names listed here; list the others under which it was opened before",
+            "hosts: /console, and /metrics of a loopback listener without a token, answer only to loopback names, addresses, the name in internalListen and the names listed here; list the others under which they were opened before",
             "trustedProxies: /metrics of a loopback listener is open to clients on this machine only; give clients of the proxy a token, or set internalListen",
             "limits.newKeysPerUser: a user registers at most 50 production keys a day; 0 is no limit, as before",
             "appCheck.debugTokensFile: each entry needs app and expires, and without trustSimulator the file is refused; appCheck.allowDebugTokens true accepts it, as before",

@@ -149,7 +149,9 @@ struct ServiceResponder: Sendable {
             let isHere =
                 isLoopback && AddressKind.isLoopback(host: address)
                 && (isNamed || !HTTPField.Name.ofProxies.contains { fields[$0] != nil })
-            guard isInternal || isHere || caller != .anyone else { throw Problem(.callerUnauthorized) }
+            // Nor is a browser on this machine that shows a stranger's page.
+            let isOpen = (isInternal || isHere) && !(isLoopback && browsers.judge(request.head) != .admitted)
+            guard isOpen || caller != .anyone else { throw Problem(.callerUnauthorized) }
         }
     }
 

@@ -36,6 +36,7 @@ struct ConnectionOptions: ParsableArguments {
         settings.appSDK = sdk
         settings.loadsHTTP = !noHTTP
         settings.fetchesIntermediates = !noAIA
+        for path in trust.caFile + trust.appAnchor + [trust.roots].compactMap(\.self) { SecretFiles.warn(path) }
         settings.installedRoots = trust.caFile
         settings.appAnchors = trust.appAnchor
         settings.systemRoots = trust.roots

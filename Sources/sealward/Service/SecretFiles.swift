@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Synchronization
 import TrustService
 import Vocabulary
 
@@ -34,8 +35,11 @@ final class SecretFiles {
         if FileRights.othersMayRead(path), !readable.contains(path) { readable.append(path) }
     }
 
-    /// Says on standard error that others may write to a file that a command believes or, if it is secret, read it.
+    private static let warned = Mutex<Set<String>>([])
+
+    /// Says on standard error, once, that others may write to a file that a command believes or, if it is secret, read it.
     static func warn(_ path: String, isSecret: Bool = false) {
+        guard warned.withLock({ $0.insert(path).inserted }) else { return }
         if let writers = FileRights.writers(of: path) {
             CommandIO.say("sealward: warning: \(path.terminalSafe): \(writers).")
         } else if isSecret, FileRights.othersMayRead(path) {
