@@ -78,7 +78,7 @@ public struct ATSPolicy: Sendable {
                     .cleartextBlocked,
                     "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host"
                         + (url.literalAddress.map(LocalHosts.isShared) == true
-                            ? ": \(LocalHosts.sharedRange), the range of carrier NAT and of many VPNs, does not count as local."
+                            ? ": \(LocalHosts.sharedRange) (carrier NAT, VPNs) does not count as local."
                             : "."),
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
                     situation: (isOutOfReach

@@ -59,6 +59,7 @@ import Testing
                 #expect(narrow.output.split(separator: "\n").count <= 8, "\(narrow.output)")
                 #expect(narrow.output.contains("fix       ") && narrow.output.contains("NSURLErrorDomain -1022"))
                 #expect(os == "ios9" || narrow.output.contains("does not count"), "\(narrow.output)")
+                #expect(url != urls[0] || narrow.output.contains("does not count as local"), "\(narrow.output)")
             }
         }
         let some = try ProgramRun(["ats", "explain", "rtsp://cam.example/", "https://cam.example/", "--format", "json"])

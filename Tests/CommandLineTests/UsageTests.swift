@@ -236,12 +236,13 @@ import Testing
     @Test(arguments: [100, 72]) func textFitsItsColumns(_ columns: Int) throws {
         let url = "http://example.com/" + String(repeating: "a", count: 120)
         let environment = columns == 100 ? ["COLUMNS": ""] : ["COLUMNS": String(columns)]
-        let text = try ProgramRun(["ats", "explain", url], environment: environment).output
+        let words = ["ats", "explain", url, "--verbose"]
+        let text = try ProgramRun(words, environment: environment).output
         let wide = text.split(separator: "\n").filter { $0.count > columns }
         // What cannot be broken stays whole: the URL, and a key path.
         #expect(wide.first?.contains(url) == true, "\(wide)")
         #expect(wide.dropFirst().allSatisfy { $0.split(separator: " ").count == 1 }, "\(wide)")
-        let long = try ProgramRun(["ats", "explain", url], environment: ["COLUMNS": "1000"]).output
+        let long = try ProgramRun(words, environment: ["COLUMNS": "1000"]).output
         #expect(text.split(whereSeparator: \.isWhitespace) == long.split(whereSeparator: \.isWhitespace))
     }
 
