@@ -50,6 +50,7 @@ import Testing
         (["attestationData", "400"], "receipt.refresh.bad-payload, receipt.refresh.wrong-environment"),
         (["appattestsandbox"], "from TestFlight"), (["ERR_APP_INTEGRITY_INVALID_KEY"], "attest.device.invalid-key"),
         (["generateAssertion", "invalidInput"], "attest.device.invalid-input"),
+        (["attestKey invalidInput clientDataHash"], "attest.device.invalid-input"),
         (["firebase_app_check/code-unsupported"], "attest.device.feature-unsupported"),
         (["attestation: KEY_ID_MISMATCH"], "attest.key-id.mismatch"),
         (["pyattest.exceptions.InvalidNonceException"], "attest.nonce.mismatch"),
@@ -119,6 +120,10 @@ import Testing
         (["client data hash mismatch (App Attest)"], "attest.nonce.mismatch"),
         (["rpId hash mismatch"], "app-id.mismatch"),
         (["counter must be zero in an attestation"], "attest.counter.not-zero"),
+        (["attestation object must be a CBOR map"], "malformed.cbor"),
+        (["attest: wrong format"], "attest.format.unknown"),
+        (["AppAttestError::ExpectedASN1Node"], "malformed.certificate"),
+        (["attest: nonce octet-string not found"], "attest.nonce.missing"),
     ]
 
     @Test(arguments: subjects)
@@ -144,7 +149,7 @@ import Testing
         // The digits of a token are no number.
         ("Authorization: Bearer eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ==", "lists them all"),
         ("nonce mismatch in the OpenID token", "lists them all"), ("the latest login: invalid nonce", "lists them all"),
-        ("assertion failed: index out of range", "lists them all"), ("invalid signature", "lists them all"),
+        ("assertion failed: index out of range", "lists them all"), ("invalid signature", "assert.signature.invalid"),
     ])
     func unknownWordsGetTheNearest(_ word: String, _ hint: String) throws {
         let run = try ProgramRun(["explain", word])

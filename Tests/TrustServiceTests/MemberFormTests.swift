@@ -35,6 +35,7 @@ import Vocabulary
         ("-----BEGIN X-----\nAAAA\n-----END X-----", "malformed.base64", "PEM"),
         ("data:application/octet-stream;base64,AAAA", "malformed.base64", "data: URI"),
         ("%%%", "malformed.base64", "`%` at byte 0"), ("5637 bytes", "malformed.base64", "print that leaves out bytes"),
+        ("114 bytes", "malformed.base64", "print that leaves out bytes"),
         ("\u{FFFD}cfmt\u{FFFD}\u{FFFD}", "malformed.base64", "made a text"),
         (
             "[" + [String](repeating: "163", count: 5600).joined(separator: ", ") + "]", "malformed.base64",

@@ -58,10 +58,15 @@ package struct PastedBytes: Sendable, Equatable {
                 throw MalformedInput(
                     code: .malformedBase64,
                     reason: pasted.wereText
-                        ? MalformedInput.madeText : "expected text, for example base64 of \(wanted.words)")
+                        ? MalformedInput.madeText
+                        : "letters that are not those of base64: expected text, for example base64 of \(wanted.words)")
             }
             self.init(pasted, [])
             return
+        }
+        // `114 bytes` is base64 too.
+        if text.count <= 40, let cut = Self.cutPrint(text) {
+            throw MalformedInput(code: .malformedBase64, reason: cut)
         }
         var search = Search(wanted: wanted)
         let contract = Base64.decode(text.filter { !Self.isSpace($0) })

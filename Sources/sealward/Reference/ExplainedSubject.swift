@@ -96,14 +96,14 @@ extension ExplainedSubject {
             self.init(alert: alert)
         } else if let row = LogExplanations.attest(in: text) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward ats log FILE"])
+        } else if let code = ProofWords(bytes).code, let row = CodeCatalog.explanation(of: code.rawValue) {
+            self.init(title: text.terminalSafe(limit: 200), row, ["sealward attest verify --help"])
         } else if letters.count <= 64, has("appcheck"),
             let index = ExplainedSubject.appCheckNames.firstIndex(where: { letters.suffix($0.count).elementsEqual($0) })
                 ?? (has("tokenerror") ? 0 : nil)
         {
             // A `token-error` of React Native Firebase is any of them.
             self.init(appCheck: index)
-        } else if let code = ProofWords(bytes).code, let row = CodeCatalog.explanation(of: code.rawValue) {
-            self.init(title: text.terminalSafe(limit: 200), row, ["sealward attest verify --help"])
         } else {
             return nil
         }

@@ -16,25 +16,35 @@ struct ProofWords {
         let rows = text.prefix(16 << 10).asciiLowercased.split { $0 == 0x0A || $0 == 0x0D }.map {
             $0.split { !$0.isASCIIAlphanumeric }
         }
-        func joined(_ words: [ArraySlice<UInt8>], without others: [String]) -> [UInt8] {
-            Array(
-                words.filter { word in !others.contains { word.elementsEqual($0.utf8) } }.map {
-                    // A type of an error is named for what is wrong.
-                    $0.suffix(9).elementsEqual("exception".utf8) ? $0.dropLast(9) : $0
-                }.joined())
+        func isOne(of names: [String], _ word: ArraySlice<UInt8>) -> Bool {
+            names.contains { word.elementsEqual($0.utf8) }
         }
-        lines = rows.prefix(64).map { joined($0, without: ProofWords.names) }
-        letters = rows.flatMap { joined($0, without: ["latest", "assertionerror"]) }
+        lines = rows.prefix(64).map { words in
+            let telling = words.filter { word in
+                !isOne(of: ProofWords.names, word) && !ProofWords.methods.contains { word.starts(with: $0.utf8) }
+            }
+            // A type of an error is named for what is wrong.
+            return Array(telling.map { $0.suffix(9).elementsEqual("exception".utf8) ? $0.dropLast(9) : $0 }.joined())
+        }
+        letters = rows.flatMap { words in Array(words.filter { !isOne(of: ["latest", "assertionerror"], $0) }.joined())
+        }
     }
 
+    /// Words that stand in sentences about any fault.
     private static let names = [
         "error", "message", "exception", "latest", "assertionerror", "assertionexception", "attestationerror",
         "attestationexception", "appattesterror",
     ]
+    /// What fails in the app, and is no part of an object.
+    private static let methods = ["generateassertion", "attestkey", "generatekey"]
 
     /// What a verifier on a server refuses: a part of an object and what is wrong with it, near each other, in a text that is about App Attest
     /// or says hardly anything else.
     var verifier: Code? {
+        // What a method of the app says is about its arguments, and Apple's service for receipts verifies nothing.
+        guard device == nil || !ProofWords.methods.contains(where: { letters.contains($0.utf8) }),
+            !letters.contains("appattestapplecom".utf8)
+        else { return nil }
         let isAboutProofs = ProofWords.contexts.contains { letters.contains($0.utf8) }
         return ProofWords.refusals.first { row in
             guard let spare = isAboutProofs ? ProofWords.longestLine : row.spare else { return false }
@@ -48,13 +58,14 @@ struct ProofWords {
     }
 
     /// The same, or what a library in the app makes of a DCError.
-    var code: Code? {
-        verifier
-            ?? ProofWords.devices.first { row in
-                [row.words, row.context].allSatisfy { words in
-                    words.split(separator: " ").contains { letters.contains($0.utf8) }
-                }
-            }?.code
+    var code: Code? { verifier ?? device }
+
+    private var device: Code? {
+        ProofWords.devices.first { row in
+            [row.words, row.context].allSatisfy { words in
+                words.split(separator: " ").contains { letters.contains($0.utf8) }
+            }
+        }?.code
     }
 
     /// The longest line that is looked at; longer ones are data.
@@ -81,15 +92,15 @@ struct ProofWords {
 
     /// What only texts about App Attest have, or about other attestations, which have the same parts.
     private static let contexts = [
-        "attest", "assertion", "appintegrity", "devicecheck", "failnonce", "failrpid", "failkeyid", "failcred",
-        "failaaguid", "failsigncount", "failsignature", "failintermediate",
+        "attest", "assertion", "authdata", "appintegrity", "devicecheck", "failnonce", "failrpid", "failkeyid",
+        "failcred", "failaaguid", "failsigncount", "failsignature", "failintermediate",
     ]
 
     private static let missing = "missing notfound lacks absent extract nononce extensionnotfound hasno withoutthe"
     private static let differs =
         "mismatch notmatch ntmatch invalid isnot notvalid notequal ntequal different differs wrong incorrect unexpected expected verificationfailed bad"
     private static let unread =
-        "pars decod deserializ malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror"
+        "pars decod deserializ malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror mustbe bad"
 
     /// Each part of an object in its names, what may be wrong with it, and how many other letters a line may have that has no context; nil for
     /// a part that other things have too. The first that fits is it.
@@ -99,7 +110,7 @@ struct ProofWords {
         ("challenge clientdatahash clientdata", differs, .attestNonceMismatch, nil),
         ("credidlen credentialidlength identifierlength", "invalid", .malformedAuthenticatorData, 4),
         (
-            "keyid keyidentifier credentialid credentialsid credid publickeyhash", "\(differs) doesnt",
+            "keyid keyidentifier credentialid credentialsid credid publickeyhash", differs,
             .attestKeyIdMismatch, 14
         ),
         ("appid rpid relyingpartyid bundleid teamid", differs, .attestAppIdMismatch, 14),
@@ -116,11 +127,13 @@ struct ProofWords {
         ("base64", "invalid illegal incorrect padding notavalid", .malformedBase64, nil),
         ("padding", "incorrect", .malformedBase64, nil),
         ("fmt statementformat attestationformat", "\(differs) must unknown", .attestFormatUnknown, nil),
+        ("format", "wrong isnot", .attestFormatUnknown, nil),
+        ("asn1node", "expected extract octetstring", .malformedCertificate, nil),
         ("certificate validitycheck", "expired failed", .attestChainExpired, nil),
         ("subcacertificate", "found", .attestChainUntrusted, 4),
         (
             "certificate chain trustanchors unknownauthority credcert intermediatecert",
-            "\(differs) incompatible doesnot unknown found notsigned fail build signedby any contain",
+            "\(differs) incompatible notchain unknown found notsigned fail build signedby any contain",
             .attestChainUntrusted, nil
         ),
         ("criticalextension", "unhandled", .attestChainUntrusted, nil),
@@ -135,9 +148,10 @@ struct ProofWords {
     private typealias Row = (words: String, context: String, code: Code)
 
     private static let devices: [Row] = [
-        ("invalidkey alreadyattested", methods, .deviceInvalidKey), ("invalidinput", methods, .deviceInvalidInput),
-        ("serverunavailable", methods, .deviceUnavailable), ("systemfailure", methods, .deviceUnknown),
-        ("unsupported isnotsupported issupported", methods, .deviceUnsupported),
+        ("invalidkey alreadyattested", deviceWords, .deviceInvalidKey),
+        ("invalidinput", deviceWords, .deviceInvalidInput),
+        ("serverunavailable", deviceWords, .deviceUnavailable), ("systemfailure", deviceWords, .deviceUnknown),
+        ("unsupported isnotsupported issupported", deviceWords, .deviceUnsupported),
     ]
-    private static let methods = "attestkey generateassertion appintegrity appattest devicecheck dcerror appcheck"
+    private static let deviceWords = "attestkey generateassertion appintegrity appattest devicecheck dcerror appcheck"
 }
