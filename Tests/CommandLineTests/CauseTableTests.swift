@@ -266,7 +266,7 @@ struct CauseTableTests {
             # Causes
 
             For every cause of `sealward ats check` a server that produces it, and what a user sees first. Made by `CauseTableTests` from real
-            servers on loopback, which fails if the program says anything else; `SEALWARD_WRITE_DOCS=1` writes the page anew. Ports and dates are
+            servers on loopback, which fails if the program says anything else; `SEALWARD_REGENERATE=1` writes the page anew. Ports and dates are
             left out. [errors.md](errors.md) says of every code who must do what, and `sealward explain -1200` what a number means.
 
             | a server that | first line | fix | what an app gets |
@@ -279,7 +279,7 @@ struct CauseTableTests {
             page += "| \(row.server) | `\(lines.cause)` | \(lines.fix) | \(numbers) |\n"
         }
         let path = LoopbackServers.repository + "/docs/causes.md"
-        if ProcessInfo.processInfo.environment["SEALWARD_WRITE_DOCS"] == "1" {
+        if ProcessInfo.processInfo.environment["SEALWARD_REGENERATE"] == "1" {
             try page.write(toFile: path, atomically: true, encoding: .utf8)
         }
         let written = try String(contentsOfFile: path, encoding: .utf8)
