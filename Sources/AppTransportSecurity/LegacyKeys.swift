@@ -21,7 +21,7 @@ package struct LegacyKeys: Sendable, Hashable {
     package static let names = insecureHTTPLoads + forwardSecrecy + minimumTLSVersion
     /// Which systems obey one, as the end of a sentence about it.
     package static let history =
-        "iOS 9 and OS X 10.11 obey it, for iOS 10 to 12 sources contradict each other, and from iOS 13 and macOS 10.15 on it is never read"
+        "iOS 9 and OS X 10.11 obey it, for iOS 10 to 12 sources contradict each other, and iOS 13, macOS 10.15 and later do not read it"
 
     /// Nil if no key is there with a value of its type.
     init?(_ members: [String: PropertyListValue]) {

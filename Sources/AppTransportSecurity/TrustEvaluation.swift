@@ -122,7 +122,9 @@ struct TrustEvaluation {
 
     /// Where the exemption of a leaf that the user trusts itself decides.
     private func validityNotes() -> [Cause] {
-        guard let leaf = judged.first, isTrustedItself(leaf), let cause = tooLong(leaf).first else { return [] }
+        guard let leaf = judged.first, facts.chain.anchor != nil, isTrustedItself(leaf),
+            let cause = tooLong(leaf).first
+        else { return [] }
         return [
             Cause(
                 .noteValidityExempt,
@@ -394,10 +396,11 @@ struct TrustEvaluation {
         isTrustedItself(leaf) ? [] : tooLong(leaf)
     }
 
-    /// Whether the user trusts the leaf itself. On a Mac that can be any certificate; the settings of iOS list authorities alone (HT204477).
+    /// Whether the user trusts the leaf itself, or would with its root installed. On a Mac that can be any certificate; the settings of iOS list
+    /// authorities alone (HT204477).
     private func isTrustedItself(_ leaf: CertificateFacts) -> Bool {
-        guard rules.exemptsTrustedLeaves, case .anchored(_, let anchor) = facts.chain.path else { return false }
-        return anchor.kind == .installed && anchor.certificate.der == leaf.der
+        let isOwnAnchor = facts.chain.anchor.map { $0.certificate.der == leaf.der } ?? leaf.isSelfIssued
+        return rules.exemptsTrustedLeaves && anchorKind == .installed && isOwnAnchor
             && (leaf.isAuthority == true || requirements.profile.id.hasPrefix("macos"))
     }
 

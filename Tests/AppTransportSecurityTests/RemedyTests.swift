@@ -90,15 +90,18 @@ import Vocabulary
 
     @Test(
         "Installing the root is advised only if nothing else is wrong with the certificate",
-        arguments: [(800.0, "api.example.com", true), (3650, "api.example.com", false), (800, "a.example", false)])
-    func installing(_ days: Double, _ host: String, _ isAdvised: Bool) throws {
+        arguments: [
+            ("macos26", 800.0, "api.example.com", true), ("macos26", 3650, "api.example.com", true),
+            ("ios26", 3650, "api.example.com", false), ("macos26", 800, "a.example", false),
+        ])
+    func installing(_ os: String, _ days: Double, _ host: String, _ isAdvised: Bool) throws {
         var scene = Scene()
         (scene.isSelfSigned, scene.anchor, scene.days, scene.host) = (true, nil, days, host)
-        let causes = try scene.verdict().causes
+        let causes = try scene.verdict(os: os).causes
         #expect(causes.first?.code == .trustSelfSigned)
         #expect(AppTrust.sentence(keys: nil, after: causes).contains("install the root") == isAdvised, "\(causes)")
         (scene.anchor, scene.isOwnAnchor) = (.installed, true)
-        #expect(try scene.verdict().passed == isAdvised)
+        #expect(try scene.verdict(os: os).passed == isAdvised)
     }
 
     @Test("Nobody is advised to accept a revoked certificate", arguments: [false, true])
