@@ -117,6 +117,10 @@ import Vocabulary
         let texts = [String](repeating: "\"AA\"", count: 200).joined(separator: ",")
         let error = #expect(throws: Problem.self) { try RequestBody(Array(#"{"keyId":[\#(texts)]}"#.utf8)) }
         #expect(error?.code == .requestMalformed && error?.form == nil)
+        // A text that is no list of numbers is not looked through at that length.
+        let escapes = try body("attestation", String(repeating: "%41", count: 6000))
+        let refusal = #expect(throws: Problem.self) { try escapes.bytes("attestation") }
+        #expect(refusal?.form?.form == "text that is not base64")
     }
 
     @Test func base64OfBase64IsNamed() throws {

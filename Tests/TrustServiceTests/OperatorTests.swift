@@ -638,6 +638,19 @@ import Vocabulary
         #expect(isAdmin("another"))
     }
 
+    /// The files are read again after another node replaced the secret, and before this one looks for it.
+    @Test func aReloadHidesNoNewSecretOfTheAudit() async throws {
+        let configuration = RunningService.configuration()
+        let server = try await TrustServer(
+            configuration: configuration, store: Store.inMemory(), transport: nil,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let (parts, before) = (server.parts, server.parts.users.pseudonym("anna"))
+        #expect(try await StoredSecret.audit.replace(in: parts.store) { [UInt8](repeating: 7, count: $0) })
+        #expect(await parts.reload { .configuration(configuration) })
+        try await parts.rereadSecrets()
+        #expect(parts.users.pseudonym("anna") != before)
+    }
+
     /// Two safe steps: publish a key on every node, then sign with it.
     @Test func tokenKeysRotateInTwoSteps() throws {
         let pems = (0..<2).map { _ in P256.Signing.PrivateKey().pemRepresentation }

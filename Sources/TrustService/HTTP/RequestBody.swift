@@ -59,7 +59,8 @@ package struct RequestBody: Sendable {
         return text
     }
 
-    /// The refusal of a member that is absent or of another kind. No bytes of the body are in it but a name that is nearly the wanted one.
+    /// The refusal of a member that is absent or of another kind. Of the body's bytes it has a name that is nearly the
+    /// wanted one, one letter that is none of base64, and a short name before brackets; nothing else.
     private static func malformed(
         _ name: String, _ form: String, code: Code = .requestMalformed, wanted: String
     ) -> Problem {
@@ -109,7 +110,9 @@ package struct RequestBody: Sendable {
         var (code, met) = (Code.malformedBase64, "text that is not base64")
         if isHexObject { throw RequestBody.malformed(name, "hexadecimal", code: .malformedBase64, wanted: wanted) }
         // Other forms are looked for in short texts only: what is wrong with a long one costs no more than reading it.
-        if letters.count <= RequestBody.searchedText || letters.allSatisfy(RequestBody.isURLCharacter) {
+        if letters.count <= RequestBody.searchedText || letters.allSatisfy(RequestBody.isURLCharacter)
+            || RequestBody.isListOfNumbers(letters)
+        {
             do throws(MalformedInput) {
                 let read = try PastedBytes(reading: letters, wanted: size.map { .size($0) } ?? .anything)
                 if read.isPlain, size != nil || read.form != "hexadecimal", size == nil || read.bytes.count == size {
@@ -135,8 +138,14 @@ package struct RequestBody: Sendable {
 
     private static func beginsObject(_ byte: UInt8) -> Bool { 0xA1...0xBF ~= byte || byte == 0x30 }
 
-    /// The longest text in which other forms than the plain ones are looked for: an attestation as a list of numbers is twice as long as in base64.
-    private static let searchedText = 32 << 10
+    /// The longest text in which other forms than the plain ones are looked for.
+    private static let searchedText = 16 << 10
+
+    /// Whether a text has next to nothing but numbers: of an attestation they are four times as long as base64, and quickly looked through.
+    private static func isListOfNumbers(_ text: [UInt8]) -> Bool {
+        text.count <= 2 * searchedText
+            && text.count { !($0.hexadecimalValue != nil || "x, \n[]{}()<>-".utf8.contains($0)) } <= 32
+    }
 
     private static func isURLCharacter(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || "-_=".utf8.contains(byte) }
 

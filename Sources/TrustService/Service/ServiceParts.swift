@@ -75,9 +75,10 @@ extension ServiceParts {
     /// Takes the keys of challenges that the store has now, and its secrets if they are others.
     func rereadSecrets() async throws {
         try await challenges.refresh()
+        // Also if the files were reread meanwhile, so that the parts below have the new secrets already.
+        try await users.reread(store)
         let old = live.current
         guard try await store.secretsMark() != old.secretsMark else { return }
-        try await users.reread(store)
         let new = try await LiveParts(
             old.configuration, store: store, transport: transport, random: sources.random)
         live.replace(old, by: new)

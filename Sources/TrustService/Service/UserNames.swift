@@ -14,8 +14,8 @@ final class UserNames: Sendable {
     private let hasKeyedGrants: Bool
     /// Hashes what must be found again.
     private let lasting: [UInt8]
-    /// Hashes users in new lines of the audit.
-    private let newest: Mutex<[UInt8]>
+    /// Hashes users in new lines of the audit; and the mark of the store's secrets when it was last read again.
+    private let newest: Mutex<(secret: [UInt8], mark: [UInt8]?)>
 
     /// Reads how the store names users; the first service on a new store decides it, whichever node that is.
     ///
@@ -67,13 +67,15 @@ final class UserNames: Sendable {
     /// - Parameter secret: that of the store's audit.
     init(_ mode: Configuration.Users, hasKeyedGrants: Bool = true, secret: [UInt8]) {
         (self.mode, self.hasKeyedGrants, lasting) = (mode, hasKeyedGrants, AuditChain.lasting(secret))
-        newest = Mutex(AuditChain.newest(secret))
+        newest = Mutex((secret: AuditChain.newest(secret), mark: nil))
     }
 
-    /// Takes the secret that the store has now.
+    /// Takes the secret that the store has now, if any of its secrets was replaced since the last time.
     func reread(_ store: any TrustStore) async throws {
+        let mark = try await store.secretsMark()
+        guard newest.withLock({ $0.mark != mark }) else { return }
         let secret = try await store.secret(named: AuditChain.secretName, orElse: lasting)
-        newest.withLock { $0 = AuditChain.newest(secret) }
+        newest.withLock { $0 = (secret: AuditChain.newest(secret), mark: mark) }
     }
 
     /// The name under which the store has a user.
@@ -81,7 +83,7 @@ final class UserNames: Sendable {
 
     /// A keyed hash of the name for a line of the audit, in either mode.
     func pseudonym(_ name: String) -> String {
-        AuditChain.pseudonym(ofUser: name, secret: newest.withLock { $0 })
+        AuditChain.pseudonym(ofUser: name, secret: newest.withLock { $0.secret })
     }
 
     /// The keyed hash that finds the user again.

@@ -54,9 +54,10 @@ extension SQLTrustStore {
 
     /// What does not fit in the chain of the audit, in one sentence; nil if all does. Reads a page at a time.
     func auditProblem() async throws -> String? {
-        let (first, secret) = try await auditEnds()
-        var ends = first
-        if let secret, ends.cut.isSealable, ends.seal != ends.cut.seal(secret) {
+        var (ends, secret) = try await auditEnds()
+        // A new secret may have come between the two readings, and its seal with it.
+        if !SQLTrustStore.isSealed(ends, secret) { (ends, secret) = try await auditEnds() }
+        if !SQLTrustStore.isSealed(ends, secret) {
             return
                 "the audit was changed: its checkpoint, line \(ends.cut.number), does not have its seal; compare with an exported audit"
         }
@@ -82,6 +83,12 @@ extension SQLTrustStore {
             try await auditEnds().ends.last.number < line.number
         else { return nil }
         return "the audit was changed: line \(line.number) was added; compare with an exported audit"
+    }
+
+    /// Whether the checkpoint has its seal, as far as that can be told: not before the first one, nor in a copy without secrets.
+    private static func isSealed(_ ends: AuditEnds, _ secret: [UInt8]?) -> Bool {
+        guard let secret, ends.cut.isSealable else { return true }
+        return ends.seal == ends.cut.seal(secret)
     }
 
     private func auditEnds() async throws -> (ends: AuditEnds, secret: [UInt8]?) {

@@ -60,22 +60,30 @@ extension SQLTrustStore {
     package func revokeKeys(
         of app: String, matching rule: RevocationRule, bound: RevocationBound, code: String?, at instant: Date
     ) async throws -> RevocationResult {
-        var (count, found): (Int, [KeyIdentifier]) = (0, [])
+        // The ids in one array, because there may be millions: each in its own takes more than twice as much.
+        var (count, found): (Int, [UInt8]) = (0, [])
         try await forEachPage(of: app, matching: rule) { ids in
             count += ids.count
-            if bound != .dryRun { found += ids }
+            if bound != .dryRun { for id in ids { found += id.bytes } }
             return !bound.isExceeded(by: count)
         }
         guard bound.admits(count) else { return .unchanged(count) }
-        if count <= Batch.together { return try await revoke(found, app: app, bound: bound, code: code, at: instant) }
+        func keys(_ range: Range<Int>) -> [KeyIdentifier] {
+            range.compactMap { KeyIdentifier(bytes: found[32 * $0..<32 * $0 + 32]) }
+        }
+        if count <= Batch.together {
+            return try await revoke(keys(0..<count), app: app, bound: bound, code: code, at: instant)
+        }
         var revoked = 0
         for start in stride(from: 0, to: count, by: Batch.rows) {
-            let batch = Array(found[start..<min(start + Batch.rows, count)])
+            let batch = keys(start..<min(start + Batch.rows, count))
             // Of callers that expect the same keys one gets the first of them, and with these the rest.
             let size = start == 0 ? RevocationBound.exactly(batch.count) : .atMost(batch.count)
-            let result = try await revoke(batch, app: app, bound: size, code: code, at: instant)
-            guard case .revoked(let number) = result else { return result }
-            revoked += number
+            switch try await revoke(batch, app: app, bound: size, code: code, at: instant) {
+            case .revoked(let number): revoked += number
+            // Of the first ones some were revoked since the count.
+            case .unchanged(let number): return .unchanged(count - batch.count + number)
+            }
         }
         return .revoked(revoked)
     }

@@ -39,11 +39,16 @@ final class SecretFiles {
 
     /// Says on standard error, once, that others may write to a file that a command believes or, if it is secret, read it.
     static func warn(_ path: String, isSecret: Bool = false) {
-        guard warned.withLock({ $0.insert(path).inserted }) else { return }
+        let fault: String
         if let writers = FileRights.writers(of: path) {
-            CommandIO.say("sealward: warning: \(path.terminalSafe): \(writers).")
+            fault = "\(writers)."
         } else if isSecret, FileRights.othersMayRead(path) {
-            CommandIO.say("sealward: warning: \(path.terminalSafe): others may read it; give it the mode 0600.")
+            fault = "others may read it; give it the mode 0600."
+        } else {
+            return
         }
+        // By sentence: one file may have a certificate and its key.
+        let sentence = "sealward: warning: \(path.terminalSafe): \(fault)"
+        if warned.withLock({ $0.insert(sentence).inserted }) { CommandIO.say(sentence) }
     }
 }
