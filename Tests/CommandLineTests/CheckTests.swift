@@ -91,7 +91,9 @@ struct CheckTests {
         let lines = text.output.split(separator: "\n")
         #expect(lines.first?.split(separator: " ") == ["ios18", "ios26"], "\(text.output)")
         #expect(lines.dropFirst().first?.split(separator: " ") == ["api.example.com:\(port)", "PASS", "FAIL"])
-        #expect(lines.count == 4 && text.output.contains("tlsMinimumSupportedProtocolVersion"))
+        // Why, and what helps, are said once, for the system on which it does not load.
+        #expect(lines.count { $0.contains("cause") } == 1 && lines.contains("    ios26"), "\(text.output)")
+        #expect(lines.last?.hasPrefix("1 pass, 1 fail") == true, "\(text.output)")
         #expect(try Self.check(["tls11-only"], more + ["--changes", "--sdk", "18"]).status == 0)
         for wrong in [
             ["--changes"], ["--systems", "ios18,beos"], ["--systems", ""],
@@ -219,7 +221,7 @@ struct CheckTests {
         for part in ["iOS 18", "iOS 26", "ats.tls.version-too-low", ":\(ports[0])", ":\(ports[1])"] {
             #expect(allow.output.contains(part), "\(part): \(allow.output)")
         }
-        #expect(!allow.output.contains("iOS 9") && !allow.output.contains("macOS 26"))
+        #expect(!allow.output.contains("iOS 9") && !allow.output.contains("on macOS 26"))
         let changes = try CheckTests.check(["modern", "tls11-only"], more + ["--changes"])
         #expect(!changes.output.contains(":\(ports[0])"), "\(changes.output)")
     }

@@ -49,7 +49,6 @@ import Testing
     @Test(arguments: [
         ("token.spend", "Did you mean 'token.spent'?"),
         ("version-too-low", "Did you mean 'ats.tls.version-too-low'?"),
-        ("nonce mismatch", "Did you mean 'attest.nonce.mismatch'?"),
         ("nothing like it", "'sealward explain' lists them all."),
         ("to\u{212A}en.spent\u{7}", "There is no code"),
     ])

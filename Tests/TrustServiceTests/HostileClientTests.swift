@@ -70,7 +70,7 @@ import Vocabulary
 
     private static func honest(_ port: Int, _ path: String) async throws -> String {
         let connection = try LoopbackClient(port: port)
-        connection.send("GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        connection.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         return await connection.everything(seconds: 10)
     }
 }
