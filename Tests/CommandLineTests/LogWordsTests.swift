@@ -130,6 +130,17 @@ import Testing
         #expect(found == [expected] && run.status == 1, "\(run.output)")
     }
 
+    /// Ordinary text that has the words or digits of an error.
+    @Test(arguments: [
+        "Установлено безопасное соединение с сервером", "이 서버의 인증서가 유효합니다", "Ein TLS-Fehler kann viele Ursachen haben",
+        "La connexion Internet semble lente", "offset: -29184", "id 6F9619FF-8B86-D011-B42D-655381234567",
+        "a certificate, issued by Let's Encrypt, is free",
+    ])
+    func ordinaryTextIsNoFailure(_ text: String) throws {
+        let run = try ProgramRun(["ats", "log", "-"], input: text + "\n")
+        #expect(run.status == 2 && run.output.contains("No failure of a load that is known"), "\(run.output)")
+    }
+
     @Test(arguments: [#"{"message":"Failed to fetch","code":"x"}"#, #"{"message":"Load failed"}"#])
     func noCauseIsSaid(_ text: String) throws {
         let run = try ProgramRun(["ats", "log", "-"], input: text + "\n")
