@@ -15,6 +15,8 @@ struct ProofWords {
     private let isAboutProofs: Bool
     /// Whether it is about attestations, whose certificates are not those of a server.
     private let isAboutAttestations: Bool
+    /// Whether it is about loads, whose errors have words of the same kind.
+    private let isAboutLoads: Bool
     /// Whether it is a page of documentation in Markdown, which names faults without having one.
     private let isPage: Bool
 
@@ -32,7 +34,8 @@ struct ProofWords {
             // A type of an error is named for what is wrong.
             return Array(telling.map { $0.suffix(9).elementsEqual("exception".utf8) ? $0.dropLast(9) : $0 }.joined())
         }
-        let all = rows.flatMap { words in Array(words.filter { !isOne(of: ["latest", "assertionerror"], $0) }.joined())
+        let all: [UInt8] = rows.flatMap { words in
+            Array(words.filter { !isOne(of: ["latest", "assertionerror"], $0) }.joined())
         }
         // Inside of one word: `that test` is about none.
         func hasWord(_ part: String) -> Bool {
@@ -42,9 +45,8 @@ struct ProofWords {
         letters = all
         isAboutProofs =
             saysAttest || hasWord("assertion") || ProofWords.contexts.contains { all.contains($0.utf8) }
-        isAboutAttestations =
-            (saysAttest || ProofWords.certificateContexts.contains { all.contains($0.utf8) })
-            && !ProofWords.loads.contains { all.contains($0.utf8) }
+        isAboutAttestations = saysAttest || ProofWords.certificateContexts.contains { all.contains($0.utf8) }
+        isAboutLoads = ProofWords.loads.contains { all.contains($0.utf8) }
         isPage = text.starts(with: "# ".utf8)
     }
 
@@ -66,7 +68,9 @@ struct ProofWords {
         return ProofWords.refusals.first { row in
             guard let spare = isAboutProofs ? ProofWords.longestLine : row.spare else { return false }
             guard isAboutProofs || lines.count == 1 else { return false }
-            if row.spare == nil, !isAboutAttestations, ProofWords.certificates.contains(row.code) { return false }
+            if row.spare == nil {
+                if isAboutLoads || !isAboutAttestations && ProofWords.certificates.contains(row.code) { return false }
+            }
             return lines.contains { line in
                 row.parts.split(separator: " ").contains { part in
                     ProofWords.isFault(of: Array(part.utf8), row.faults, in: line, spare: spare)
@@ -116,8 +120,11 @@ struct ProofWords {
     /// What may be said of the certificate of a server too.
     private static let certificates: [Code] = [.attestChainExpired, .attestChainUntrusted, .malformedCertificate]
     private static let certificateContexts = ["failcred", "failintermediate"]
-    /// What stands beside the certificate of a server.
-    private static let loads = ["nsurlerror", "kcfstream", "boringssl", "thisserver", "sslcertificateproblem"]
+    /// What stands in texts about loads and certificates of servers.
+    private static let loads = [
+        "nsurlerror", "kcfstream", "boringssl", "thisserver", "sslcertificateproblem", "certificateverifyfailed",
+        "errcert",
+    ]
 
     private static let missing = "missing notfound lacks absent extract nononce extensionnotfound hasno withoutthe"
     private static let sameness = "mismatch notmatch ntmatch notequal ntequal"
