@@ -38,6 +38,7 @@ import Testing
             "$ openssl s_client -connect a.example:8443 -showcerts\nverify error:num=18:self-signed certificate",
             "a.example not-apple ats.trust.self-signed"
         ),
+        ("$ curl https://b.example/\nNSURLErrorDomain -1004", "- network ats.net.refused"),
         ("wget: unable to resolve host address \u{2018}a.example\u{2019}", "a.example network ats.net.dns"),
         // Network, Mono, WebSockets, Metro
         ("Connection 3 failed with error: -9807: invalid certificate chain", "- trust ats.trust.unknown-root"),
