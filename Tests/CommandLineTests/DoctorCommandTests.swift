@@ -168,7 +168,7 @@ import Testing
         // Words of verifiers in other texts
         ("# Notes\n\nA wrong nonce in an attestation is refused.\n", "unknown", 2),
         ("That test fails: the certificate chain is not valid.\n", "unknown", 2),
-        ("Bundle ID mismatch\n", "unknown", 2),
+        ("Bundle ID mismatch\n", "unknown", 2), ("JWT assertion signature verification failed\n", "unknown", 2),
         ("App Attest is on.\nThe certificate for this server is invalid.\nNSURLErrorDomain -1202\n", "log", 1),
         // Files of projects without their names
         (

@@ -43,8 +43,8 @@ struct ProofWords {
         }
         let saysAttest = hasWord("attest")
         letters = all
-        isAboutProofs =
-            saysAttest || hasWord("assertion") || ProofWords.contexts.contains { all.contains($0.utf8) }
+        let saysAssertion = hasWord("assertion") && !ProofWords.otherAssertions.contains { all.contains($0.utf8) }
+        isAboutProofs = saysAttest || saysAssertion || ProofWords.contexts.contains { all.contains($0.utf8) }
         isAboutAttestations = saysAttest || ProofWords.certificateContexts.contains { all.contains($0.utf8) }
         isAboutLoads = ProofWords.loads.contains { all.contains($0.utf8) }
         isPage = text.starts(with: "# ".utf8)
@@ -123,8 +123,10 @@ struct ProofWords {
     /// What stands in texts about loads and certificates of servers.
     private static let loads = [
         "nsurlerror", "kcfstream", "boringssl", "thisserver", "sslcertificateproblem", "certificateverifyfailed",
-        "errcert",
+        "errcert", "authenticationchallenge", "didreceivechallenge",
     ]
+    /// What SAML and OAuth call so.
+    private static let otherAssertions = ["samlassertion", "jwtassertion", "clientassertion"]
 
     private static let missing = "missing notfound lacks absent extract nononce extensionnotfound hasno withoutthe"
     private static let sameness = "mismatch notmatch ntmatch notequal ntequal"
