@@ -165,6 +165,11 @@ import Testing
         ("Error Domain=NSURLErrorDomain Code=-1022 \"x\"\n", "log", 1), ("-9816\n", "explained", 1),
         ("nothing that anybody knows\n", "unknown", 2), ("", "empty", 2),
         ("Compared with testssl.sh and SSL Labs.\n", "unknown", 2),
+        // Words of verifiers in other texts
+        ("# Notes\n\nA wrong nonce in an attestation is refused.\n", "unknown", 2),
+        ("That test fails: the certificate chain is not valid.\n", "unknown", 2),
+        ("Bundle ID mismatch\n", "unknown", 2), ("JWT assertion signature verification failed\n", "unknown", 2),
+        ("App Attest is on.\nThe certificate for this server is invalid.\nNSURLErrorDomain -1202\n", "log", 1),
         // Files of projects without their names
         (
             "<widget xmlns=\"http://www.w3.org/ns/widgets\"><access origin=\"*\" allows-arbitrary-loads-in-media=\"true\" /></widget>",

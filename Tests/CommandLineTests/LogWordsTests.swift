@@ -38,6 +38,7 @@ import Testing
             "$ openssl s_client -connect a.example:8443 -showcerts\nverify error:num=18:self-signed certificate",
             "a.example not-apple ats.trust.self-signed"
         ),
+        ("$ curl https://b.example/\nNSURLErrorDomain -1004", "- network ats.net.refused"),
         ("wget: unable to resolve host address \u{2018}a.example\u{2019}", "a.example network ats.net.dns"),
         // Network, Mono, WebSockets, Metro
         ("Connection 3 failed with error: -9807: invalid certificate chain", "- trust ats.trust.unknown-root"),
@@ -128,6 +129,17 @@ import Testing
             return "\(failure["host"] as? String ?? "-") \(failure["kind"] as? String ?? "-") \(codes.first ?? "-")"
         }
         #expect(found == [expected] && run.status == 1, "\(run.output)")
+    }
+
+    /// Ordinary text that has the words or digits of an error.
+    @Test(arguments: [
+        "Установлено безопасное соединение с сервером", "이 서버의 인증서가 유효합니다", "Ein TLS-Fehler kann viele Ursachen haben",
+        "La connexion Internet semble lente", "offset: -29184", "id 6F9619FF-8B86-D011-B42D-655381234567",
+        "a certificate, issued by Let's Encrypt, is free",
+    ])
+    func ordinaryTextIsNoFailure(_ text: String) throws {
+        let run = try ProgramRun(["ats", "log", "-"], input: text + "\n")
+        #expect(run.status == 2 && run.output.contains("No failure of a load that is known"), "\(run.output)")
     }
 
     @Test(arguments: [#"{"message":"Failed to fetch","code":"x"}"#, #"{"message":"Load failed"}"#])

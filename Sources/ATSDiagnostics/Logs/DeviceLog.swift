@@ -26,6 +26,8 @@ package struct DeviceLog: Sendable {
     private var hasPassed = false
     /// Where a command goes that a line before its output names.
     private var commandPlace: LogPlace?
+    /// Whether that command loads with the system's stack: an error of the system is of no other one.
+    private var isCommandOfSystem = false
     private var domain = SplitError()
     private var block = PrintedDictionary()
     private var open: (error: LogLine, evidence: LogEvidence?, left: Int)?
@@ -174,18 +176,21 @@ package struct DeviceLog: Sendable {
             if found.saysSomething, codes == nil { unknown += 1 }
             return
         }
-        if evidence.place == nil, evidence.task == nil, evidence.process == nil { evidence.place = commandPlace }
+        if evidence.place == nil, evidence.task == nil, evidence.process == nil {
+            let isOfSystem = evidence.urlError != nil || evidence.streamError != nil || evidence.sentence != nil
+            evidence.place = isCommandOfSystem || !isOfSystem ? commandPlace : nil
+        }
         joiner.add(evidence)
     }
 
     /// A command line of nscurl, curl or openssl, or their first words: `TLS failed with error: -9808` names no host.
     private mutating func noteCommand(_ text: ArraySlice<UInt8>) {
         let scan = Scan(bytes: text)
-        let words: [StaticString] = [
-            "curl ", "Diagnostics", "loads to ", "Loading app at ", "* Connected to ", "s_client ",
-        ]
-        guard words.contains(where: scan.contains) else { return }
-        if let place = scan.place { commandPlace = place }
+        let words: [StaticString] = ["nscurl ", "Diagnostics", "loads to ", "Loading app at "]
+        let others: [StaticString] = ["curl ", "* Connected to ", "s_client "]
+        let isOfSystem = words.contains(where: scan.contains)
+        guard isOfSystem || others.contains(where: scan.contains), let place = scan.place else { return }
+        (commandPlace, isCommandOfSystem) = (place, isOfSystem)
     }
 }
 

@@ -338,7 +338,9 @@ struct Recogniser: Sendable {
         ) { input in
             input.head.starts(with: "#!/".utf8)
                 || input.ends([
-                    ".c", ".go", ".h", ".java", ".kt", ".lua", ".m", ".py", ".rb", ".rs", ".sh", ".sql", ".swift",
+                    ".c", ".cs", ".dart", ".go", ".h", ".java", ".js", ".kt", ".lua", ".m", ".mjs", ".php", ".py",
+                    ".rb",
+                    ".rs", ".sh", ".sql", ".swift", ".ts",
                 ])
         },
         log,

@@ -7,10 +7,18 @@ import Vocabulary
 
 /// What libraries say of App Attest and DeviceCheck in words of their own, and which code it is here.
 struct ProofWords {
-    /// The letters and digits of each line, in lower case, without names that say nothing of what is wrong; at most 64 lines.
+    /// The letters and digits of each line, in lower case, without names that say nothing of what is wrong; at most 256 lines.
     private let lines: [[UInt8]]
     /// The letters and digits of the whole text, without words that only have the letters of ours.
     private let letters: [UInt8]
+    /// Whether the text is about proofs.
+    private let isAboutProofs: Bool
+    /// Whether it is about attestations, whose certificates are not those of a server.
+    private let isAboutAttestations: Bool
+    /// Whether it is about loads, whose errors have words of the same kind.
+    private let isAboutLoads: Bool
+    /// Whether it is a page of documentation in Markdown, which names faults without having one.
+    private let isPage: Bool
 
     init(_ text: some Sequence<UInt8>) {
         let rows = text.prefix(16 << 10).asciiLowercased.split { $0 == 0x0A || $0 == 0x0D }.map {
@@ -19,15 +27,27 @@ struct ProofWords {
         func isOne(of names: [String], _ word: ArraySlice<UInt8>) -> Bool {
             names.contains { word.elementsEqual($0.utf8) }
         }
-        lines = rows.prefix(64).map { words in
+        lines = rows.prefix(256).map { words in
             let telling = words.filter { word in
                 !isOne(of: ProofWords.names, word) && !ProofWords.methods.contains { word.starts(with: $0.utf8) }
             }
             // A type of an error is named for what is wrong.
             return Array(telling.map { $0.suffix(9).elementsEqual("exception".utf8) ? $0.dropLast(9) : $0 }.joined())
         }
-        letters = rows.flatMap { words in Array(words.filter { !isOne(of: ["latest", "assertionerror"], $0) }.joined())
+        let all: [UInt8] = rows.flatMap { words in
+            Array(words.filter { !isOne(of: ["latest", "assertionerror"], $0) }.joined())
         }
+        // Inside of one word: `that test` is about none.
+        func hasWord(_ part: String) -> Bool {
+            rows.contains { words in words.contains { $0.contains(part.utf8) && !isOne(of: ["assertionerror"], $0) } }
+        }
+        let saysAttest = hasWord("attest")
+        letters = all
+        let saysAssertion = hasWord("assertion") && !ProofWords.otherAssertions.contains { all.contains($0.utf8) }
+        isAboutProofs = saysAttest || saysAssertion || ProofWords.contexts.contains { all.contains($0.utf8) }
+        isAboutAttestations = saysAttest || ProofWords.certificateContexts.contains { all.contains($0.utf8) }
+        isAboutLoads = ProofWords.loads.contains { all.contains($0.utf8) }
+        isPage = text.starts(with: "# ".utf8)
     }
 
     /// Words that stand in sentences about any fault.
@@ -43,12 +63,14 @@ struct ProofWords {
     var verifier: Code? {
         // What a method of the app says is about its arguments, and Apple's service for receipts verifies nothing.
         guard device == nil || !ProofWords.methods.contains(where: { letters.contains($0.utf8) }),
-            !letters.contains("appattestapplecom".utf8)
+            !letters.contains("appattestapplecom".utf8), !isPage
         else { return nil }
-        let isAboutProofs = ProofWords.contexts.contains { letters.contains($0.utf8) }
         return ProofWords.refusals.first { row in
             guard let spare = isAboutProofs ? ProofWords.longestLine : row.spare else { return false }
             guard isAboutProofs || lines.count == 1 else { return false }
+            if row.spare == nil {
+                if isAboutLoads || !isAboutAttestations && ProofWords.certificates.contains(row.code) { return false }
+            }
             return lines.contains { line in
                 row.parts.split(separator: " ").contains { part in
                     ProofWords.isFault(of: Array(part.utf8), row.faults, in: line, spare: spare)
@@ -69,7 +91,7 @@ struct ProofWords {
     }
 
     /// The longest line that is looked at; longer ones are data.
-    private static let longestLine = 600
+    private static let longestLine = 300
     /// How many letters may be between a part and its fault.
     private static let distance = 14
 
@@ -92,13 +114,24 @@ struct ProofWords {
 
     /// What only texts about App Attest have, or about other attestations, which have the same parts.
     private static let contexts = [
-        "attest", "assertion", "authdata", "appintegrity", "devicecheck", "failnonce", "failrpid", "failkeyid",
-        "failcred", "failaaguid", "failsigncount", "failsignature", "failintermediate",
+        "authdata", "appintegrity", "devicecheck", "failnonce", "failrpid", "failkeyid", "failcred", "failaaguid",
+        "failsigncount", "failsignature", "failintermediate",
     ]
+    /// What may be said of the certificate of a server too.
+    private static let certificates: [Code] = [.attestChainExpired, .attestChainUntrusted, .malformedCertificate]
+    private static let certificateContexts = ["failcred", "failintermediate"]
+    /// What stands in texts about loads and certificates of servers.
+    private static let loads = [
+        "nsurlerror", "kcfstream", "boringssl", "thisserver", "sslcertificateproblem", "certificateverifyfailed",
+        "errcert", "authenticationchallenge", "didreceivechallenge",
+    ]
+    /// What SAML and OAuth call so.
+    private static let otherAssertions = ["samlassertion", "jwtassertion", "clientassertion"]
 
     private static let missing = "missing notfound lacks absent extract nononce extensionnotfound hasno withoutthe"
+    private static let sameness = "mismatch notmatch ntmatch notequal ntequal"
     private static let differs =
-        "mismatch notmatch ntmatch invalid isnot notvalid notequal ntequal different differs wrong incorrect unexpected expected verificationfailed bad"
+        "\(sameness) invalid isnot notvalid different differs wrong incorrect unexpected verificationfailed bad"
     private static let unread =
         "pars decod deserializ malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror mustbe bad"
 
@@ -109,13 +142,15 @@ struct ProofWords {
         ("nonce", differs, .attestNonceMismatch, 4),
         ("challenge clientdatahash clientdata", differs, .attestNonceMismatch, nil),
         ("credidlen credentialidlength identifierlength", "invalid", .malformedAuthenticatorData, 4),
+        ("keyid keyidentifier credentialid credentialsid credid", sameness, .attestKeyIdMismatch, 14),
         (
             "keyid keyidentifier credentialid credentialsid credid publickeyhash", differs,
-            .attestKeyIdMismatch, 14
+            .attestKeyIdMismatch, nil
         ),
-        ("appid rpid relyingpartyid bundleid teamid", differs, .attestAppIdMismatch, 14),
-        ("aaguid", "\(differs) neither", .attestEnvironmentMismatch, 14),
-        ("environment", "notallowed", .attestEnvironmentMismatch, 14),
+        ("appid rpid", sameness, .attestAppIdMismatch, 16),
+        ("appid rpid relyingpartyid bundleid teamid", differs, .attestAppIdMismatch, nil),
+        ("aaguid", "\(differs) neither expected", .attestEnvironmentMismatch, 14),
+        ("developmentenvironment", "notallowed", .attestEnvironmentMismatch, 14),
         ("environment", differs, .attestEnvironmentMismatch, nil),
         ("signcount", "zero not0 equal0", .attestCounterNotZero, 14),
         ("counter", "zero not0 equal0 expected0", .attestCounterNotZero, nil),
@@ -132,7 +167,7 @@ struct ProofWords {
         ("certificate validitycheck", "expired failed", .attestChainExpired, nil),
         ("subcacertificate", "found", .attestChainUntrusted, 4),
         (
-            "certificate chain trustanchors unknownauthority credcert intermediatecert",
+            "certificate chain trustanchors unknownauthority credcert intermediatecert certverify",
             "\(differs) incompatible notchain unknown found notsigned fail build signedby any contain",
             .attestChainUntrusted, nil
         ),

@@ -178,7 +178,9 @@ enum LibraryWords {
         ("t have a known issuer", [.trustUnknownRoot, .trustMissingIntermediate]),
         ("failed: Connection refused.", [.netRefused]), ("failed: Connection timed out.", [.netTimeout]),
         ("unable to resolve host address", [.netDNS]),
-        ("certificate, issued by", [.trustUnknownRoot, .trustSelfSigned, .trustWrongHost, .trustExpired]),
+        ("s certificate, issued by \u{2018}", [.trustUnknownRoot, .trustSelfSigned, .trustWrongHost, .trustExpired]),
+        ("s certificate, issued by `", [.trustUnknownRoot, .trustSelfSigned, .trustWrongHost, .trustExpired]),
+        ("s certificate, issued by '", [.trustUnknownRoot, .trustSelfSigned, .trustWrongHost, .trustExpired]),
         ("The certificate of \u{2018}", [.trustUnknownRoot, .trustSelfSigned, .trustWrongHost, .trustExpired]),
         ("certificate verify failed", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
         ("CERTIFICATE_VERIFY_FAILED", [.trustUnknownRoot, .trustMissingIntermediate, .trustWrongHost]),
@@ -210,11 +212,14 @@ enum LibraryWords {
     ]
 
     /// The errors of Mbed TLS, which Godot and others print in hexadecimal, in decimal, or as words.
-    private static let mbedTLSRows: [LogPhrase] = mbedTLS.flatMap { number, words, codes in
-        // A short number is no word.
-        (number < 1000
-            ? [] : ["-0x" + String(number, radix: 16), "(-\(number))", ": -\(number)", "returned -\(number)"])
-            .map { LogPhrase($0, .mbedTLS, codes) } + [LogPhrase(words, .mbedTLS, codes)]
+    private static let mbedTLSRows: [LogPhrase] = mbedTLS.flatMap { number, words, codes -> [LogPhrase] in
+        let numbers: [String] = [
+            "-0x\(String(number, radix: 16))", "error: -\(number)", "error (-\(number))", "failed (-\(number))",
+            "returned -\(number)",
+        ]
+        // A short number is no word, and a number alone may be any.
+        let texts: [String] = number < 1000 ? [words] : numbers + [words]
+        return texts.map { LogPhrase($0, .mbedTLS, codes) }
     }
 
     private static let mbedTLS: [(Int, String, [Code])] = [

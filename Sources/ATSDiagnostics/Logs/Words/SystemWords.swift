@@ -10,13 +10,23 @@ enum SystemWords {
     static let systemTrust = "ATS failed system trust"
     static let reset = "received ECONNRESET with incomplete TLS handshake"
 
-    static let all: [LogPhrase] = named + proxies + numbers + sockets + sentences + TranslatedWords.all
+    static let all: [LogPhrase] = services + named + proxies + numbers + sockets + sentences + TranslatedWords.all
+
+    /// Numbers of dns_sd.h and NSNetServices, with what stands before them: the digits alone may be those of a UUID.
+    private static let services: [LogPhrase] = serviceNumbers.flatMap { number, code in
+        [" ", "(", "=", ":"].map { row("\($0)-\(number)", [code]) }
+    }
+
+    private static let serviceNumbers: [(Int, Code)] = [
+        // kDNSServiceErr_PolicyDenied, kDNSServiceErr_NoAuth, NSNetServicesMissingRequiredConfigurationError: Bonjour without the user's consent,
+        // or without NSBonjourServices.
+        (65570, .netLocalNetwork), (65555, .netLocalNetwork), (72008, .netLocalNetwork),
+        // kDNSServiceErr_NoSuchRecord and kDNSServiceErr_NoSuchName.
+        (65554, .netDNS), (65538, .netDNS),
+    ]
 
     private static let named: [LogPhrase] = [
         row("Local network prohibited", [.netLocalNetwork]),
-        // kDNSServiceErr_PolicyDenied and kDNSServiceErr_NoAuth of dns_sd.h, NSNetServicesMissingRequiredConfigurationError: Bonjour without the
-        // user's consent, or without NSBonjourServices.
-        row("-65570", [.netLocalNetwork]), row("-65555", [.netLocalNetwork]), row("-72008", [.netLocalNetwork]),
         row("Sandbox is preventing this process", [.netSandbox]),
         row("deny(1) network-outbound", [.netSandbox]), row("deny network-outbound", [.netSandbox]),
         row("[1: Operation not permitted]", [.netSandbox]),
@@ -102,8 +112,6 @@ enum SystemWords {
         row("NSPOSIXErrorDomain:100", [.httpNoAnswer], frames, fix: upgrade),
         row("name: [upgrade], value: [h2", [.httpNoAnswer], frames, fix: upgrade),
         row("be completed. Protocol error", [.httpNoAnswer], frames, fix: upgrade),
-        // kDNSServiceErr_NoSuchRecord and kDNSServiceErr_NoSuchName of dns_sd.h.
-        row("-65554", [.netDNS]), row("-65538", [.netDNS]),
         row("received bad response code from server", [.httpNoAnswer], opening, fix: status),
         row("Invalid HTTP upgrade", [.httpNoAnswer], opening, fix: status),
         row(

@@ -32,20 +32,22 @@ enum TranslatedWords {
                 "错误导致安全连接失败", "无法建立与该服务器的安全连接", "錯誤導致安全連線失敗", "無法與伺服器建立安全的連線",
                 "無法建立與伺服器的安全連線", "SSLエラーが起きたため", "SSLエラーが発生したため", "TLSエラーによって",
                 "TLSエラーにより", "SSL 오류가 발생하여", "SSL 오류가 발생했으며", "TLS 오류로 인해",
-                "Es ist ein SSL-Fehler aufgetreten", "Ein SSL-Fehler ist aufgetreten", "Ein TLS-Fehler",
-                "Une erreur SSL s", "Une erreur TLS", "un error SSL y no", "un error de SSL y no", "Un error de TLS",
+                "Es ist ein SSL-Fehler aufgetreten", "Ein SSL-Fehler ist aufgetreten", "Ein TLS-Fehler hat",
+                "Une erreur SSL s", "Une erreur TLS a", "un error SSL y no", "un error de SSL y no", "Un error de TLS",
                 "Un error TLS", "um erro de SSL e não", "um erro SSL e não", "Um erro de TLS", "Um erro TLS",
                 "un errore SSL e non", "Un errore TLS", "шибка SSL, и ", "шибка SSL. Не", "шибка TLS привела",
-                "безопасное соединение с сервером", "защищенное соединение с сервером",
-                "безопасного соединения с сервером",
-                "SSL-fout opgetreden", "TLS-fout",
+                "евозможно установить безопасное соединение", "евозможно установить защищенное соединение",
+                "не удается установить безопасное соединение", "не удалось установить безопасное соединение",
+                "сбою безопасного соединения",
+                "SSL-fout opgetreden", "Een TLS-fout",
             ]
         ),
         (
             -1202,
             [
                 "服务器的证书无效", "伺服器的憑證無效", "サーバの証明書は無効です", "サーバーの証明書は無効です",
-                "이 서버에 대한 인증서가", "이 서버의 인증서가", "Zertifikat für diesen Server ist ungültig",
+                "이 서버에 대한 인증서가 유효하지", "이 서버의 인증서가 유효하지", "이 서버에 대한 인증서가 잘못",
+                "이 서버의 인증서가 잘못", "Zertifikat für diesen Server ist ungültig",
                 "certificat de ce serveur n", "certificat pour ce serveur n", "certificado de este servidor no es",
                 "certificado para este servidor no es", "certificado para este servidor é inv",
                 "certificado deste servidor é inv", "certificato per questo server non",
@@ -62,7 +64,8 @@ enum TranslatedWords {
             -1009,
             [
                 "似乎已断开与互联网的连接", "互联网连接似乎处于脱机状态", "インターネット接続がオフラインのようです",
-                "Es besteht anscheinend keine Verbindung zum Internet", "La connexion Internet semble",
+                "Es besteht anscheinend keine Verbindung zum Internet", "La connexion Internet semble interrompue",
+                "La connexion Internet semble être hors",
                 "conexión a Internet está desactivada",
             ]
         ),
