@@ -90,7 +90,11 @@ enum LogJudge {
             let code = phrase.codes.first
         else { return nil }
         let host = evidence.host
-        if code == .netReset, system { return cut(evidence, phrase.codes) }
+        // A reset alone does not say when it came.
+        let saysWhen =
+            evidence.urlError == -1005 || evidence.streamError != nil
+            || phrase.words.hasSameBytes(as: SystemWords.reset)
+        if code == .netReset, system, saysWhen { return cut(evidence, phrase.codes) }
         if let sentence = phrase.sentence {
             return LogFailure(
                 evidence, kind(code, phrase.speaker), phrase.codes,
@@ -374,15 +378,18 @@ enum LogJudge {
                 ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash; if the log has lines of quic_ or h3, also with HTTP/3 switched off"
                 : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
         )
-        if !isLate, !isPlain {
+        let isHandshake = !isLate && !isPlain
+        if isHandshake {
             fix.append(
                 "ask the server itself: one that has no version or suite in common with what ATS offers may close without an alert, and then an exception helps"
             )
         }
-        return LogFailure(
+        var failure = LogFailure(
             evidence, .network, isLate ? codes.filter { $0 != .tlsLargeHello } : codes,
             "The connection to \(host) was \(verb)\(isPlain ? "" : isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
             fix: fix)
+        failure.isCutHandshake = isHandshake
+        return failure
     }
 
     // MARK: - Trust
