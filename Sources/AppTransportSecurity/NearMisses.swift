@@ -107,7 +107,8 @@ package struct NearMisses: Sendable {
             if notes.isEmpty, candidates[UTF8Key("www." + bare(host))] != nil {
                 notes.append(note("www." + bare(host), host, [.parentOfHost]))
             }
-            for (key, covers) in filledIn where BuildVariable.mayBecome(host, key, coversSubdomains: covers) {
+            for (key, covers) in filledIn
+            where notes.count < 3 && BuildVariable.mayBecome(host, key, coversSubdomains: covers) {
                 notes.append(
                     Cause(
                         .noteEntryAlmostMatches,
