@@ -600,6 +600,13 @@ import Testing
         #expect(!text.contains("no key of NSAppTransportSecurity"), "\(text)")
     }
 
+    /// A root that is installed brings no cipher suite and no pin.
+    @Test(arguments: ["SEC_E_ALGORITHM_MISMATCH", "curl: (90) SSL: public key does not match pinned public key"])
+    func rootsAreForWhomNoRootIsTrusted(_ line: String) throws {
+        let text = try ProgramRun(["ats", "log", "-"], input: line).output
+        #expect(text.contains("does TLS with a library of its own") && !text.contains("root of your own"), "\(text)")
+    }
+
     @Test func aResetAloneDoesNotSayWhenItCame() throws {
         let text = try ProgramRun(
             ["ats", "log", "-"], input: "The operation could not be completed. Connection reset by peer"
