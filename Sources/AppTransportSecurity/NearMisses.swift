@@ -113,7 +113,7 @@ package struct NearMisses: Sendable {
                     Cause(
                         .noteEntryAlmostMatches,
                         "The build fills in the key NSExceptionDomains.\(key.terminalSafe(limit: 253)): whether it becomes \(host) is not known "
-                            + "here, and --define NAME=VALUE says it.", kind: .note))
+                            + "here; beside --info-plist, --define NAME=VALUE says it.", kind: .note))
             }
         }
         return Array(notes.prefix(3))
