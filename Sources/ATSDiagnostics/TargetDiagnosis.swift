@@ -195,7 +195,7 @@ package struct TargetDiagnosis: Sendable {
         )
     }
 
-    /// What would let a target load that fails under the dictionary that decides; nil if nothing does.
+    /// What would let a target load that fails under the dictionary that decides, or would lift its block at least; nil if nothing does.
     private func proposal(
         _ judge: ConfigurationJudge, _ exception: SmallestException, after causes: [Cause]
     ) -> DictionaryProposal? {
@@ -210,12 +210,17 @@ package struct TargetDiagnosis: Sendable {
                     before: before, after: after, kind: kind, doubt: doubt, refusal: refusal)
             }
         }
+        func lifting() -> DictionaryProposal? {
+            guard causes.first?.stage == .policy, let edit = judge.openEdit(of: before) else { return nil }
+            return DictionaryProposal(before: before, after: edit.dictionary, kind: .edit, doubt: edit.doubt)
+        }
         guard configuration.appDictionary != nil else {
             return proposal(.edit, exception.dictionary) ?? proposal(.withDelegate, judge.exceptionWithDelegate())
+                ?? lifting()
         }
         return proposal(.edit, judge.smallestEdit(of: before))
             ?? proposal(.withDelegate, judge.smallestEdit(of: before, withDelegate: true))
-            ?? proposal(.replacement, judge.replacement())
+            ?? proposal(.replacement, judge.replacement()) ?? lifting()
     }
 
     /// A note for each certificate of the path that will soon have expired.

@@ -76,7 +76,7 @@ enum PinCheck {
             hits.report(
                 list, path,
                 "\(list.key) of \(entry.key) has no usable pin: the host counts as pinned to no key, so every connection fails\(systems.words(refused) ?? "").",
-                fix: isMeant ? "Write its pins as they are read here." : "Add a pin, or remove the list.",
+                fix: isMeant ? "Write each pin as its own finding says." : "Add a pin, or remove the list.",
                 advice: isMeant ? [] : [Advice([.remove(list)], .otherLoads)])
         } else if elements.isEmpty {
             hits.report(

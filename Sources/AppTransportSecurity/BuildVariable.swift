@@ -9,11 +9,14 @@ package enum BuildVariable {
     }
 
     /// Whether a key with variables may become a host, or a domain above it, by the text around the variables.
+    ///
+    /// - Parameter key: one in which variables are, which is not looked at again: a list may have many.
     static func mayBecome(_ host: String, _ key: String, coversSubdomains: Bool) -> Bool {
-        guard isIn(key), let first = key.utf8.firstIndex(where: { $0 == 0x24 || $0 == 0x40 }),
-            let last = key.utf8.lastIndex(where: { $0 == 0x29 || $0 == 0x7D }), first < last
+        let (host, key) = (host.utf8, key.utf8)
+        guard let first = key.firstIndex(where: { $0 == 0x24 || $0 == 0x40 }),
+            let last = key.lastIndex(where: { $0 == 0x29 || $0 == 0x7D }), first < last
         else { return false }
-        return host.hasSuffix(key[key.utf8.index(after: last)...])
-            && (coversSubdomains || host.hasPrefix(key[..<first]))
+        let tail = key[key.index(after: last)...]
+        return host.suffix(tail.count).elementsEqual(tail) && (coversSubdomains || host.starts(with: key[..<first]))
     }
 }

@@ -23,7 +23,8 @@ public func evaluate(
         trust: TrustFindings(requirements, facts.trust, host: host, at: instant, logs: logs))
 }
 
-/// Judges a chain alone, before a server has it, by the same rules of trust: nothing is said of versions, suites and key possession.
+/// Judges a chain alone, before a server has it, by the same rules of trust: nothing is said of suites and key possession, and of versions only
+/// that the key signs in none newer than TLS 1.2 (`dependsOnVersion`).
 ///
 /// - Parameters:
 ///   - host: as above; nil judges no name.

@@ -107,12 +107,13 @@ package struct NearMisses: Sendable {
             if notes.isEmpty, candidates[UTF8Key("www." + bare(host))] != nil {
                 notes.append(note("www." + bare(host), host, [.parentOfHost]))
             }
-            for (key, covers) in filledIn where BuildVariable.mayBecome(host, key, coversSubdomains: covers) {
+            for (key, covers) in filledIn
+            where notes.count < 3 && BuildVariable.mayBecome(host, key, coversSubdomains: covers) {
                 notes.append(
                     Cause(
                         .noteEntryAlmostMatches,
                         "The build fills in the key NSExceptionDomains.\(key.terminalSafe(limit: 253)): whether it becomes \(host) is not known "
-                            + "here, and --define NAME=VALUE says it.", kind: .note))
+                            + "here; beside --info-plist, --define NAME=VALUE says it.", kind: .note))
             }
         }
         return Array(notes.prefix(3))

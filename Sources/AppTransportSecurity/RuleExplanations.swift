@@ -74,7 +74,7 @@ package enum RuleExplanations {
             "do not ask for one where apps load that have none; a 403 becomes -1206"),
         .init(
             .notePurposeExempt,
-            "the certificate has no extended key usage, which passes only because its root is one that a user installed",
+            "the certificate does not name serverAuth as its purpose, which passes only because its root is one that a user installed",
             .server,
             "reissue the certificate with serverAuth: anchors that the app brings are not exempt"),
         .init(

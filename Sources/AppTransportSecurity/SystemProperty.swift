@@ -116,9 +116,9 @@ package enum SystemProperty: String, Sendable, CaseIterable {
         case .transparency: say(profile.facts.requiresTransparency) { $0 ? "required" : "not required" }
         case .builtInExceptions: say(profile.facts.builtInExceptions) { $0.isEmpty ? "none" : "\($0.count)" }
         case .installedRoots: (Self.installedRoots(profile), .apple("HT204477", read: "2026-11-26"), .appleText)
-        case .cutHandshake: (URLLoadError.connection(.reset).numbers, .cutHandshake, .inferred)
+        case .cutHandshake: (URLLoadError.connection(.reset).number, .cutHandshake, .inferred)
         case .clientCertificateRequest:
-            (URLLoadError.clientCertificateRequired(host: "").numbers, .certificateRequest, .inferred)
+            (URLLoadError.clientCertificateRequired(host: "").number, .certificateRequest, .inferred)
         case .timestampList: ("the handshake ends", .timestampList, .inferred)
         case .topLevelWildcard: ("one report of a refusal, which is a note and no verdict", .wildcard, .inferred)
         }
@@ -134,10 +134,6 @@ extension SystemProperty {
         default: "trusted only when it is switched on in the settings"
         }
     }
-}
-
-extension URLLoadError {
-    fileprivate var numbers: String { "\(domain) \(code)" + (streamCode.map { ", stream code \($0)" } ?? "") }
 }
 
 extension SystemFacts.LocalRule {

@@ -69,6 +69,14 @@ import Testing
         let expired = try await report(Self.withoutForwardSecrecy(leafEnds: -3600), nil)
         #expect(page(expired).contains("Why on iOS 18, iOS 26</h3>"))
         #expect(CheckText(colored: false, verbose: false).matrix(expired).contains("\n    ios18, ios26\n"))
+        // Sentences that differ in the name of the system alone are one.
+        let both = ["ios26", "macos26"].compactMap { OSProfile.named($0) }
+        let same = await TargetDiagnosis(
+            profile: try #require(both.first), systems: both, probing: old, instant: ModelServer.instant
+        ).diagnose(try CheckTarget(ModelServer.host))
+        let words = CheckText(colored: false, verbose: false).matrix(same)
+        #expect(words.contains("\n    ios26, macos26\n"), "\(words)")
+        #expect(words.ranges(of: "ats.tls.version-too-low").count == 1, "\(words)")
         let app = ExceptionLadder.dictionary(["elsewhere.example": ExceptionEntry(minimumTLSVersion: .tls11)])
         #expect(try await !page(report(ModelServer(), app)).contains("The smallest change"))
     }

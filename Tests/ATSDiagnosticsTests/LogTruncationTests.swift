@@ -68,4 +68,15 @@ import Testing
             #expect(!text.contains("-1200"), "\(text)")
         }
     }
+
+    @Test("A line that is read in parts is one line")
+    func partsAreOneLine() {
+        for filler in [String(repeating: "word ", count: 60_000), String(repeating: "a", count: 4 << 16)] {
+            var log = DeviceLog()
+            log.read(Array((filler + "\nNSURLErrorDomain -1022 http://a.example/").utf8))
+            let report = log.report()
+            #expect(report.lines == 2 && report.unknown == 1, "\(report.text)")
+            #expect(report.text.contains("line 2"), "\(report.text)")
+        }
+    }
 }

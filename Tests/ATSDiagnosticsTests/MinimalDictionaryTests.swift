@@ -117,6 +117,8 @@ import Vocabulary
             .dictionary([
                 "NSAllowsArbitraryLoads": .boolean(true),
                 "NSExceptionDomains": .dictionary([
+                    // Known after the build only.
+                    "$(HOST)": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
                     "down.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
                     "gone.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
                     "no.example": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),

@@ -589,12 +589,29 @@ import Testing
     }
 
     /// What a server does that has only old versions or suites: an exception made it load (forums.developer.apple.com/message/57669).
-    @Test func aCutHandshakeMayBeATS() throws {
-        let line =
-            "Error Domain=NSURLErrorDomain Code=-1200 \"x\" UserInfo={_kCFStreamErrorCodeKey=-9806, NSErrorFailingURLKey=https://a.example/}"
+    @Test(arguments: [
+        "Error Domain=NSURLErrorDomain Code=-1200 \"x\" UserInfo={_kCFStreamErrorCodeKey=-9806, NSErrorFailingURLKey=https://a.example/}",
+        "[boringssl] boringssl_context_handle_fatal_alert(1991) [C1.1:2][0x1] read alert, level: fatal, description: close notify",
+        "received ECONNRESET with incomplete TLS handshake - generating errSSLClosedNoNotify",
+    ])
+    func aCutHandshakeMayBeATS(_ line: String) throws {
         let text = try ProgramRun(["ats", "log", "-"], input: line).output
-        #expect(text.contains("ats.net.closed") && text.contains("then an exception helps"), "\(text)")
+        #expect(text.contains("ats.net.") && text.contains("then an exception helps"), "\(text)")
         #expect(!text.contains("no key of NSAppTransportSecurity"), "\(text)")
+    }
+
+    /// A root that is installed brings no cipher suite and no pin.
+    @Test(arguments: ["SEC_E_ALGORITHM_MISMATCH", "curl: (90) SSL: public key does not match pinned public key"])
+    func rootsAreForWhomNoRootIsTrusted(_ line: String) throws {
+        let text = try ProgramRun(["ats", "log", "-"], input: line).output
+        #expect(text.contains("does TLS with a library of its own") && !text.contains("root of your own"), "\(text)")
+    }
+
+    @Test func aResetAloneDoesNotSayWhenItCame() throws {
+        let text = try ProgramRun(
+            ["ats", "log", "-"], input: "The operation could not be completed. Connection reset by peer"
+        ).output
+        #expect(text.contains("ats.net.reset") && !text.contains("handshake"), "\(text)")
     }
 
     @Test func flutterReadsTheDictionaryByItself() throws {

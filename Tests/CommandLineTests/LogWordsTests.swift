@@ -49,6 +49,10 @@ import Testing
             "- tls ats.tls.version-too-low"
         ),
         (
+            "WebSocket connection to 'wss://a.example/x' failed: The operation could not be completed. Socket is not connected",
+            "a.example network ats.net.closed"
+        ),
+        (
             "Error Domain=SRWebSocketErrorDomain Code=2133 \"Invalid Sec-WebSocket-Accept response\"",
             "- network ats.http.no-answer"
         ),

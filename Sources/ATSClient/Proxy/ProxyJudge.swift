@@ -152,13 +152,13 @@ struct ProxyJudge: Sendable {
     }
 
     /// Why the certificates of a program's own handshake would be refused; empty if they would not be. Version, suite and group are those
-    /// of the program and no matter of the app's.
+    /// of the program and no matter of the app's, and so is what the key would sign in another version.
     func trustCauses(of handshake: HandshakeObservation, _ destination: Destination) async -> [Cause] {
         let (decision, facts) = (destination.decision, await facts(of: handshake, destination.address))
         return evaluate(
             decision.requirements, facts.trust, host: decision.url.host, at: SystemClock.now(),
             logs: configuration.transparencyLogs
-        ).causes
+        ).causes.filter { !$0.dependsOnVersion }
     }
 
     private func facts(of handshake: HandshakeObservation, _ address: SocketAddress) async -> ConnectionFacts {

@@ -32,6 +32,16 @@ extension ConfigurationJudge {
         return leastDictionary(on: profile).map(SmallestException.dictionary) ?? .noneHelps
     }
 
+    /// The app's own dictionary with the least more that lifts what the policy blocks, where it is not known how the load ends then, with what
+    /// leaves that open; nil if nothing more does that.
+    package func openEdit(of app: ATSDictionary) -> (dictionary: ATSDictionary, doubt: Cause)? {
+        for edited in ExceptionLadder.edits(of: app, for: target, on: appProfile) {
+            let judgement = judge(dictionary: edited, on: appProfile)
+            if judgement.result == .undetermined, let doubt = judgement.because.first { return (edited, doubt) }
+        }
+        return nil
+    }
+
     /// The app's own dictionary with the least more that lets the target load; nil if nothing more does.
     ///
     /// Hosts are searched one after the other: an entry for one changes no other.

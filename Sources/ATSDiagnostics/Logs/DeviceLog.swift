@@ -32,6 +32,8 @@ package struct DeviceLog: Sendable {
     private var block = PrintedDictionary()
     private var open: (error: LogLine, evidence: LogEvidence?, left: Int)?
     private var style = JSONStyle()
+    /// Whether the parts of a line that goes on say something known; nil if none was counted yet.
+    private var partsSay: Bool?
 
     /// Nothing was read yet.
     package init() {}
@@ -92,6 +94,12 @@ package struct DeviceLog: Sendable {
 
     /// - Parameter isPart: whether the line goes on.
     private mutating func endLine(isPart: Bool = false) {
+        defer {
+            if !isPart {
+                partsSay = nil
+                style.endLine()
+            }
+        }
         if line.isEmpty { return }
         let whole = LogMargin.removed(from: line)
         line.removeAll(keepingCapacity: true)
@@ -119,10 +127,23 @@ package struct DeviceLog: Sendable {
     private mutating func read(line whole: [UInt8], isPart: Bool = false) {
         switch style.read(whole, isPart: isPart) {
         case .structure: return
-        case .text: take(whole[...])
+        case .text: takePart(whole[...], isPart: isPart)
         case .message(let message):
             for part in message.split(separator: 0x0A) { take(part) }
         }
+    }
+
+    /// A line, or a part of one: its parts are counted as one line, which is known if one of them is.
+    private mutating func takePart(_ text: ArraySlice<UInt8>, isPart: Bool) {
+        if let partsSay {
+            lines -= 1
+            if !partsSay { unknown -= 1 }
+        }
+        let before = unknown
+        take(text)
+        let says = unknown == before
+        if partsSay == true, !says { unknown = before }
+        partsSay = isPart ? partsSay == true || says : nil
     }
 
     /// One line of a message.
@@ -310,6 +331,9 @@ struct JSONStyle: Sendable {
     private var address: [UInt8] = []
     /// Whether the part before ended in a string, or at least in the same line.
     private var (isInString, isInLine) = (false, false)
+
+    /// The next part begins a line.
+    mutating func endLine() { (isInString, isInLine) = (false, false) }
 
     /// - Parameter isPart: whether the line goes on.
     mutating func read(_ line: [UInt8], isPart: Bool) -> Line {

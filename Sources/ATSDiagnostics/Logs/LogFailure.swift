@@ -58,9 +58,7 @@ package struct LogFailure: Sendable {
     /// Whether a rule of a library's own is taken from the dictionary of ATS, as that of Flutter 2.0 (flutter/flutter 77702).
     private let readsDictionary: Bool
     /// Whether a handshake was cut: a server that has nothing in common with what ATS offers may do that without an alert.
-    private var isCutHandshake: Bool {
-        kind == .network && urlError != -1005 && streamError.map([-9805, -9806, -9816].contains) == true
-    }
+    var isCutHandshake = false
     /// Lower says more.
     let rank: Int
     /// The first line.

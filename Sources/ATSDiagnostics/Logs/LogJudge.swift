@@ -90,7 +90,11 @@ enum LogJudge {
             let code = phrase.codes.first
         else { return nil }
         let host = evidence.host
-        if code == .netReset, system { return cut(evidence, phrase.codes) }
+        // A reset alone does not say when it came.
+        let saysWhen =
+            evidence.urlError == -1005 || evidence.streamError != nil
+            || phrase.words.hasSameBytes(as: SystemWords.reset)
+        if code == .netReset, system, saysWhen { return cut(evidence, phrase.codes) }
         if let sentence = phrase.sentence {
             return LogFailure(
                 evidence, kind(code, phrase.speaker), phrase.codes,
@@ -106,12 +110,14 @@ enum LogJudge {
                 evidence, .appAttest, phrase.codes, "\(meaning(code)).",
                 fix: LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
         case (_, .notApple):
+            let action: String? =
+                phrase.codes.count == 1 ? LogExplanations.action(of: code, at: evidence.place?.host) : nil
+            let advice: String? =
+                phrase.codes.contains(where: anchors.contains) ? phrase.speaker.advice : phrase.speaker.other
             return LogFailure(
                 evidence, .notApple, phrase.codes,
                 "\(phrase.speaker.name) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
-                fix: (phrase.codes.count == 1
-                    ? LogExplanations.action(of: code, at: evidence.place?.host).map { [$0] } ?? [] : [])
-                    + [phrase.speaker.advice])
+                fix: [action, advice].compactMap(\.self))
         case (_, .trust):
             return trust(evidence, reasons(phrases) ?? [phrase.codes])
         case (let code, let kind):
@@ -374,15 +380,18 @@ enum LogJudge {
                 ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash; if the log has lines of quic_ or h3, also with HTTP/3 switched off"
                 : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
         )
-        if !isLate, !isPlain {
+        let isHandshake = !isLate && !isPlain
+        if isHandshake {
             fix.append(
                 "ask the server itself: one that has no version or suite in common with what ATS offers may close without an alert, and then an exception helps"
             )
         }
-        return LogFailure(
+        var failure = LogFailure(
             evidence, .network, isLate ? codes.filter { $0 != .tlsLargeHello } : codes,
             "The connection to \(host) was \(verb)\(isPlain ? "" : isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
             fix: fix)
+        failure.isCutHandshake = isHandshake
+        return failure
     }
 
     // MARK: - Trust
@@ -538,9 +547,9 @@ extension LogPhrase.Speaker {
             "a root of your own goes into the keychain as always trusted, or into the verify procedure of the session"
         case .node: "a root of your own goes into NODE_EXTRA_CA_CERTS"
         case .curl, .openSSL:
-            "a root of your own is given with --cacert (curl), -CAfile (openssl) or SSL_CERT_FILE; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
+            "a root of your own is given with --cacert (curl), -CAfile (openssl) or SSL_CERT_FILE; \(Self.asked)"
         case .schannel:
-            "a root of your own goes into the Trusted Root Certification Authorities of Windows; what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
+            "a root of your own goes into the Trusted Root Certification Authorities of Windows; \(Self.asked)"
         case .nss: "a root of your own goes into the certificates of Firefox, or into the database of NSS"
         case .qt: "a root of your own goes into the QSslConfiguration (setCaCertificates)"
         case .mbedTLS:
@@ -552,6 +561,18 @@ extension LogPhrase.Speaker {
             "a root of your own goes into Android's network security configuration; for iOS give the lines of its console"
         }
     }
+
+    /// What helps where no root is missing; nil if that is for the server alone.
+    fileprivate var other: String? {
+        switch self {
+        case .curl, .openSSL, .schannel: Self.asked
+        case .dotNet: advice
+        default: nil
+        }
+    }
+
+    private static let asked =
+        "what an app of Apple's systems does with the server: `sealward ats check https://HOST/`"
 }
 
 extension ErrorNumber {

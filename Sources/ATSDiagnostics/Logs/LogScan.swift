@@ -227,7 +227,7 @@ extension Scan {
         if let url = value(after: "insecure content from ", until: Array(" \"'".utf8)) {
             return LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
         }
-        for words: StaticString in ["https://", "http://"] {
+        for words: StaticString in ["https://", "http://", "wss://", "ws://"] {
             var text = bytes
             // The first may be that of a manual.
             for _ in 0..<4 {

@@ -176,6 +176,8 @@ package struct DictionarySearch: Sendable {
             whole.changes(without: setting) == false && remaining.changes(without: setting) == false
         }
         for setting in app.settings where app.weakens(setting) {
+            // It may become a host of the targets in the build.
+            if setting.host.map(BuildVariable.isIn) == true { continue }
             // Its entry may be gone as a whole.
             if let host = setting.host, remaining.dictionary.exceptions[host] == nil { continue }
             let without = DictionarySearch.withoutEffect(setting, of: app, on: judges.first?.judge.profile)

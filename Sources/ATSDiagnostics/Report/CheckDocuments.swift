@@ -76,7 +76,7 @@ package enum CheckDocuments {
         var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
         text += (report.decisive?.because ?? []).map(item).joined() + report.warnings.map(item).joined()
         let exception = report.smallestException.dictionary?.propertyListValue.json.rendered(pretty: false)
-        if let proposal = report.proposal, proposal.kind == .withDelegate {
+        if let proposal = report.proposal, proposal.kind == .withDelegate || proposal.doubt != nil {
             text += "- \(Markdown.text(proposal.sentence(after: report.decisive?.because ?? [])))\n"
         } else {
             text += "- smallest exception: \(Markdown.code(exception ?? "none helps"))\n"

@@ -131,7 +131,7 @@ package struct CheckPage {
             ? "A dictionary in place of the app's own\(place)" : "The smallest change to the Info.plist\(place)"
         let change: HTML =
             lines.contains { $0.kind != .same } ? "<h3>\(title)</h3>\n<pre tabindex=\"0\">\(marked)</pre>\n" : ""
-        guard proposal.kind == .withDelegate else { return change }
+        guard proposal.kind == .withDelegate || proposal.doubt != nil else { return change }
         return "\(change)<p>\(alternative)</p>\n"
     }
 

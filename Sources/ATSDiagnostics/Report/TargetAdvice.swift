@@ -41,11 +41,28 @@ package struct TargetAdvice: Sendable {
     /// Takes in the same of another system; false if something else helps there.
     fileprivate mutating func take(_ other: TargetAdvice) -> Bool {
         guard fixes == other.fixes, proposal == other.proposal, alternative == other.alternative else { return false }
-        systems += other.systems
-        for cause in other.because where !because.contains(where: { $0.description == cause.description }) {
-            because.append(cause)
+        for cause in other.because {
+            let general = TargetAdvice.general(cause, other.systems)
+            let names = systems
+            let same = because.firstIndex {
+                TargetAdvice.general($0, names).description == general.description
+            }
+            guard let same else {
+                because.append(cause)
+                continue
+            }
+            if because[same].description != cause.description { because[same] = general }
         }
+        systems += other.systems
         return true
+    }
+
+    /// A cause without the names of systems, which stand above it.
+    private static func general(_ cause: Cause, _ systems: [OSProfile]) -> Cause {
+        let names = systems.map(\.name).sorted { $0.utf8.count > $1.utf8.count }
+        let message = names.reduce(cause.message) { $0.replacing($1, with: "the system") }
+        if message.hasSameBytes(as: cause.message) { return cause }
+        return cause.saying(message.hasPrefix("the system") ? "The" + message.dropFirst(3) : message)
     }
 }
 

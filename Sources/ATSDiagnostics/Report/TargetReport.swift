@@ -123,7 +123,7 @@ package struct DictionaryProposal: Sendable, Equatable {
     /// - Parameter causes: why the load fails.
     package func sentence(after causes: [Cause]) -> String {
         switch kind {
-        case .edit: keys
+        case .edit: keys + (doubt.map { ". Whether it loads then is not known: \($0.message)" } ?? "")
         case .replacement: "\(keys) in place of the app's own dictionary"
         case .withDelegate:
             AppTrust.sentence(keys: keys.isEmpty ? nil : keys, after: causes)

@@ -56,7 +56,8 @@ public struct NameResolver: Sendable {
     ///
     /// - Parameters:
     ///   - host: a name, or an address literal with or without brackets.
-    ///   - timeout: after it there is no address. When the task is cancelled, the answer is `ConnectionFailure.timeout`; if it is zero, too, and nothing is looked up.
+    ///   - timeout: after it the answer is ``silence``. If it is zero, nothing is looked up; then, and when the task is cancelled, the answer is
+    ///     `ConnectionFailure.timeout`.
     package func resolve(host: String, port: Int, timeout: Duration = .seconds(10)) async -> Resolution {
         guard host.utf8.count <= NameResolver.longestName else {
             return .failed(.nameNotFound("it is longer than \(NameResolver.longestName) bytes"))
