@@ -154,7 +154,7 @@ enum HandshakeEvaluation {
             // A key that could sign with what is offered is held back by a setting.
             let isMarked = SignatureScheme.rsaPSSKeys.contains(scheme)
             let isSetting = !isMarked && leaf?.publicKey.signsWithOfferedSchemes == true
-            let words = isMarked ? "an RSA key that is marked for RSASSA-PSS only" : leaf?.publicKey.words
+            let words = isMarked ? PublicKeyFacts.wordsOfPSS : leaf?.publicKey.words
             let key = isSetting ? nil : words.map { "The server's certificate has \($0): the server" }
             return Cause(
                 .tlsNoCommonSignature,
@@ -164,9 +164,17 @@ enum HandshakeEvaluation {
         return nil
     }
 
-    /// Of a certificate that no server has yet: a key on a curve of TLS that signs in TLS 1.3 only with a scheme that is not offered (RFC 8446
-    /// section 4.2.3 ties each curve to one). In TLS 1.2 it may sign with any hash.
+    /// Of a certificate that no server has yet: an RSA key that signs only with schemes that are not offered, or a key on a curve of TLS that does
+    /// so in TLS 1.3 (RFC 8446 section 4.2.3 ties each curve to one). In TLS 1.2 that may sign with any hash.
     static func keyCause(_ requirements: TransportRequirements, _ leaf: CertificateFacts) -> Cause? {
+        if leaf.publicKey.signsWithPSSAlone,
+            !SignatureScheme.rsaPSSKeys.contains(where: requirements.signatureSchemes.contains)
+        {
+            return Cause(
+                .tlsNoCommonSignature,
+                "\(leaf.subject) has \(PublicKeyFacts.wordsOfPSS): it signs only with \(SignatureScheme.rsaPSSKeys[0]) and the like, which "
+                    + "\(requirements.profile.name) does not offer.")
+        }
         guard requirements.maximum >= .tls13, case .ellipticCurve(let curve, _) = leaf.publicKey.kind,
             let scheme = schemes[curve], !requirements.signatureSchemes.contains(scheme)
         else { return nil }

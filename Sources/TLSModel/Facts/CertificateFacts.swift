@@ -158,6 +158,17 @@ public struct PublicKeyFacts: Sendable, Equatable {
         }
     }
 
+    /// Whether an RSA key is marked for RSASSA-PSS alone (RFC 4055 section 1.2): the algorithm of its SubjectPublicKeyInfo says so, behind the
+    /// heads of two sequences.
+    package var signsWithPSSAlone: Bool {
+        (4...8).contains { der.dropFirst($0).starts(with: PublicKeyFacts.identifierOfPSS) }
+    }
+
+    package static let wordsOfPSS = "an RSA key that is marked for RSASSA-PSS only"
+
+    /// 1.2.840.113549.1.1.10 in DER.
+    private static let identifierOfPSS: [UInt8] = [6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 1, 0x0A]
+
     /// RFC 8410, RFC 3279, FIPS 204.
     private static let otherWords = [
         "1.3.101.112": "an Ed25519 key", "1.3.101.113": "an Ed448 key",
