@@ -390,7 +390,7 @@ import Testing
         ("Fuzz/Corpus/executable/encoded-alone", ["unknown"], ["unknown"]),
         ("Fuzz/Corpus/executable/profile", ["unknown"], ["unknown"]),
         ("Fuzz/Corpus/executable/", ["executable"], ["unknown"]),
-        ("Fuzz/Corpus/form/", ["property-list", "unknown"], ["unknown"]),
+        ("Fuzz/Corpus/form/", ["property-list", "source", "unknown"], ["unknown"]),
         ("Fuzz/Corpus/json/dictionary", ["info-plist"], ["cause"]),
         ("Fuzz/Corpus/log/", ["log"], ["cause"]), ("Fuzz/Corpus/ocsp/", ["ocsp-response"], ["unknown"]),
         ("Fuzz/Corpus/pasted/quoted", ["hash"], ["unknown"]),
