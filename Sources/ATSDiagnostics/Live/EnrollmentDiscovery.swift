@@ -101,7 +101,7 @@ extension CheckSession {
                 let isPossible = list.allSatisfy(FetchScope.anyNetwork.allows)
                 let way = isPossible ? "use --allow-private to check it" : "name it yourself to check it"
                 faults[index] = EnrollmentFault(reason: "\(name) is at a private address (\(way))")
-            case .failed(.timeout):
+            case .failed(let failure) where [.timeout, NameResolver.silence].contains(failure):
                 faults[index] = EnrollmentFault(reason: "\(name) was not found in time", isUndetermined: true)
             case .failed:
                 faults[index] = EnrollmentFault(reason: "\(name) has no address now", isUndetermined: true)

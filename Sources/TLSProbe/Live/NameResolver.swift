@@ -73,7 +73,7 @@ public struct NameResolver: Sendable {
     }
 
     /// A resolver that stays silent: the host itself was never asked.
-    static let silence = ConnectionFailure.nameNotFound("the resolver of this machine does not answer in time")
+    package static let silence = ConnectionFailure.nameNotFound("the resolver of this machine does not answer in time")
     private static let outOfBounds = "its address is in a private network or on this machine, and was not allowed"
 
     private func found(_ name: String, _ port: Int, _ timeout: Duration) async -> Resolution {

@@ -139,7 +139,7 @@ struct LoadQuestions {
             edits.append(
                 TriedEdit(
                     command: command, edit: remedies.map { "\($0.keyPath) = \($0.value)" }.joined(separator: ", "),
-                    promise: isConditional ? .liftsBlock : isDelegated ? .loadsWithDelegate : .loads, before: before,
+                    promise: isConditional ? .liftsBlock : isDelegated ? .connectsWithDelegate : .loads, before: before,
                     after: after))
         }
         return edits
