@@ -72,13 +72,13 @@ public struct CertificateJudge: Sendable {
         func causes(_ breaches: [String], _ kind: Cause.Kind) -> [Cause] {
             breaches.map { Cause(.trustIssuance, $0, citation: CertificateJudge.citation, kind: kind) }
         }
-        let names = IssuanceRules.names(chain, host: question.host)
+        let ofPublic = IssuanceRules.publicBreaches(chain, host: question.host)
         let isPrivate = chain.anchor.map { $0.kind != .system } ?? false
         return CertificateReport(
             facts: facts, hasResponse: question.response != nil,
             because: (verdict.causes + causes(IssuanceRules.breaches(chain), .failure)
-                + causes(isPrivate ? [] : names, .failure)).agreedFirst,
-            notes: verdict.notes + causes(isPrivate ? names : [], .note),
+                + causes(isPrivate ? [] : ofPublic, .failure)).agreedFirst,
+            notes: verdict.notes + causes(isPrivate ? ofPublic : [], .note),
             instant: instant)
     }
 

@@ -11,7 +11,7 @@ import Vocabulary
 ///
 /// A server that runs is judged by what Apple's systems do. A chain that is not installed yet should not depend on their lenience: other
 /// clients refuse such chains. Left out is what private authorities commonly omit and Apple's trust evaluation was measured to accept: an
-/// authorityKeyIdentifier, an extended key usage or one for any purpose, critical name constraints.
+/// authorityKeyIdentifier, an extended key usage, critical name constraints.
 enum IssuanceRules {
     /// The broken rules of a complete path, leaf first, as sentences.
     static func breaches(_ chain: ChainFacts) -> [String] {
@@ -46,10 +46,10 @@ enum IssuanceRules {
         return breaches
     }
 
-    /// The same of the rules for names that only public authorities have.
-    static func names(_ chain: ChainFacts, host: String?) -> [String] {
+    /// The same of the rules for names and purposes that only public authorities have.
+    static func publicBreaches(_ chain: ChainFacts, host: String?) -> [String] {
         guard case .anchored(let path, let anchor) = chain.path, let leaf = path.first else { return [] }
-        return names(leaf, anchor, host: host)
+        return names(leaf, anchor, host: host) + purposes(leaf)
     }
 
     /// Whether a root is one of the system's own store. A store that was named, whatever its rules, was audited by nobody that is known here.
@@ -197,6 +197,11 @@ enum IssuanceRules {
             )
         }
         return breaches
+    }
+
+    private static func purposes(_ leaf: CertificateFacts) -> [String] {
+        guard leaf.extendedKeyUsages?.contains("2.5.29.37.0") == true else { return [] }
+        return ["The certificate allows any extended key usage (BR section 7.1.2.7.10)."]
     }
 
     /// The preferred name syntax, with a wildcard as the first label.
