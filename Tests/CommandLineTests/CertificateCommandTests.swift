@@ -173,7 +173,7 @@ import Testing
         #expect(try any.codes("--host", "localhost") == [])
         for (chain, anchor) in [(bare, "--app-anchor"), (any, "--app-anchor"), (any, "--roots")] {
             let codes = try chain.run(anchor: anchor).answer?.because.map(\.code)
-            #expect(codes == ["ats.trust.wrong-key-usage"], "\(anchor)")
+            #expect(codes?.first == "ats.trust.wrong-key-usage", "\(anchor)")
         }
         // So must intermediates.
         let mail = try Chain(authority: TestCertification.authority + ["extendedKeyUsage=emailProtection"])
