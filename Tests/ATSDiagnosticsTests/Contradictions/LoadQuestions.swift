@@ -134,13 +134,15 @@ struct LoadQuestions {
         for (command, remedies) in proposed where !remedies.isEmpty && fetch.hops.count < 2 {
             let edited = ATSDictionary(raw.applying(remedies))
             let isDelegated = remedies.contains(where: \.needsDelegate)
-            let after = LoadAnswer(await fetched(edited, withDelegate: isDelegated))
+            let report = await fetched(edited, withDelegate: isDelegated)
+            // The connection came about, and nothing more is promised.
+            if isDelegated, report.hops.count > 1 { continue }
             let isConditional = remedies.contains { $0.effect == .liftsBlock } || command.hasSuffix("explain")
             edits.append(
                 TriedEdit(
                     command: command, edit: remedies.map { "\($0.keyPath) = \($0.value)" }.joined(separator: ", "),
                     promise: isConditional ? .liftsBlock : isDelegated ? .connectsWithDelegate : .loads, before: before,
-                    after: after))
+                    after: LoadAnswer(report)))
         }
         return edits
     }
