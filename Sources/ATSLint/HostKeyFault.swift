@@ -25,7 +25,7 @@ struct HostKeyFault: Sendable, Equatable {
 
     /// Nil if nothing is wrong with the key.
     init?(_ host: HostKey, isPin: Bool) {
-        guard !PlaceholderText.isIn(host.text) else { return nil }
+        guard !BuildVariable.isIn(host.text) else { return nil }
         switch host.kind {
         case .malformedBlock:
             self.init("ATS009", "is not a valid range of addresses, so it is never read")

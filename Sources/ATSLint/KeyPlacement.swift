@@ -18,7 +18,7 @@ struct KeyReading {
 
     /// Nil for a key that is read here, and for one that is none of ATS.
     init?(_ key: String, at level: Level) {
-        guard !PlaceholderText.isIn(key), KeyReading.mayBeMeant(key), !KeyReading.isRead(key, at: level) else {
+        guard !BuildVariable.isIn(key), KeyReading.mayBeMeant(key), !KeyReading.isRead(key, at: level) else {
             return nil
         }
         if KeyReading.homes[UTF8Key(key)] != nil {
@@ -72,7 +72,7 @@ struct KeyReading {
 
     /// Whether a member that stands where hosts must is a key of ATS, misspelled ones included.
     static func isKey(_ member: PlistMember) -> Bool {
-        guard mayBeMeant(member.key), !PlaceholderText.isIn(member.key) else { return false }
+        guard mayBeMeant(member.key), !BuildVariable.isIn(member.key) else { return false }
         // A dictionary is the entry of a host, unless the key is one whose value is a dictionary.
         guard member.node.members == nil else {
             return [ATSKey.exceptionDomains, ATSKey.pinnedDomains].contains(member.key)
@@ -146,8 +146,7 @@ extension PlistFacts {
     }
 }
 
-/// Values that the build fills in later, such as `$(API_HOST)` or `${API_HOST}`.
-enum PlaceholderText {
+extension BuildVariable {
     /// Every text of a list that the build fills in: keys and strings.
     static func all(in root: PlistNode) -> [String] {
         var found: [String] = []
@@ -162,6 +161,4 @@ enum PlaceholderText {
         }
         return found.sorted()
     }
-
-    static func isIn(_ text: String) -> Bool { BuildVariable.isIn(text) }
 }

@@ -70,7 +70,7 @@ enum PinCheck {
             effect.pins.flatMap { list.key == ATSKey.pinnedLeaves ? $0.leaves : $0.authorities }
         }
         let refused = pins.map { pins in pins.map { !$0.contains { $0.count == 32 } } ?? false }
-        let isFilledIn = elements.contains { $0.member(ATSKey.pin)?.node.string.map(PlaceholderText.isIn) == true }
+        let isFilledIn = elements.contains { $0.member(ATSKey.pin)?.node.string.map(BuildVariable.isIn) == true }
         if systems.someSupported(refused), !isFilledIn {
             let isMeant = elements.contains { $0.member(ATSKey.pin)?.node.string.flatMap(PinText.right) != nil }
             hits.report(
@@ -107,7 +107,7 @@ enum PinCheck {
                     fix: "Write it as a string.")
                 continue
             }
-            if PlaceholderText.isIn(text) { continue }
+            if BuildVariable.isIn(text) { continue }
             let count = text.isEmpty ? nil : Base64.decodeIgnoringStrayBits(text)?.count
             if count != 32, let right = PinText.right(text) {
                 hits.report(

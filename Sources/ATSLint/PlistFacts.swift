@@ -100,7 +100,7 @@ final class DomainEntry: Sendable {
         self.isPin = isPin
         self.host = host
         members = member.node.members
-        isPlaceholder = PlaceholderText.isIn(member.key)
+        isPlaceholder = BuildVariable.isIn(member.key)
         isKey = KeyReading.isKey(member)
         fault = isKey ? nil : HostKeyFault(host, isPin: isPin)
         effects = members == nil || isPlaceholder || isKey ? nil : scopes.flatMap { EntryEffects(host, $0) }

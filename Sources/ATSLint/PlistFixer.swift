@@ -68,10 +68,10 @@ package struct PlistFixer {
     ) -> (LintSubject, LintResult, TextEdit)? {
         let (oldCounts, oldFaults) = (counts(before), counts(before, atLeast: .warning))
         // What the build fills in stays as it is, whatever it becomes.
-        let placeholders = PlaceholderText.all(in: subject.document.root)
+        let placeholders = BuildVariable.all(in: subject.document.root)
         for edit in finding.edits {
             guard let text = applied(edit, to: subject.document.source), let document = read(text),
-                PlaceholderText.all(in: document.root) == placeholders
+                BuildVariable.all(in: document.root) == placeholders
             else { continue }
             let next = subject.with(document)
             let result = Linter.lint(next)

@@ -72,7 +72,7 @@ extension RuleCatalog {
                 case "no", "false", "0", "n": false
                 default: nil
                 }
-            if PlaceholderText.isIn(text) {
+            if BuildVariable.isIn(text) {
                 hits.report(
                     member, path,
                     "\(member.key) is \(words), and what the build fills in stays a string, so it counts as absent: the switch must be a boolean.",

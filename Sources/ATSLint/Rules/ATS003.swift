@@ -27,7 +27,7 @@ extension RuleCatalog {
             for entry in facts.exceptions {
                 for member in entry.members ?? [] where ExceptionKeys.tlsVersions.contains(member.key) {
                     guard let text = member.node.string, TLSVersionName(rawValue: text) == nil,
-                        !PlaceholderText.isIn(text)
+                        !BuildVariable.isIn(text)
                     else { continue }
                     let isDatagram = TLSVersionName.isDatagram(text)
                     let meant = isDatagram ? nil : TLSVersionName.meant(text)

@@ -30,7 +30,7 @@ extension RuleCatalog {
 
     private static func check(_ member: PlistMember, _ path: [String], _ facts: PlistFacts, _ hits: inout Hits) {
         if let text = member.node.string, !["none", "FCP_v2.1", "recommended"].contains(text),
-            !PlaceholderText.isIn(text)
+            !BuildVariable.isIn(text)
         {
             hits.report(
                 member, path, "\"\(text.prefix(bytes: 40))\" is not a value of \(member.key).",

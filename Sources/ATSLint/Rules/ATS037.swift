@@ -19,7 +19,7 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             facts.eachKey { key in
                 let member = key.member
-                guard key.level != .root, !PlaceholderText.isIn(member.key),
+                guard key.level != .root, !BuildVariable.isIn(member.key),
                     !KeyReading.isRead(member.key, at: key.level),
                     KeyReading(member.key, at: key.level) == nil
                 else { return }

@@ -22,13 +22,13 @@ extension RuleCatalog {
             guard let ats = facts.ats else { return }
             var pending: [(member: PlistMember, path: [String])] = [(ats, PlistFacts.atsPath)]
             while let (member, path) = pending.popLast() {
-                if PlaceholderText.isIn(member.key) {
+                if BuildVariable.isIn(member.key) {
                     hits.report(
                         member, path,
                         "The key '\(member.key.prefix(bytes: 120))' is filled in by the build; which host or key it becomes is not known here.",
                         fix: "Lint the built app too.")
                     // A string is an error in place of a boolean, whatever it becomes (ATS002).
-                } else if let text = member.node.string, PlaceholderText.isIn(text),
+                } else if let text = member.node.string, BuildVariable.isIn(text),
                     !ExceptionKeys.isBoolean(member.key)
                 {
                     hits.report(

@@ -37,7 +37,7 @@ extension RuleCatalog {
             // One of them, whatever their order. NSAllowsLocalNetworking alone names no host, and is often there for localhost.
             let entries = facts.exceptions.filter {
                 $0.host.isLocal && !isLoopback($0.key.lowercased()) && $0.allowsInsecureLoads
-                    && $0.fault == nil && !PlaceholderText.isIn($0.key)
+                    && $0.fault == nil && !BuildVariable.isIn($0.key)
                     && !($0.host.isTopLevel && $0.includesSubdomains)
             }
             guard let entry = entries.min(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) else { return }
