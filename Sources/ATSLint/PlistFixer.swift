@@ -79,12 +79,10 @@ package struct PlistFixer {
             let isGone = finding.rules.contains { newCounts[$0, default: 0] < oldCounts[$0, default: 0] }
             // Notes say what a key does that now is read.
             let addsNone = newFaults.allSatisfy { $0.value <= oldFaults[$0.key, default: 0] }
+            guard isGone, addsNone else { continue }
             // What is permitted stays so: an entry that is read at last may cut its host off.
-            if isGone, addsNone, PolicyDifference(old: subject, new: next).isEmpty,
-                !PolicyDifference(old: next, new: subject).permitsMore
-            {
-                return (next, result, edit)
-            }
+            let difference = PolicyDifference(old: subject, new: next)
+            if difference.isEmpty, !difference.blocksMore { return (next, result, edit) }
         }
         return nil
     }

@@ -30,8 +30,8 @@ package struct PolicyDifference: Sendable {
     }
 
     let weakenings: [Weakening]
-    /// Whether a load is permitted that was blocked, over cleartext or over TLS.
-    let permitsMore: Bool
+    /// Whether a load is blocked that was permitted, over cleartext or over TLS.
+    let blocksMore: Bool
 
     /// Compares the dictionaries of two lists on the systems that the newer one supports.
     package init(old: LintSubject, new: LintSubject) {
@@ -41,20 +41,20 @@ package struct PolicyDifference: Sendable {
         let hosts = ProbeHost.all(before, after)
         var found: [Weakening] = []
         var eras: [Weakening: [Bool]] = [:]
-        var permitsMore = false
+        var blocksMore = false
         for era in systems.supported {
             let oldPolicy = ATSPolicy(dictionary: before, profile: systems.profiles[era])
             let newPolicy = ATSPolicy(dictionary: after, profile: systems.profiles[era])
             for host in hosts {
-                let (weaker, permits) = Self.compare(host, oldPolicy, newPolicy)
-                permitsMore = permitsMore || permits
+                let (weaker, blocks) = Self.compare(host, oldPolicy, newPolicy)
+                blocksMore = blocksMore || blocks
                 for weakening in weaker {
                     if eras[weakening] == nil { found.append(weakening) }
                     eras[weakening, default: systems.profiles.map { _ in false }][era] = true
                 }
             }
         }
-        self.permitsMore = permitsMore
+        self.blocksMore = blocksMore
         // Where it holds on all systems that are supported, that need not be said.
         weakenings = found.map { weakening in
             let holds = eras[weakening] ?? []
@@ -66,11 +66,11 @@ package struct PolicyDifference: Sendable {
 
     private static func compare(
         _ host: ProbeHost, _ old: ATSPolicy, _ new: ATSPolicy
-    ) -> (weakenings: [Weakening], permitsMore: Bool) {
+    ) -> (weakenings: [Weakening], blocksMore: Bool) {
         let (plain, secure) = (host.load.plain, host.load.secure)
         var result: [Weakening] = []
         var seen: Set<String> = []
-        var permitsMore = false
+        var blocksMore = false
         for (loader, words) in [(Loader.urlsession, ""), (.web, " in web views"), (.media, " for media")] {
             func add(_ rule: String, _ message: String, _ key: String?) {
                 if seen.insert(rule).inserted {
@@ -83,10 +83,10 @@ package struct PolicyDifference: Sendable {
                 add("ATS050", "\(host.words): plain HTTP was blocked\(words) and is now allowed.", newPlain.rule.key)
             }
             let (oldTLS, newTLS) = (old.decide(secure, loader: loader), new.decide(secure, loader: loader))
-            permitsMore =
-                permitsMore
+            blocksMore =
+                blocksMore
                 || zip([oldPlain, oldTLS], [newPlain, newTLS]).contains {
-                    $0.verdict == .blocked && $1.verdict != .blocked
+                    $0.verdict != .blocked && $1.verdict == .blocked
                 }
             let (before, after) = (oldTLS.requirements, newTLS.requirements)
             if after.effectiveMinimum < before.effectiveMinimum {
@@ -117,7 +117,7 @@ package struct PolicyDifference: Sendable {
                 add("ATS054", "\(host.words) \(what).", "NSPinnedDomains.\(host.name)")
             }
         }
-        return (result, permitsMore)
+        return (result, blocksMore)
     }
 }
 
