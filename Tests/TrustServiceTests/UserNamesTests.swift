@@ -157,7 +157,7 @@ import Vocabulary
         )
         for byte in UInt8(2)...3 {
             #expect(try await StoredSecret.audit.replace(in: store) { [UInt8](repeating: byte, count: $0) })
-            try await names.reread(store)
+            try await names.reread(store, mark: store.secretsMark())
             let other = try await UserNames(mode, in: store, random: { [UInt8](repeating: 9, count: $0) })
             #expect(names.pseudonym(Self.anna) != line && other.pseudonym(Self.anna) == names.pseudonym(Self.anna))
             #expect(other.stored(Self.anna) == stored && other.counted(stored) == counted)

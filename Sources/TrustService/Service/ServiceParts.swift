@@ -75,10 +75,11 @@ extension ServiceParts {
     /// Takes the keys of challenges that the store has now, and its secrets if they are others.
     func rereadSecrets() async throws {
         try await challenges.refresh()
+        let mark = try await store.secretsMark()
         // Also if the files were reread meanwhile, so that the parts below have the new secrets already.
-        try await users.reread(store)
+        try await users.reread(store, mark: mark)
         let old = live.current
-        guard try await store.secretsMark() != old.secretsMark else { return }
+        guard mark != old.secretsMark else { return }
         let new = try await LiveParts(
             old.configuration, store: store, transport: transport, random: sources.random)
         live.replace(old, by: new)

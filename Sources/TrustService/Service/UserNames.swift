@@ -71,8 +71,9 @@ final class UserNames: Sendable {
     }
 
     /// Takes the secret that the store has now, if any of its secrets was replaced since the last time.
-    func reread(_ store: any TrustStore) async throws {
-        let mark = try await store.secretsMark()
+    ///
+    /// - Parameter mark: that of the store's secrets, taken before.
+    func reread(_ store: any TrustStore, mark: [UInt8]) async throws {
         guard newest.withLock({ $0.mark != mark }) else { return }
         let secret = try await store.secret(named: AuditChain.secretName, orElse: lasting)
         newest.withLock { $0 = (secret: AuditChain.newest(secret), mark: mark) }
