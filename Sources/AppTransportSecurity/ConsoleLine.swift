@@ -87,7 +87,7 @@ extension ConsoleLine {
 
         func holds(on profile: OSProfile) -> Bool {
             if profile.id == "published" { return iOS.from == "9" && situation == [.cleartext] }
-            let (family, range) = profile.id.hasPrefix("macos") ? ("macos", macOS) : ("ios", iOS)
+            let (family, range) = profile.isMac ? ("macos", macOS) : ("ios", iOS)
             guard let number = ReleaseNumber(profile.id.dropFirst(family.count)), let from = ReleaseNumber(range.from)
             else { return false }
             guard let before = range.before.flatMap({ ReleaseNumber($0) }) else { return from <= number }

@@ -128,7 +128,7 @@ package enum SystemProperty: String, Sendable, CaseIterable {
 extension SystemProperty {
     private static func installedRoots(_ profile: OSProfile) -> String {
         switch profile.id {
-        case let id where id.hasPrefix("macos"): "trusted if the keychain says so"
+        case _ where profile.isMac: "trusted if the keychain says so"
         case "ios9": "trusted as soon as it is installed"
         case "ios10": "since 10.3 trusted only when it is switched on in the settings"
         default: "trusted only when it is switched on in the settings"

@@ -401,7 +401,7 @@ struct TrustEvaluation {
     private func isTrustedItself(_ leaf: CertificateFacts) -> Bool {
         let isOwnAnchor = facts.chain.anchor.map { $0.certificate.der == leaf.der } ?? leaf.isSelfIssued
         return rules.exemptsTrustedLeaves && anchorKind == .installed && isOwnAnchor
-            && (leaf.isAuthority == true || requirements.profile.id.hasPrefix("macos"))
+            && (leaf.isAuthority == true || requirements.profile.isMac)
     }
 
     private func tooLong(_ leaf: CertificateFacts) -> [Cause] {
