@@ -72,9 +72,7 @@ struct ProofWords {
                 if isAboutLoads || !isAboutAttestations && ProofWords.certificates.contains(row.code) { return false }
             }
             return lines.contains { line in
-                row.parts.split(separator: " ").contains { part in
-                    ProofWords.isFault(of: Array(part.utf8), row.faults, in: line, spare: spare)
-                }
+                row.parts.contains { ProofWords.isFault(of: $0, row.faults, in: line, spare: spare) }
             }
         }?.code
     }
@@ -96,15 +94,15 @@ struct ProofWords {
     private static let distance = 14
 
     /// Whether a fault stands before or behind a part, near it, in a line with at most `spare` other letters.
-    private static func isFault(of part: [UInt8], _ faults: String, in line: [UInt8], spare: Int) -> Bool {
+    private static func isFault(of part: [UInt8], _ faults: [[UInt8]], in line: [UInt8], spare: Int) -> Bool {
         guard line.count <= longestLine else { return false }
         var rest = line[...]
         while let found = rest.firstRange(of: part) {
             let (before, after) = (line[..<found.lowerBound], line[found.upperBound...])
-            let isFound = faults.split(separator: " ").contains { fault in
-                let width = fault.utf8.count + distance
-                return line.count <= part.count + fault.utf8.count + spare
-                    && (before.suffix(width).contains(fault.utf8) || after.prefix(width).contains(fault.utf8))
+            let isFound = faults.contains { fault in
+                let width = fault.count + distance
+                return line.count <= part.count + fault.count + spare
+                    && (before.suffix(width).contains(fault) || after.prefix(width).contains(fault))
             }
             if isFound { return true }
             rest = line[found.upperBound...]
@@ -137,7 +135,7 @@ struct ProofWords {
 
     /// Each part of an object in its names, what may be wrong with it, and how many other letters a line may have that has no context; nil for
     /// a part that other things have too. The first that fits is it.
-    private static let refusals: [(parts: String, faults: String, code: Code, spare: Int?)] = [
+    private static let table: [(parts: String, faults: String, code: Code, spare: Int?)] = [
         ("nonce attestnonceextension extension", missing, .attestNonceMissing, nil),
         ("nonce", differs, .attestNonceMismatch, 4),
         ("challenge clientdatahash clientdata", differs, .attestNonceMismatch, nil),
@@ -179,6 +177,13 @@ struct ProofWords {
         ("assertion", unread, .malformedAssertion, nil),
         ("attestation attstmt", unread, .malformedAttestation, nil),
     ]
+
+    /// The same, each word apart: a text is compared with all of them line by line.
+    private static let refusals = table.map {
+        (parts: words($0.parts), faults: words($0.faults), code: $0.code, spare: $0.spare)
+    }
+
+    private static func words(_ text: String) -> [[UInt8]] { text.split(separator: " ").map { Array($0.utf8) } }
 
     private typealias Row = (words: String, context: String, code: Code)
 
