@@ -95,12 +95,16 @@ package enum CallerAddress {
     }
 
     /// The network of an address, /48 of IPv6 or /24 of IPv4, by which what strangers report is weighed: a smaller one costs nothing.
-    ///
-    /// - Parameter isWide: the network of a provider instead, /32 or /16.
-    package static func network(of address: String, isWide: Bool = false) -> String {
+    package static func network(of address: String) -> String {
         guard let read = IPAddress(scoped: address)?.unmapped else { return address }
-        let length = (read.isIPv4 ? 24 : 48) - (!isWide ? 0 : read.isIPv4 ? 8 : 16)
-        return AddressRange(around: read, prefixLength: length)?.base.description ?? address
+        return AddressRange(around: read, prefixLength: read.isIPv4 ? 24 : 48)?.base.description ?? address
+    }
+
+    /// The network of the provider of an IPv6 address, /32: a customer may have hundreds of /48 in it, but no other gets as many /24 of IPv4. Nil
+    /// for IPv4.
+    package static func provider(of address: String) -> String? {
+        guard let read = IPAddress(scoped: address)?.unmapped, !read.isIPv4 else { return nil }
+        return AddressRange(around: read, prefixLength: 32)?.base.description
     }
 
     /// The name of the bucket: an IPv6 network of 64 bits is one caller, and an IPv4-mapped address is the IPv4 address.

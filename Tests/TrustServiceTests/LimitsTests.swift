@@ -100,7 +100,8 @@ import TrustTokens
         #expect(tallies.map(\.count) == [4])
     }
 
-    /// Whoever has 256 networks of 48 bits, or of 24, makes no alert with them in a day, and says no more than the phones in a provider's network.
+    /// Whoever has 256 networks of 48 bits makes no alert with them in a day, and says no more than the phones in a provider's network. As many of
+    /// 24 bits of IPv4 are many networks.
     @Test func strangersOfOneWideNetworkMakeNoAlert() async throws {
         let store = Store.inMemory()
         let book = SignalBook(store: store, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -120,13 +121,15 @@ import TrustTokens
         }
         let kind = EventKind.unsupported
         _ = try await signals(kind, { "2001:db8:\(String($0, radix: 16))::1" }, hours: 0..<24)
-        let counted = try await signals(kind, { "10.9.\($0).1" }, hours: 0..<24)
+        let counted = try await signals(kind, { "2001:db7:\(String($0, radix: 16))::1" }, hours: 0..<24)
         #expect(counted.map(\.unsupported).reduce(0, +) == 16)
         #expect(UnsupportedMonitor.report(counted, at: start + 82_800).risingSince == nil)
         // A carrier, of whose phones some attest.
         _ = try await signals(EventKind.attestedAddress, { "2001:db9:\($0)::1" }, hours: 24..<25)
         let carrier = try await signals(kind, { "2001:db9:\($0)::1" }, hours: 24..<26)
         #expect(carrier.map(\.unsupported).reduce(0, +) == 16 + 150)
+        let legacy = try await signals(kind, { "10.9.\($0).1" }, hours: 26..<27)
+        #expect(legacy.map(\.unsupported).reduce(0, +) == 16 + 150 + 150)
     }
 
     /// A proxy on this machine asks for clients everywhere.

@@ -22,14 +22,14 @@ actor SignalBook {
     private var counts: [Name: Int] = [:]
     private var seen: Set<String> = []
     private var seenHour = 0
-    /// How often wide networks were counted today, by kind.
-    private var wide: [String: Int] = [:]
-    private var wideDay = 0
+    /// How often each kind was counted today for the networks of providers.
+    private var providers: [String: Int] = [:]
+    private var providersDay = 0
 
     /// More addresses than this in an hour are not told apart any more: the ratio stays what it was.
     static let addressLimit = 200_000
-    /// What strangers of one wide network report counts so often a day, and as often as phones attest there: that much of it, from two such
-    /// networks, is too little evidence for an alert (``UnsupportedMonitor/bar``).
+    /// What strangers in the IPv6 network of one provider report counts so often a day, and as often as phones attest there: that much of it, from
+    /// two such networks, is too little evidence for an alert (``UnsupportedMonitor/bar``).
     static let strangersLimit = 8
     /// More names than this wait for no flush.
     static let nameLimit = 4096
@@ -52,19 +52,19 @@ actor SignalBook {
             seenHour = hour
             seen.removeAll(keepingCapacity: false)
         }
-        if hour / 24 != wideDay {
-            wideDay = hour / 24
-            wide.removeAll(keepingCapacity: false)
+        if hour / 24 != providersDay {
+            providersDay = hour / 24
+            providers.removeAll(keepingCapacity: false)
         }
-        let whole = "\n\(app)\n\(CallerAddress.network(of: address, isWide: true))"
-        let attested = wide[EventKind.attestedAddress + whole, default: 0]
-        guard
-            kind == EventKind.attestedAddress
-                || wide[kind + whole, default: 0] < max(SignalBook.strangersLimit, attested),
-            seen.count < SignalBook.addressLimit,
+        let provider = CallerAddress.provider(of: address).map { "\n\(app)\n\($0)" }
+        if let provider, kind != EventKind.attestedAddress {
+            let attested = providers[EventKind.attestedAddress + provider, default: 0]
+            if providers[kind + provider, default: 0] >= max(SignalBook.strangersLimit, attested) { return }
+        }
+        guard seen.count < SignalBook.addressLimit,
             seen.insert("\(app)\n\(kind)\n\(CallerAddress.network(of: address))").inserted
         else { return }
-        wide[kind + whole, default: 0] += 1
+        if let provider { providers[kind + provider, default: 0] += 1 }
         count(app, kind: kind, code: code, at: now)
     }
 
