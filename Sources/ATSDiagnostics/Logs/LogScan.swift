@@ -265,6 +265,29 @@ extension Scan {
         return nil
     }
 
+    /// The host of a line that says no more: it belongs to the error that is printed above or below it.
+    var placeOfError: LogPlace? {
+        guard bytes.count <= 2000 else { return nil }
+        for words in Scan.addressWords {
+            guard let url = value(after: words, until: Array(" \"')".utf8)), let place = LogPlace(url: url) else {
+                continue
+            }
+            let rest = bytes[url.endIndex...].drop { $0 <= 0x20 || "\"')".utf8.contains($0) }
+            if rest.isEmpty || rest.starts(with: "failed".utf8) { return place }
+        }
+        for words: StaticString in ["refused (", "see inner exception. ("] {
+            if let host = value(after: words, until: Array(")".utf8)), let place = Scan.place(host) { return place }
+        }
+        return nil
+    }
+
+    /// What stands before the address of a request, as apps and libraries print it.
+    private static let addressWords: [StaticString] = [
+        "uri: ", "Uri: ", "URI: ", "url: ", "Url: ", "URL: ", "uri=", "url=", "GET ", "POST ", "PUT ", "HEAD ",
+        "PATCH ",
+        "DELETE ", "equest to ", "\u{2551}  ",
+    ]
+
     /// A host with or without a port; nil for redacted ones, and for a word without a dot that is not localhost.
     private static func place(_ host: ArraySlice<UInt8>) -> LogPlace? {
         let isName =
