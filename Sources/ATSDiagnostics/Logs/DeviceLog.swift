@@ -426,8 +426,8 @@ struct JSONStyle: Sendable {
             if depth < 0 { depth = 0 }
         }
         guard elements.count > 1 else { return [] }
-        let found = elements.map { LogLine($0) }
-        let isOne = Set(found.compactMap(\.urlError)).count < 2 && Set(found.compactMap(\.place)).count < 2
+        let errors = Set(elements.compactMap { LogLine($0).urlError })
+        let isOne = errors.count < 2 && Set(elements.compactMap { Scan(bytes: $0).place }).count < 2
         return isOne ? [] : elements
     }
 
