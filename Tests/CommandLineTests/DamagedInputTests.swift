@@ -29,7 +29,7 @@ import Testing
         let text = String(decoding: bytes, as: UTF8.self)
         _ = ExplainedSubject(text)
         let request = ProofRequest(input.json)
-        #expect(request.attested.count <= 2 && request.asserted.count <= 3)
+        #expect(request.attested.count <= 4 && request.asserted.count <= 3)
         #expect(!SecretText.redacted("\(text) \(Self.secret) ", hidesUnnamed: false).contains(Self.secret))
     }
 
