@@ -46,13 +46,13 @@ struct LogJoiner: Sendable {
         if open.count > LogJoiner.openLimit { judge(open.removeFirst()) }
     }
 
-    /// Takes a host that stands on a line of its own, for an error without one.
+    /// Takes a host that stands on a line of its own: it is that of an error close above, or else of one below.
     mutating func add(_ place: LogPlace, line: Int) {
-        if let last = open.indices.last, open[last].lacksHost, line - open[last].lastLine <= LogJoiner.below {
-            open[last].place = place
-        } else {
+        guard let last = open.indices.last, line - open[last].lastLine <= LogJoiner.below else {
             named = (place, line)
+            return
         }
+        if open[last].lacksHost { open[last].place = place }
     }
 
     /// The lines of the connection come before the error of the load: those with its number, or all if it has none.
