@@ -418,8 +418,12 @@ package struct PastedBytes: Sendable, Equatable {
         return bytes.isEmpty ? nil : Array(bytes.hexadecimal().utf8)
     }
 
-    /// What the members of a request are called that have an object in them.
-    private static let proofs: Set<String> = ["attestation", "attestationObject", "assertion", "receipt"]
+    /// Whether a member of a request is called as one that has an object in it.
+    private static func isProof(_ name: String) -> Bool {
+        let letters = name.utf8.prefix(6).asciiLowercased
+        return letters.elementsEqual("attest".utf8) || letters.elementsEqual("assert".utf8)
+            || name.utf8.elementsEqual("receipt".utf8)
+    }
 
     /// Each text in a JSON value, as a text again, and an array of numbers as hexadecimal.
     private static func json(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
@@ -452,9 +456,9 @@ package struct PastedBytes: Sendable, Equatable {
                 texts.append(("a JSON array of bytes", Array(bytes.hexadecimal().utf8)))
             } else {
                 // A key that stands before a proof has the beginning of an object too.
-                let first = members.prefix(32).filter { proofs.contains($0.name) }
+                let first = members.prefix(32).filter { isProof($0.name) }
                 // Safe: joins arrays.
-                for member in first + members.prefix(32).filter({ !proofs.contains($0.name) }) {
+                for member in first + members.prefix(32).filter({ !isProof($0.name) }) {
                     visit(member.value, depth + 1)
                 }
             }

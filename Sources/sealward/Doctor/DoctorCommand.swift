@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppAttest
 import ArgumentParser
 import Formats
 import FoundationEssentials

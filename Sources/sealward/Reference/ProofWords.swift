@@ -112,7 +112,8 @@ struct ProofWords {
 
     /// What only texts about App Attest have, or about other attestations, which have the same parts.
     private static let contexts = [
-        "authdata", "rpidhash", "appintegrity", "devicecheck", "failnonce", "failrpid", "failkeyid", "failcred",
+        "authdata", "rpidhash", "webauthn4j", "failappid", "appintegrity", "devicecheck", "failnonce", "failrpid",
+        "failkeyid", "failcred",
         "failaaguid",
         "failsigncount", "failsignature", "failintermediate",
     ]
@@ -150,7 +151,7 @@ struct ProofWords {
         ("appid rpid relyingpartyid bundleid teamid", differs, .attestAppIdMismatch, nil),
         ("aaguid", "\(differs) neither expected", .attestEnvironmentMismatch, 14),
         ("developmentenvironment", "notallowed", .attestEnvironmentMismatch, 14),
-        ("environment", differs, .attestEnvironmentMismatch, nil),
+        ("environment stage", differs, .attestEnvironmentMismatch, nil),
         ("signcount", "zero not0 equal0", .attestCounterNotZero, 14),
         ("counter", "zero not0 equal0 expected0", .attestCounterNotZero, nil),
         ("exceptionsinvalidcounter", "pyattest", .attestCounterNotZero, nil),
@@ -167,13 +168,14 @@ struct ProofWords {
         ("chain certificate", "nottimevalid", .attestChainExpired, nil),
         ("subcacertificate", "found", .attestChainUntrusted, 4),
         (
-            "certificate chain trustanchors unknownauthority credcert intermediatecert certverify",
+            "certificate chain trustanchor unknownauthority credcert intermediatecert certverify",
             "\(differs) incompatible notchain unknown found notsigned fail build signedby any contain",
             .attestChainUntrusted, nil
         ),
         ("criticalextension", "unhandled", .attestChainUntrusted, nil),
         ("authdata authenticator", unread, .malformedAuthenticatorData, nil),
         ("x5c certificate", unread, .malformedCertificate, nil),
+        ("receiptscreationtime receiptcreationtime", "after future", .receiptFromTheFuture, 14),
         ("receipt pkcs7", unread, .malformedReceipt, nil),
         ("cbor", "\(unread) fail", .malformedCBOR, nil),
         ("assertion", unread, .malformedAssertion, nil),

@@ -129,8 +129,10 @@ import Vocabulary
     /// A key stands before the proof that it signed, and begins as an object does.
     @Test func aProofIsReadBeforeAKey() throws {
         let (key, proof) = ([UInt8](repeating: 0x30, count: 91), [0xA2] + [UInt8](repeating: 1, count: 90))
-        let text = "{\"publicKey\": \"\(Base64.encode(key))\", \"assertion\": \"\(Base64.encode(proof))\"}"
-        #expect(try PastedBytes(reading: Array(text.utf8), wanted: .object).bytes == proof)
+        for name in ["assertion", "attestationData", "receipt"] {
+            let text = "{\"publicKey\": \"\(Base64.encode(key))\", \"\(name)\": \"\(Base64.encode(proof))\"}"
+            #expect(try PastedBytes(reading: Array(text.utf8), wanted: .object).bytes == proof)
+        }
     }
 
     @Test(arguments: forms.indices) func everyFormGivesTheBytesAndItsName(index: Int) throws {
