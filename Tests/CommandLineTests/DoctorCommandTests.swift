@@ -274,6 +274,27 @@ import Testing
             "App ID mismatch: expected hash of ABCDE12345.com.example.app but rpIdHash differs",
             "attest.app-id.mismatch"
         ),
+        (#"{"verifyError":"fail_appId_mismatch","errorMessage":"appIdHash mismatch"}"#, "attest.app-id.mismatch"),
+        (
+            "com.webauthn4j.verifier.exception.TrustAnchorNotFoundException: AttestationVerifier can not find trust anchor",
+            "attest.chain.untrusted"
+        ),
+        (
+            "com.webauthn4j.verifier.exception.MaliciousCounterValueException: The counter value is less or equal to the counter value set",
+            "assert.counter.replayed"
+        ),
+        (
+            "at.asitplus.attestation.IosAttestationException: Reason.STAGE: stage does not match",
+            "attest.environment.mismatch"
+        ),
+        (
+            "ch.veehait.devicecheck.appattest.receipt.ReceiptException$InvalidPayload: Receipt's creation time is after now",
+            "receipt.from-the-future"
+        ),
+        (
+            #"{"verifications":{"app":"MISSING","auth":"VALID"},"message":"Callable request verification passed"}"#,
+            "attest.app-check.missing"
+        ),
         (
             #"{"responseCode":"400","responseMessage":"Missing or incorrectly formatted bits"}"#,
             "devicecheck.request.refused"
