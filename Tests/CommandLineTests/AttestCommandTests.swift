@@ -191,6 +191,18 @@ import Testing
         #expect(result.string("schema") == "sealward.assertion/1")
         #expect(result.string("code") == code)
         #expect(result.json["counter"] as? Int == 7)
+        // The same of a request as apps send it, whose key stands before the object and begins as one too.
+        let request: [(String, String)] = [
+            ("publicKey", key.publicKey.derRepresentation.base64EncodedString()), ("appId", app.applicationId),
+            ("clientData", Data(data.utf8).base64EncodedString()), ("counter", counter),
+            ("assertion", Data(object).base64EncodedString()),
+        ]
+        let body = "{" + request.map { "\"\($0)\": \"\($1)\"" }.joined(separator: ", ") + "}"
+        let doctor = try ProgramRun(["doctor", "--format", "json", "-"], input: body)
+        let item = try #require((doctor.json["items"] as? [[String: Any]])?.first)
+        #expect(item["what"] as? String == "assertion" && doctor.status == status, "\(doctor.output)")
+        #expect((item["because"] as? [[String: Any]])?.first?["code"] as? String == code, "\(doctor.output)")
+        #expect(status == 0 || (item["fix"] as? [String])?.isEmpty == false, "\(doctor.output)")
     }
 
     @Test func receipts() throws {

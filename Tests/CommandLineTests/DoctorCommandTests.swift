@@ -33,6 +33,7 @@ import Testing
         ),
         ("android-file", "network_security_config.xml", "<network-security-config></network-security-config>"),
         ("android-file", "assetlinks.json", #"[{"relation": ["delegate_permission/common.handle_all_urls"]}]"#),
+        ("device-bits", "answer.json", #"{"bit0":false,"bit1":true,"last_update_time":"2026-05"}"#),
         ("har", "page.har", #"{"log": {"entries": []}}"#),
         ("site-association", "aasa.json", #"{"applinks": {"details": []}}"#),
         ("server-configuration", "site.conf", "server {\n  ssl_protocols TLSv1.2;\n}\n"),
@@ -260,6 +261,44 @@ import Testing
             "ch.veehait.devicecheck.InvalidAuthenticatorDataException: App Attest credential ID mismatch",
             "attest.key-id.mismatch"
         ),
+        (
+            "Fido2VerificationException: Failed to build chain in Apple AppAttest attestation: NotTimeValid",
+            "attest.chain.expired"
+        ),
+        (
+            "System.Formats.Cbor.CborContentException: The CBOR payload of the attestation is truncated",
+            "malformed.cbor"
+        ),
+        ("deviceNotSupported: Physical device doesn't support App Attest", "attest.device.feature-unsupported"),
+        (
+            "App ID mismatch: expected hash of ABCDE12345.com.example.app but rpIdHash differs",
+            "attest.app-id.mismatch"
+        ),
+        (#"{"verifyError":"fail_appId_mismatch","errorMessage":"appIdHash mismatch"}"#, "attest.app-id.mismatch"),
+        (
+            "com.webauthn4j.verifier.exception.TrustAnchorNotFoundException: AttestationVerifier can not find trust anchor",
+            "attest.chain.untrusted"
+        ),
+        (
+            "com.webauthn4j.verifier.exception.MaliciousCounterValueException: The counter value is less or equal to the counter value set",
+            "assert.counter.replayed"
+        ),
+        (
+            "at.asitplus.attestation.IosAttestationException: Reason.STAGE: stage does not match",
+            "attest.environment.mismatch"
+        ),
+        (
+            "ch.veehait.devicecheck.appattest.receipt.ReceiptException$InvalidPayload: Receipt's creation time is after now",
+            "receipt.from-the-future"
+        ),
+        (
+            #"{"verifications":{"app":"MISSING","auth":"VALID"},"message":"Callable request verification passed"}"#,
+            "attest.app-check.missing"
+        ),
+        (
+            #"{"responseCode":"400","responseMessage":"Missing or incorrectly formatted bits"}"#,
+            "devicecheck.request.refused"
+        ),
     ])
     func whatIsSaidOfProofsIsKnown(_ text: String, _ code: String) throws {
         let run = try doctor(["-"], input: text)
@@ -274,6 +313,7 @@ import Testing
             "make production keys"
         ),
         ("X-Firebase-AppCheck: eyJlcnJvciI6IlVOS05PV05fRVJST1IifQ==", "the placeholder"),
+        ("Error Domain=com.apple.devicecheck.error.baa Code=-10000", "nobody documents"),
     ])
     func whatIsNoFaultIsSaid(_ text: String, _ words: String) throws {
         let run = try doctor(["-"], input: text)
@@ -377,6 +417,46 @@ import Testing
         }
     }
 
+    /// A request with an attestation is verified with what it says; what it does not say is asked for.
+    @Test(
+        arguments: [
+            ([:], 0, nil, nil, "--client-data-hash"),
+            (
+                ["clientDataHash": "", "challenge": "example_server_challenge"], 1, "attest.nonce.mismatch", "unhashed",
+                nil
+            ),
+            (
+                ["clientDataHash": "", "challenge": ""], 2, nil, "decides the rest: the challenge",
+                "--challenge CHALLENGE"
+            ),
+            (
+                ["keyId": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="], 1, "attest.key-id.mismatch", "expected",
+                nil
+            ),
+            (["bundleId": ""], 2, nil, "decides the rest: the app ID", "--app-id PREFIX.BUNDLE"),
+            (["bundleId": "com.example.other"], 1, "attest.app-id.mismatch", "1234567890.com.example.other", nil),
+        ] as [([String: String], Int32, String?, String?, String?)])
+    func aRequestIsVerifiedWithWhatItSays(
+        _ changes: [String: String], _ status: Int32, _ code: String?, _ words: String?, _ next: String?
+    ) throws {
+        let path = LoopbackServers.repository + "/Tests/Vectors/appattest/apple-guide-2026-ios27.json"
+        let vector = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
+        let known = try #require(vector as? [String: Any])
+        var body: [String: Any] = ["bundleId": "com.example.myapp", "teamId": "1234567890"]
+        for name in ["attestation", "keyId", "clientDataHash"] { body[name] = known[name] }
+        for (name, value) in changes { body[name] = value.isEmpty ? nil : value }
+        let text = String(decoding: try JSONSerialization.data(withJSONObject: ["body": body]), as: UTF8.self)
+        let run = try doctor(["-"], input: text)
+        let item = try #require(items(run).first)
+        let because = item["because"] as? [[String: Any]] ?? []
+        #expect(item["what"] as? String == "attestation" && run.status == status, "\(run.output) \(run.errors)")
+        #expect(because.first?["code"] as? String == code, "\(because)")
+        let said = because.compactMap { $0["message"] as? String }.joined(separator: "\n")
+        #expect(words.map(said.contains) != false, "\(said)")
+        #expect(next.map { (item["next"] as? [String])?.first?.contains($0) == true } != false, "\(item)")
+        #expect(status != 1 || (item["fix"] as? [String])?.isEmpty == false, "\(item)")
+    }
+
     /// Files of the repository by the beginning of their path, the longest first: what each is called, and how it ends.
     private static let forms: [(path: String, what: Set<String>, verdicts: Set<String>)] = [
         ("Fuzz/Corpus/archive/", ["app-archive"], ["cause", "unknown"]),
@@ -399,7 +479,7 @@ import Testing
         ("Fuzz/Corpus/receipt/", ["receipt"], ["cause"]),
         ("Fuzz/Corpus/report/texts", ["ats-words"], ["unknown"]),
         ("Fuzz/", ["json", "report", "unknown", "empty", "property-list"], ["unknown"]),
-        ("Tests/Vectors/appattest/apple", ["attestation"], ["unknown"]),
+        ("Tests/Vectors/appattest/apple", ["attestation"], ["fine"]),
         ("Tests/Vectors/appattest/Apple_App", ["attest-certificate"], ["unknown"]),
         ("Tests/Vectors/appattest/Apple", ["root-certificate"], ["unknown"]),
         ("Tests/Vectors/ats/real/01-react-native-tester", ["info-plist"], ["fine"]),

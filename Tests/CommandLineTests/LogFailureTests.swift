@@ -562,6 +562,70 @@ import Testing
         #expect(try summary(failures(text)) == ["- not-apple ats.trust.unknown-root"])
     }
 
+    @Test("Each error of an array is one, with its own host; what stands in one error is not taken apart")
+    func arraysOfErrors() throws {
+        func error(_ code: Int, _ url: String) -> String {
+            #"{"code":\#(code),"domain":"NSURLErrorDomain","userInfo":{"a":[1],"NSErrorFailingURLStringKey":"\#(url)"}}"#
+        }
+        let two = [error(-1022, "http://a.example/]"), error(-1003, "https://b.example/")].joined(separator: ",")
+        for text in ["[\(two)]", #"{"errors": [ \#(two)], "more": {}}"#] {
+            #expect(
+                try summary(failures(text)).sorted() == [
+                    "a.example ats ats.cleartext.blocked", "b.example network ats.net.dns",
+                ])
+        }
+        let one = error(-1200, "https://a.example/").dropLast() + #","details":[{"x":1},{"y":2}]}"#
+        #expect(try summary(failures("[\(one)]")).count == 1)
+    }
+
+    @Test(
+        "A host on a line of its own belongs to the error above or below it, and to no other",
+        arguments: [
+            (
+                """
+                I/flutter ( 12): Error: HandshakeException: Handshake error in client (OS Error:
+                I/flutter ( 12): \tCERTIFICATE_VERIFY_FAILED: certificate has expired(handshake.cc:393))
+                I/flutter ( 12): uri: https://a.example/v1
+                """, "a.example not-apple ats.trust.expired"
+            ),
+            (
+                "fail: Api[0]\n GET https://a.example/items failed\n System.Net.Http.HttpRequestException: The SSL connection could not be established, see inner exception.\n  ---> AuthenticationException: The remote certificate is invalid according to the validation procedure: RemoteCertificateNameMismatch",
+                "a.example not-apple ats.trust.wrong-host"
+            ),
+            (
+                "System.Net.Http.HttpRequestException: Connection refused (a.example:5001)\n ---> System.Net.Sockets.SocketException (61): Connection refused",
+                "a.example network ats.net.refused"
+            ),
+            (
+                "Foundation.NSErrorException: Error Domain=NSURLErrorDomain Code=-1202 \"x\"\n UserInfo={NSLocalizedDescription=x,\n NSErrorFailingURLStringKey=https://a.example/}",
+                "a.example trust ats.trust.unknown-root"
+            ),
+            (
+                "Non-secure network connections disabled in Player Settings\nInvalidOperationException: Insecure connection not allowed\nUrl: http://a.example/score",
+                "a.example not-apple ats.cleartext.own-rule"
+            ),
+            // Done, too far away, or of a load that is known
+            (
+                "SocketException: Connection refused, errno = 61, address = a.example, port = 80\nuri: https://a.example/\nInvalidOperationException: Insecure connection not allowed",
+                "a.example network ats.net.refused, - not-apple ats.cleartext.own-rule"
+            ),
+            (
+                "GET https://b.example/logo.png 200\nInvalidOperationException: Insecure connection not allowed",
+                "- not-apple ats.cleartext.own-rule"
+            ),
+            (
+                "uri: https://b.example/\na\nb\nc\nInvalidOperationException: Insecure connection not allowed",
+                "- not-apple ats.cleartext.own-rule"
+            ),
+            (
+                "Demo[1:a] Task <A>.<1> finished with error [-1022] Error Domain=NSURLErrorDomain Code=-1022\nuri: https://b.example/",
+                "- ats ats.cleartext.blocked"
+            ),
+        ])
+    func hostsOnTheirOwnLines(_ text: String, _ expected: String) throws {
+        #expect(try summary(failures(text)).joined(separator: ", ") == expected)
+    }
+
     @Test("The place of a script of React Native is not where it loads from")
     func scriptsAreNoHosts() throws {
         let run = try ProgramRun(

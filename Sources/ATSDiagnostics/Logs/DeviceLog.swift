@@ -127,7 +127,10 @@ package struct DeviceLog: Sendable {
     private mutating func read(line whole: [UInt8], isPart: Bool = false) {
         switch style.read(whole, isPart: isPart) {
         case .structure: return
-        case .text: takePart(whole[...], isPart: isPart)
+        case .text:
+            let errors = JSONStyle.errors(in: whole)
+            for error in errors.dropLast() { takePart(error, isPart: true) }
+            takePart(errors.last ?? whole[...], isPart: isPart)
         case .message(let message):
             for part in message.split(separator: 0x0A) { take(part) }
         }
@@ -173,6 +176,7 @@ package struct DeviceLog: Sendable {
         }
         if evidence == nil, !isRow, !found.saysSomething {
             noteCommand(text)
+            if let place = found.place ?? Scan(bytes: text).placeOfError { joiner.add(place, line: lines) }
             unknown += 1
         } else if found.isOpen {
             open = (found, evidence, DeviceLog.openLimit)
@@ -396,6 +400,35 @@ struct JSONStyle: Sendable {
             }
         }
         return lines
+    }
+
+    /// The errors of a line that has an array of them; none if they are about one load, or of a line that is no JSON.
+    static func errors(in line: [UInt8]) -> [ArraySlice<UInt8>] {
+        guard line.contains("[{".utf8) || line.contains("[ {".utf8) else { return [] }
+        var elements: [ArraySlice<UInt8>] = []
+        var (depth, start) = (0, line.startIndex)
+        var rest = line[...]
+        // From the first array of objects to its end.
+        while let mark = rest.firstIndex(where: { "[]{}\"".utf8.contains($0) }), elements.count < 64 {
+            rest = rest[(mark + 1)...]
+            let isOpened = depth > 0 || line[mark] == UInt8(ascii: "[") && rest.first { $0 > 0x20 } == UInt8(ascii: "{")
+            switch line[mark] {
+            case 0x22: rest = rest[min(end(ofStringAt: mark + 1, in: rest) + 1, rest.endIndex)...]
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                if !isOpened { continue }
+                if depth == 1 { start = mark }
+                depth += 1
+            default:
+                if depth == 2 { elements.append(line[start...mark]) }
+                depth -= 1
+                if depth == 0 { rest = [] }
+            }
+            if depth < 0 { depth = 0 }
+        }
+        guard elements.count > 1 else { return [] }
+        let errors = Set(elements.compactMap { LogLine($0).urlError })
+        let isOne = errors.count < 2 && Set(elements.compactMap { Scan(bytes: $0).place }).count < 2
+        return isOne ? [] : elements
     }
 
     private static func end(ofStringAt start: Int, in text: ArraySlice<UInt8>) -> Int {

@@ -65,6 +65,12 @@ struct LogEvidence: Sendable {
     /// Whether host and error are known, so that other lines are about other loads.
     var isComplete: Bool { place != nil && urlError != nil }
 
+    /// Whether it is an error of a load whose host may stand on a line of its own: nothing else tells what it belongs to.
+    var lacksHost: Bool {
+        place == nil && task == nil && connection == nil && deviceError == nil && appCheckStatus == nil
+            && (urlError != nil || socketError != nil || speaker != nil)
+    }
+
     // MARK: - One line
 
     /// Nil if the line says nothing about a failure.

@@ -13,7 +13,12 @@ struct LogJoiner: Sendable {
     /// Failures that are listed one by one.
     static let failureLimit = 1024
 
+    /// How far a host on a line of its own may stand above an error, and below it.
+    static let (above, below) = (2, 4)
+
     private var open: [LogEvidence] = []
+    /// The host that stood on a line of its own last, and on which.
+    private var named: (place: LogPlace, line: Int)?
     private var failures: [LogFailure.Key: LogFailure] = [:]
     /// Failures beyond the limit.
     private var beyond = 0
@@ -36,8 +41,18 @@ struct LogJoiner: Sendable {
                 joined = open.removeLast().joined(with: joined)
             }
         }
+        if let named, joined.lacksHost, new.line - named.line <= LogJoiner.above { joined.place = named.place }
         open.append(joined)
         if open.count > LogJoiner.openLimit { judge(open.removeFirst()) }
+    }
+
+    /// Takes a host that stands on a line of its own: it is that of an error close above, or else of one below.
+    mutating func add(_ place: LogPlace, line: Int) {
+        guard let last = open.indices.last, line - open[last].lastLine <= LogJoiner.below else {
+            named = (place, line)
+            return
+        }
+        if open[last].lacksHost { open[last].place = place }
     }
 
     /// The lines of the connection come before the error of the load: those with its number, or all if it has none.
@@ -72,6 +87,7 @@ struct LogJoiner: Sendable {
     mutating func end() {
         for evidence in open { judge(evidence) }
         open.removeAll()
+        named = nil
     }
 
     /// Adds a failure that was found in another way.

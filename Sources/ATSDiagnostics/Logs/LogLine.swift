@@ -3,7 +3,6 @@
 
 import AppTransportSecurity
 import FoundationEssentials
-import Glibc
 import TLSModel
 import Vocabulary
 
@@ -260,23 +259,11 @@ struct Scan {
 
     /// The index after some words, which are looked for from an index on.
     private func end(of words: StaticString, from: Int? = nil) -> Int? {
-        let count = words.utf8CodeUnitCount
         let skipped = from.map { $0 - bytes.startIndex } ?? 0
-        // Safe: every comparison begins at or behind `skipped` and ends at or before the end; the words live as long as the program.
+        // Safe: the words live as long as the program.
         return unsafe bytes.withUnsafeBytes { buffer in
-            guard let base = buffer.baseAddress, count > 0 else { return nil }
-            let first = unsafe CInt(words.utf8Start.pointee)
-            var index = skipped
-            while index <= buffer.count - count {
-                let rest = buffer.count - count - index + 1
-                guard let hit = unsafe memchr(base.advanced(by: index), first, rest) else { return nil }
-                let start = unsafe UnsafeRawPointer(hit) - base
-                if unsafe memcmp(base.advanced(by: start), words.utf8Start, count) == 0 {
-                    return bytes.startIndex + start + count
-                }
-                index = start + 1
-            }
-            return nil
+            let words = unsafe UnsafeRawBufferPointer(start: words.utf8Start, count: words.utf8CodeUnitCount)
+            return unsafe buffer.offset(of: words, from: skipped).map { bytes.startIndex + $0 + words.count }
         }
     }
 }

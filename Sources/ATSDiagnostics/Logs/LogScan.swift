@@ -236,12 +236,7 @@ extension Scan {
                 // An address at the end of a sentence.
                 let end = url.prefix(2000).lastIndex { $0 != UInt8(ascii: ".") } ?? url.startIndex
                 let whole = Array("\(words)".utf8) + url[...end]
-                // A bundle of React Native is where the script is, not what it loads.
-                if let place = LogPlace(url: whole[...]), !Scan.manuals.contains(where: { place.host.hasSuffix($0) }),
-                    !Scan(bytes: url).contains(".bundle?")
-                {
-                    return place
-                }
+                if let place = Scan.place(ofLoad: whole[...]) { return place }
             }
         }
         for words in Scan.hostWords {
@@ -263,6 +258,37 @@ extension Scan {
             if let place = Scan.place(host) { return place }
         }
         return nil
+    }
+
+    /// The host of a line that says no more: it belongs to the error that is printed above or below it.
+    var placeOfError: LogPlace? {
+        guard bytes.count <= 2000 else { return nil }
+        for words in Scan.addressWords {
+            guard let url = value(after: words, until: Array(" \"')".utf8)), let place = Scan.place(ofLoad: url) else {
+                continue
+            }
+            let rest = bytes[url.endIndex...].drop { $0 <= 0x20 || "\"')".utf8.contains($0) }
+            if rest.isEmpty || rest.starts(with: "failed".utf8) { return place }
+        }
+        for words: StaticString in ["refused (", "see inner exception. ("] {
+            if let host = value(after: words, until: Array(")".utf8)), let place = Scan.place(host) { return place }
+        }
+        return nil
+    }
+
+    /// What stands before the address of a request, as apps and libraries print it.
+    private static let addressWords: [StaticString] = [
+        "uri: ", "Uri: ", "URI: ", "url: ", "Url: ", "URL: ", "uri=", "url=", "GET ", "POST ", "PUT ", "HEAD ",
+        "PATCH ",
+        "DELETE ", "equest to ", "\u{2551}  ",
+    ]
+
+    /// The host of an address, unless that is a manual's, or of a bundle of React Native: there is the script, not what it loads.
+    private static func place(ofLoad url: ArraySlice<UInt8>) -> LogPlace? {
+        guard let place = LogPlace(url: url), !manuals.contains(where: { place.host.hasSuffix($0) }),
+            !Scan(bytes: url).contains(".bundle?")
+        else { return nil }
+        return place
     }
 
     /// A host with or without a port; nil for redacted ones, and for a word without a dot that is not localhost.

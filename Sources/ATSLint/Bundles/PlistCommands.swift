@@ -15,6 +15,8 @@ enum PlistCommands {
 
     /// The most commands that are read, in a text of at most so many bytes: instructions and build scripts are short.
     private static let (limit, byteLimit) = (200, 1 << 16)
+    /// The most bytes of a value: no key of ATS has a long one.
+    private static let valueLimit = 1024
 
     /// The list with what the commands write; nil if there are none, or if what they write is known only when they run.
     static func document(_ bytes: [UInt8]) -> PlistDocument? {
@@ -37,10 +39,8 @@ enum PlistCommands {
                 continue
             }
             let type = verb == "Set" ? "" : nil
-            let end = bytes[word.endIndex...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.endIndex
-            guard let node = node(type, word.endIndex..<end, key: path.last ?? "", in: bytes) else {
-                return nil
-            }
+            let line = bytes[word.endIndex...].prefix(valueLimit).prefix { $0 != 0x0A && $0 != 0x0D }
+            guard let node = node(type, line.indices, key: path.last ?? "", in: bytes) else { return nil }
             commands.append(Command(path: path, keyRange: word.startIndex..<word.endIndex, node: node))
         }
         guard !commands.isEmpty else { return nil }

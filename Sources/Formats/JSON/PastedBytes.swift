@@ -355,6 +355,11 @@ package struct PastedBytes: Sendable, Equatable {
                 inner.append(("<…> in other text", Array(inside)))
             }
         }
+        // The only long word of a line of a log.
+        let long = text.split { isSpace($0) || "\"'<>,;".utf8.contains($0) }.filter { $0.count > 64 }
+        if long.count == 1, let word = long.first, word.count >= 100, word.count < text.count {
+            inner.append(("a word of other text", Array(word)))
+        }
         for part in text.split(separator: UInt8(ascii: "&"), maxSplits: 16) {
             guard let end = part.firstIndex(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }),
                 isName(part[..<end]), part[end...].dropFirst().contains(where: { !isSpace($0) })
@@ -413,6 +418,13 @@ package struct PastedBytes: Sendable, Equatable {
         return bytes.isEmpty ? nil : Array(bytes.hexadecimal().utf8)
     }
 
+    /// Whether a member of a request is called as one that has an object in it.
+    private static func isProof(_ name: String) -> Bool {
+        let letters = name.utf8.prefix(6).asciiLowercased
+        return letters.elementsEqual("attest".utf8) || letters.elementsEqual("assert".utf8)
+            || name.utf8.elementsEqual("receipt".utf8)
+    }
+
     /// Each text in a JSON value, as a text again, and an array of numbers as hexadecimal.
     private static func json(_ text: ArraySlice<UInt8>) -> [(String, [UInt8])] {
         var limits = JSONReader.Limits.outside
@@ -443,7 +455,12 @@ package struct PastedBytes: Sendable, Equatable {
             if members.first?.name == "0", bytes.count == members.count {
                 texts.append(("a JSON array of bytes", Array(bytes.hexadecimal().utf8)))
             } else {
-                for member in members.prefix(32) { visit(member.value, depth + 1) }
+                // A key that stands before a proof has the beginning of an object too.
+                let first = members.prefix(32).filter { isProof($0.name) }
+                // Safe: joins arrays.
+                for member in first + members.prefix(32).filter({ !isProof($0.name) }) {
+                    visit(member.value, depth + 1)
+                }
             }
         }
         visit(value, 0)

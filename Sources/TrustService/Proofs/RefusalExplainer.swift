@@ -5,16 +5,23 @@ import AppAttest
 import Crypto
 import FoundationEssentials
 import HTTPService
+import Synchronization
 import Vocabulary
 
-/// Adds to refusals what was expected and found, and which usual mistake it is: at most 20 a second and node, as one costs up to 40 signatures.
-struct RefusalExplainer: Sendable {
-    let observer: RequestObserver
-    let uptime: @Sendable () -> Double
-    private let limits = RequestLimits(perSecond: perSecond, burst: perSecond, tableLimit: 1)
+/// Adds to refusals what was expected and found, and which usual mistake it is: at most 20 in any second and node, as one costs up to 40
+/// signatures.
+final class RefusalExplainer: Sendable {
+    private let observer: RequestObserver
+    private let uptime: @Sendable () -> Double
+    /// When the refusals of the last second were explained.
+    private let recent = Mutex<[Double]>([])
 
-    /// How many refusals are explained in a second; the rest is counted.
-    static let perSecond = 20.0
+    /// How many refusals are explained in a second, wherever it begins; the rest is counted.
+    private static let perSecond = 20
+
+    init(observer: RequestObserver, uptime: @escaping @Sendable () -> Double) {
+        (self.observer, self.uptime) = (observer, uptime)
+    }
 
     /// A refusal with what explains it, if a verifier refused and the budget of this second is not spent.
     ///
@@ -25,7 +32,7 @@ struct RefusalExplainer: Sendable {
         _ refusal: ProofRefusal, loggingHash: Bool, _ explain: (Refusal) async throws -> Refusal
     ) async rethrows -> ProofRefusal {
         guard let verdict = refusal.verdict else { return refusal }
-        guard limits.take("refusals", at: uptime()) == nil else {
+        guard mayExplain() else {
             observer.count(.refusalsUnexplained)
             return refusal
         }
@@ -38,6 +45,16 @@ struct RefusalExplainer: Sendable {
             ? UnreadObject.attestation.members(explained.reason) : Refusal.difference(explained)
         result.problem.details = explained.details(loggingHash: loggingHash)
         return result
+    }
+
+    private func mayExplain() -> Bool {
+        recent.withLock { recent in
+            let now = uptime()
+            recent.removeAll { $0 <= now - 1 }
+            guard recent.count < Self.perSecond else { return false }
+            recent.append(now)
+            return true
+        }
     }
 }
 

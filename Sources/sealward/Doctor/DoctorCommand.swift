@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
-import AppAttest
 import ArgumentParser
 import Formats
 import FoundationEssentials
@@ -158,21 +157,20 @@ struct DoctorCommand: WorkingCommand {
         }
         let form = known.form
         switch known.answer {
-        case .command(let words): return await hand(words + [path], form, from: from)
+        case .command(let words):
+            let item = await hand(words + [path], form, from: from)
+            // A log may be one error that nobody knows the causes of.
+            if item.verdict == .unknown, known.what == Recogniser.log.what, let line = input.line,
+                ExplainedSubject(line) != nil
+            {
+                return await explain(line, from: from)
+            }
+            return item
         case .explained: return await explain(input.line ?? "", from: from)
         case .named(let advice), .vague(let advice):
             return DoctorItem(unknown: known.what, from: from, "this is \(known.words): \(advice)")
-        case .attestation: return await attestation(path, form, from: from)
-        case .assertion:
-            var item = await hand(["attest", "inspect", path], form, from: from)
-            guard item.verdict == .unknown, item.result != nil else { return item }
-            item.because = [
-                (nil, "the form is right; the public key, the client data, the app ID and the counter decide the rest")
-            ]
-            item.next = [
-                "sealward attest verify-assertion \(ShellWord.quoted(path)) --app-id PREFIX.BUNDLE --public-key KEY --client-data DATA --counter PREVIOUS"
-            ]
-            return item
+        case .attestation: return await attestation(path, form, ProofRequest(input.json), from: from)
+        case .assertion: return await assertion(path, form, ProofRequest(input.json), from: from)
         case .receipt:
             // Verified for the app that it names.
             let item = await hand(["receipt", "inspect", path], form, from: from)
@@ -195,45 +193,14 @@ struct DoctorCommand: WorkingCommand {
         if log.verdict != .unknown { return log }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.prefix(300).trimmed() }
         let line = (lines + [String(lines.joined(separator: " ").prefix(300))]).first { line in
-            ["authorization token", "device token payload", "bad device token", "bit state", "attestationdata "]
-                .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
+            [
+                "authorization token", "device token payload", "bad device token", "bit state", "attestationdata ",
+                "formatted bits", "formatted time",
+            ]
+            .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
         }
         guard let what = line ?? words.code?.rawValue else { return log.lacksCause ? log : nil }
         return await explain(what, in: input, from: from)
-    }
-
-    /// Inspects an attestation, and verifies what needs nothing but the object: its form and its chain.
-    private func attestation(_ path: String, _ form: DoctorItem.Form, from: String) async -> DoctorItem {
-        var item = await hand(["attest", "inspect", path], form, from: from)
-        let data = item.result?.member("authData")
-        guard let key = data?.member("credentialId")?.text else { return item }
-        let isDevelopment = data?.member("aaguidText")?.text == "appattestdevelop"
-        let environment = isDevelopment ? "development" : "production"
-        // The leaf is valid for some days only: it is judged at the time at which it began.
-        let start = item.result?.member("x5c")?.elements?.first?.member("notBefore")?.text
-        let known =
-            ["attest", "verify", path, "--environment", environment, "--key-id", key]
-            + (start.map { ["--at", $0] } ?? [])
-        // The challenge is not known here. The verifier compares it after the chain and before all else.
-        let zeros = Base64.encode([UInt8](repeating: 0, count: 32))
-        let tried = await hand(
-            known + ["--app-id", "AAAAAAAAAA.unknown", "--client-data-hash", zeros], form, from: from)
-        let words = ["sealward"] + known + ["--app-id", "PREFIX.BUNDLE", "--challenge", "CHALLENGE"]
-        item.next = [words.map(ShellWord.quoted).joined(separator: " ")]
-        let code = tried.result?.member("code")?.text
-        if code == Code.attestNonceMismatch.description {
-            let app = item.result?.member("receipt")?.member("appId")?.text.map { " of \($0)" } ?? ""
-            item.because = [
-                (
-                    nil,
-                    "the form and the chain are right: a \(environment) key\(app); the challenge, the key ID and the app ID decide the rest"
-                )
-            ]
-            return item
-        }
-        // Without a code the verifier came to no end.
-        (item.verdict, item.because, item.fix) = (code == nil ? .unknown : .cause, tried.because, tried.fix)
-        return item
     }
 
     /// - Parameter input: what the words were found in; nil if it is the words alone.
@@ -249,7 +216,7 @@ struct DoctorCommand: WorkingCommand {
     }
 
     /// Runs a command and takes its answer.
-    private func hand(_ words: [String], _ form: DoctorItem.Form, from: String) async -> DoctorItem {
+    func hand(_ words: [String], _ form: DoctorItem.Form, from: String) async -> DoctorItem {
         InputFile.rewindStandardInput()
         let isJSON = self.form.format == .json || ["attest", "receipt"].contains(words.first)
         var scope = InfoPlistSearch.Scope()

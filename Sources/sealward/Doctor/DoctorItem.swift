@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import AppTransportSecurity
 import Formats
 import Vocabulary
@@ -85,6 +86,7 @@ struct DoctorItem {
         if let code = text("rule") ?? (text("verdict") == "refused" ? text("code") : nil), let message = text("message")
         {
             add(code, message)
+            if text("verdict") == "refused" { explain(code, value) }
         }
         for cause in value.member("because")?.elements ?? [] {
             if let message = cause.member("message")?.text { add(cause.member("code")?.text, message) }
@@ -96,6 +98,22 @@ struct DoctorItem {
         }
         for text in texts("next") where next.count < Self.most && !next.contains(text) { next.append(text) }
         for member in members where !["facts", "because", "hosts"].contains(member.name) { collect(member.value) }
+    }
+
+    /// Adds the values that differ in what was refused, and the mistake or what to do about the code.
+    private mutating func explain(_ code: String, _ refused: JSONValue) {
+        for expected in refused.member("expected")?.members ?? [] {
+            guard let value = expected.value.text else { continue }
+            let found = refused.member("found")?.member(expected.name)?.text ?? "what the object does not tell"
+            add(nil, "expected \(expected.name) \(value), found \(found)")
+        }
+        let name = refused.member("mistake")?.text
+        if let mistake = ProofMistake.all.first(where: { $0.name == name }) {
+            add(nil, "\(mistake.name): \(mistake.explanation)")
+            fix.append(mistake.action)
+        } else if let action = CodeCatalog.explanation(of: code)?.action {
+            fix.append(action)
+        }
     }
 
     private mutating func add(_ code: String?, _ message: String) {

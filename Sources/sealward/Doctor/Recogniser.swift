@@ -320,6 +320,10 @@ struct Recogniser: Sendable {
             .named(
                 "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`")
         ) { $0.json.map(hasProof) == true },
+        Recogniser(
+            "device-bits", "an answer of DeviceCheck: the two bits of a device",
+            .named("nothing is wrong with it; what the bits mean is for who wrote them to say")
+        ) { $0.json?.member("bit0") != nil && $0.json?.member("bit1") != nil },
         Recogniser("har", "an archive of requests (HAR)", .command(["ats", "log"])) {
             $0.ends([".har"]) || $0.json?.member("log")?.member("entries") != nil
         },

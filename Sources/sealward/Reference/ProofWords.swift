@@ -112,7 +112,9 @@ struct ProofWords {
 
     /// What only texts about App Attest have, or about other attestations, which have the same parts.
     private static let contexts = [
-        "authdata", "appintegrity", "devicecheck", "failnonce", "failrpid", "failkeyid", "failcred", "failaaguid",
+        "authdata", "rpidhash", "webauthn4j", "failappid", "appintegrity", "devicecheck", "failnonce", "failrpid",
+        "failkeyid", "failcred",
+        "failaaguid",
         "failsigncount", "failsignature", "failintermediate",
     ]
     /// What may be said of the certificate of a server too.
@@ -131,7 +133,7 @@ struct ProofWords {
     private static let differs =
         "\(sameness) invalid isnot notvalid different differs wrong incorrect unexpected verificationfailed bad"
     private static let unread =
-        "pars decod deserializ malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror mustbe bad"
+        "pars decod deserializ truncat malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror mustbe bad"
 
     /// Each part of an object in its names, what may be wrong with it, and how many other letters a line may have that has no context; nil for
     /// a part that other things have too. The first that fits is it.
@@ -149,7 +151,7 @@ struct ProofWords {
         ("appid rpid relyingpartyid bundleid teamid", differs, .attestAppIdMismatch, nil),
         ("aaguid", "\(differs) neither expected", .attestEnvironmentMismatch, 14),
         ("developmentenvironment", "notallowed", .attestEnvironmentMismatch, 14),
-        ("environment", differs, .attestEnvironmentMismatch, nil),
+        ("environment stage", differs, .attestEnvironmentMismatch, nil),
         ("signcount", "zero not0 equal0", .attestCounterNotZero, 14),
         ("counter", "zero not0 equal0 expected0", .attestCounterNotZero, nil),
         ("exceptionsinvalidcounter", "pyattest", .attestCounterNotZero, nil),
@@ -163,15 +165,17 @@ struct ProofWords {
         ("format", "wrong isnot", .attestFormatUnknown, nil),
         ("asn1node", "expected extract octetstring", .malformedCertificate, nil),
         ("certificate validitycheck", "expired failed", .attestChainExpired, nil),
+        ("chain certificate", "nottimevalid", .attestChainExpired, nil),
         ("subcacertificate", "found", .attestChainUntrusted, 4),
         (
-            "certificate chain trustanchors unknownauthority credcert intermediatecert certverify",
+            "certificate chain trustanchor unknownauthority credcert intermediatecert certverify",
             "\(differs) incompatible notchain unknown found notsigned fail build signedby any contain",
             .attestChainUntrusted, nil
         ),
         ("criticalextension", "unhandled", .attestChainUntrusted, nil),
         ("authdata authenticator", unread, .malformedAuthenticatorData, nil),
         ("x5c certificate", unread, .malformedCertificate, nil),
+        ("receiptscreationtime receiptcreationtime", "after future", .receiptFromTheFuture, 14),
         ("receipt pkcs7", unread, .malformedReceipt, nil),
         ("cbor", "\(unread) fail", .malformedCBOR, nil),
         ("assertion", unread, .malformedAssertion, nil),
@@ -191,7 +195,7 @@ struct ProofWords {
         ("invalidkey alreadyattested", deviceWords, .deviceInvalidKey),
         ("invalidinput", deviceWords, .deviceInvalidInput),
         ("serverunavailable", deviceWords, .deviceUnavailable), ("systemfailure", deviceWords, .deviceUnknown),
-        ("unsupported isnotsupported issupported", deviceWords, .deviceUnsupported),
+        ("unsupported notsupported issupported doesntsupport doesnotsupport", deviceWords, .deviceUnsupported),
     ]
     private static let deviceWords = "attestkey generateassertion appintegrity appattest devicecheck dcerror appcheck"
 }

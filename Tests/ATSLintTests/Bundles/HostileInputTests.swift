@@ -57,6 +57,14 @@ import Vocabulary
         #expect(refusal(Array(text.utf8))?.contains("more than 500000 values") == true)
     }
 
+    /// The value of each of two hundred commands on one line is not the rest of the line.
+    @Test func theValueOfACommandIsBounded() throws {
+        let command = "Add :NSAppTransportSecurity:NSAllowsArbitraryLoads string "
+        let document = try #require(PlistCommands.document(Array((command + String(repeating: "a", count: 5000)).utf8)))
+        let node = document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
+        #expect(node?.string.map { $0.utf8.count <= 1024 } == true)
+    }
+
     /// Every prefix and every flipped byte of a binary list is read or refused; none ends the process.
     @Test func damagedBinaryLists() throws {
         let object: [String: Any] = [

@@ -115,6 +115,26 @@ import Vocabulary
         ([0xFF, 0xFE] + standard.utf8.flatMap { [$0, 0] }, "base64"),
     ]
 
+    /// A line of a log has one long word; of several it is not said which is meant.
+    @Test func theLongWordOfALine() throws {
+        let object = Base64.encode([0xA3] + [UInt8](repeating: 0x2A, count: 120))
+        let read = try PastedBytes(
+            reading: Array("10:00:00 sent attestation to the server \(object) (1)".utf8), wanted: .object)
+        #expect(read.form == "a word of other text, then base64" && read.bytes.count == 121)
+        #expect(throws: MalformedInput.self) {
+            try PastedBytes(reading: Array("first \(object) then, \(object)!".utf8), wanted: .object)
+        }
+    }
+
+    /// A key stands before the proof that it signed, and begins as an object does.
+    @Test func aProofIsReadBeforeAKey() throws {
+        let (key, proof) = ([UInt8](repeating: 0x30, count: 91), [0xA2] + [UInt8](repeating: 1, count: 90))
+        for name in ["assertion", "attestationData", "receipt"] {
+            let text = "{\"publicKey\": \"\(Base64.encode(key))\", \"\(name)\": \"\(Base64.encode(proof))\"}"
+            #expect(try PastedBytes(reading: Array(text.utf8), wanted: .object).bytes == proof)
+        }
+    }
+
     @Test(arguments: forms.indices) func everyFormGivesTheBytesAndItsName(index: Int) throws {
         let (text, form) = Self.forms[index]
         let read = try PastedBytes.fixed(text, sizes: [32])

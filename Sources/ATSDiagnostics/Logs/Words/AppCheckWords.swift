@@ -11,7 +11,8 @@ enum AppCheckWords {
             "App Check is being used before", "use-before-activation", "App Check token is missing",
             "App Check token missing", "missing App Check token", "No App Check token", "AppCheck token is missing",
             "AppCheck token missing", "missing AppCheck token", "No AppCheck token", "missing X-Firebase-AppCheck",
-            "outdated client requests", "unknown origin requests",
+            "outdated client requests", "unknown origin requests", "\"app\":\"MISSING\"", "\"app\": \"MISSING\"",
+            "app: \"MISSING\"",
         ].map { row($0, .appCheckMissing) }
         + [
             "app-check-token-is-invalid", "app-check-token-expired", "app-check/invalid-argument",
