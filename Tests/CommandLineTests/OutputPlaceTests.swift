@@ -74,6 +74,18 @@ import Testing
         let baseline = ["ats", "lint", list, "--baseline", folder.path("baseline"), "--update-baseline"]
         #expect(try ProgramRun(baseline).errors.contains("written"))
         #expect(try ProgramRun(baseline).status == 0)
+        // Nor is what the command has just written.
+        let misspelled =
+            "<dict><key>a.example</key><dict><key>NSExceptionAllowInsecureHTTPLoads</key><true/></dict></dict>"
+        try plist.replacing("<dict/>", with: "<dict><key>NSExceptionDomains</key>\(misspelled)</dict>")
+            .write(toFile: list, atomically: true, encoding: .utf8)
+        for (words, file, beginning) in [
+            (["--fix"], "Info.plist", "<?xml"), (["--baseline", folder.path("new"), "--update-baseline"], "new", "{"),
+        ] {
+            let run = try ProgramRun(["ats", "lint", list] + words + ["--output", folder.path(file)])
+            #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(run.errors)")
+            #expect(try String(contentsOfFile: folder.path(file), encoding: .utf8).hasPrefix(beginning))
+        }
     }
 
     @Test("The name of a file cannot steer the terminal of whoever reads the error")
