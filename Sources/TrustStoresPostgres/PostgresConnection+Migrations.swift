@@ -33,6 +33,14 @@ extension PostgresConnection {
         }
     }
 
+    /// The number of the schema that the database has; nil if it has none.
+    func schema() throws -> Int? {
+        let isThere = try row("SELECT (to_regclass('schema_versions') IS NOT NULL)::int::bigint")
+        guard try isThere?.integer(0) == 1 else { return nil }
+        let version = try row("SELECT max(version) FROM schema_versions")?.optionalInteger(0)
+        return version.flatMap { Int(exactly: $0) }
+    }
+
     /// The advisory lock under which migrations run; an arbitrary number of ours, beside the schema's name.
     private static let lockNumber = 732_580_184
 }

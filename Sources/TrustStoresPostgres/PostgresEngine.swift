@@ -79,6 +79,9 @@ final class PostgresEngine: SQLEngine {
         try await accepting.join { link in link.batch.add(advance, at: instant) }
     }
 
+    /// The number of the schema that the database has; nil if it has none.
+    func schema() async throws -> Int? { try await run(on: looking) { try $0.schema() } }
+
     func migrate(_ migrations: [Migration]) async throws {
         let limit = facts.configuration.migrationTimeout
         try await writing.call(within: PostgresEngine.longest(limit)) { link in

@@ -23,11 +23,14 @@ extension Store {
 
 extension SQLTrustStore {
     /// The same as a store whose verbs are written in SQL.
+    ///
+    /// - Parameter isExisting: opens it for an operator: never another program's database, which would get our tables, nor an older schema.
     package static func postgres(
-        _ url: String, configuration: PostgresConfiguration = PostgresConfiguration()
+        _ url: String, configuration: PostgresConfiguration = PostgresConfiguration(), isExisting: Bool = false
     ) async throws -> SQLTrustStore {
         let engine = try PostgresEngine(url: url, configuration: configuration)
         do {
+            if isExisting { try [Migration].postgres.requireNonePending(after: await engine.schema()) }
             try await engine.migrate(.postgres)
         } catch {
             await engine.close()
@@ -89,13 +92,9 @@ extension SQLTrustStore {
         (configuration.queueTimeout, configuration.closeTimeout) = (limit, .seconds(1))
         let engine = try PostgresEngine(url: url, configuration: configuration)
         do {
-            let version = try await engine.look { session -> Int64? in
-                let isThere = try session.row("SELECT (to_regclass('schema_versions') IS NOT NULL)::int::bigint")
-                guard try isThere?.integer(0) == 1 else { return nil }
-                return try session.row("SELECT max(version) FROM schema_versions")?.optionalInteger(0)
-            }
+            let version = try await engine.schema()
             await engine.close()
-            return version.flatMap { Int(exactly: $0) }
+            return version
         } catch {
             await engine.close()
             throw error

@@ -30,6 +30,18 @@ package enum FileRights {
         return nil
     }
 
+    /// A file, or a folder on the way to it, that belongs to another user than root and this process's, who can change it whatever its mode is;
+    /// nil for none, and for what is no regular file.
+    package static func foreign(_ path: String) -> (place: String, owner: UInt32)? {
+        guard regular(path) != nil else { return nil }
+        for place in folders(onTheWayTo: path) + [path] {
+            if let owner = SystemFile.status(of: place, followingLinks: true)?.st_uid, owner != 0, owner != geteuid() {
+                return (place, owner)
+            }
+        }
+        return nil
+    }
+
     private static func others(_ status: stat, groups: Bool = true) -> String? {
         if status.st_mode & S_IWOTH != 0 { return "everybody" }
         guard groups else { return nil }

@@ -20,6 +20,8 @@ struct Sealward: AsyncParsableCommand {
     mutating func run() async throws { print(Overview.text, terminator: "") }
 
     static func main() async {
+        // To the first process of a container the kernel sends no signal whose action is the default one.
+        if getpid() == 1 { for number in [SIGINT, SIGTERM] { signal(number) { _exit(128 + $0) } } }
         let words = ExplainCodeCommand.allowingMinus(Array(CommandLine.arguments.dropFirst()))
         if let message = PrivateKeyWord.message(for: words) ?? UnknownSubcommand.message(for: words) {
             CommandIO.say(page: message.fitted)

@@ -538,14 +538,20 @@ import Testing
     @Test(arguments: [
         "Authorization: Bearer abcDEF123", "password=hunter2secret", "https://user:hunter2secret@a.example/",
         "api_key: hunter2secret", "x eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln", "?token=hunter2secret&b=1",
-        "key 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+        "key 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "Cookie: sid=hunter2secret; other=hunter2secret",
+        #"{"name": "Cookie", "value": "sid=hunter2secret; other=hunter2secret"}"#,
+        "curl -u admin:hunter2secret http://a",
+        "Authorization: Bearer\thunter2secret", #"{"password": {"value": "hunter2secret"}}"#,
+        "AWS_SECRET_ACCESS_KEY=a/hunter2secret/b", #"let token: String = "hunter2secret""#, "redis://:hunter2secret@a",
+        "<key>Password</key><string>hunter2secret</string>", #"<add key="Password" value="hunter2secret"/>"#,
+        "https://user:a@hunter2secret@a.example/",
     ])
     func noSecretIsShown(_ text: String) {
         let shown = SecretText.redacted(text, hidesUnnamed: true)
         #expect(shown.contains("(hidden)"))
         for secret in ["hunter2secret", "abcDEF123", "eyJz", "9f86d0"] { #expect(!shown.contains(secret), "\(shown)") }
         let plain =
-            "NSExceptionAllowsInsecureHTTPLoads for api.example.com: the token is gone, see TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+            "NSExceptionAllowsInsecureHTTPLoads of URLSession: for api.example.com: the token is gone, see TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
         #expect(SecretText.redacted(plain, hidesUnnamed: true) == plain)
     }
 }

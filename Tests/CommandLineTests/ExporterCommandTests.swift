@@ -185,12 +185,14 @@ import Testing
         let waits = ["X-Prometheus-Scrape-Timeout-Seconds": "3"]
         let path = "/probe?target=\(silent.url)"
         async let one = Self.get(exporter.address, path, waits)
-        // Until the first check is under way.
-        while Self.value("sealward_exporter_checks_running", in: try await Self.get(exporter.address, "/metrics").text)
-            != 1
-        {
-            try #require(ContinuousClock.now - start < .seconds(30))
+        func untilACheckIsUnderWay() async throws {
+            while true {
+                let own = try await Self.get(exporter.address, "/metrics").text
+                if Self.value("sealward_exporter_checks_running", in: own) == 1 { return }
+                try #require(ContinuousClock.now - start < .seconds(30))
+            }
         }
+        try await untilACheckIsUnderWay()
         // Without a load, another path has the same result.
         async let two = Self.get(exporter.address, path + "other", waits)
         let busy = try await Self.get(exporter.address, "/probe?target=https://127.0.0.1:9", waits)
@@ -203,7 +205,11 @@ import Testing
         let own = try await Self.get(exporter.address, "/metrics")
         #expect(Self.value("sealward_exporter_checks_shared_total", in: own.text) == 1, "\(own.text)")
         #expect(Self.value("sealward_exporter_checks_running", in: own.text) == 0)
+        // The end gives checks up, and says nothing about their targets.
+        async let last = Self.get(exporter.address, path)
+        try await untilACheckIsUnderWay()
         #expect(exporter.stop() == 0)
+        #expect(try await last.status == 503)
     }
 
     @Test(arguments: ["0.0.0.0:9886", "127.0.0.1.example:9886"]) func beyondLoopbackTargetsAreNamed(

@@ -346,6 +346,15 @@ import Testing
         ] { #expect(run.output.contains(words), "\(run.output)") }
     }
 
+    /// A line is quoted, and reports are passed on.
+    @Test(arguments: ["text", "json"]) func noSecretIsQuoted(_ format: String) throws {
+        let run = try log(
+            "curl -u admin:hunter2 http://a:hunter2@api.example.com/?token=hunter2 NSURLErrorDomain Code=-1022\n",
+            ["--format", format])
+        #expect(run.output.contains("api.example.com") && run.output.contains("(hidden)"), "\(run.output)")
+        #expect(!run.output.contains("hunter2"), "\(run.output)")
+    }
+
     @Test func severalFilesAndStandardInputAreOneLog() throws {
         try Self.error.write(toFile: folder.path("a"), atomically: true, encoding: .utf8)
         let run = try ProgramRun(

@@ -74,6 +74,18 @@ import Testing
         let baseline = ["ats", "lint", list, "--baseline", folder.path("baseline"), "--update-baseline"]
         #expect(try ProgramRun(baseline).errors.contains("written"))
         #expect(try ProgramRun(baseline).status == 0)
+        // Nor is what the command has just written.
+        let misspelled =
+            "<dict><key>a.example</key><dict><key>NSExceptionAllowInsecureHTTPLoads</key><true/></dict></dict>"
+        try plist.replacing("<dict/>", with: "<dict><key>NSExceptionDomains</key>\(misspelled)</dict>")
+            .write(toFile: list, atomically: true, encoding: .utf8)
+        for (words, file, beginning) in [
+            (["--fix"], "Info.plist", "<?xml"), (["--baseline", folder.path("new"), "--update-baseline"], "new", "{"),
+        ] {
+            let run = try ProgramRun(["ats", "lint", list] + words + ["--output", folder.path(file)])
+            #expect(run.status == 2 && run.errors.contains("that this command uses itself"), "\(run.errors)")
+            #expect(try String(contentsOfFile: folder.path(file), encoding: .utf8).hasPrefix(beginning))
+        }
     }
 
     @Test("The name of a file cannot steer the terminal of whoever reads the error")
@@ -99,6 +111,31 @@ import Testing
         #expect(run.status == 2)
         #expect(run.errors.contains("only \(count) files and connections"), "\(run.errors)")
     }
+
+    /// `serve` waits so for PostgreSQL, and the image's first process is `sealward`.
+    @Test(
+        "The first process of a container ends on a signal while it waits",
+        .enabled(if: mayBeFirst, "needs unshare and user namespaces"))
+    func firstProcess() throws {
+        let script = """
+            mkfifo "$2"; exec 3<>"$2"
+            unshare -Upf --kill-child "$1" ats log - <&3 & first=$!
+            for try in {1..300}; do
+                child=$(pgrep -P $first) && grep -q 'SigCgt:.*[4-7c-f]...$' /proc/$child/status && break
+                sleep 0.1
+                [ $try = 300 ] && { kill -KILL $child; exit 1; }
+            done
+            kill -TERM $child; wait $first
+            """
+        let folder = try TemporaryDirectory()
+        let shell = URL(fileURLWithPath: "/bin/bash")
+        let words = ["-c", script, "bash", BuiltProgram.url.path, folder.path("pipe")]
+        #expect(try ProgramRun(shell, words).status == 128 + SIGTERM)
+    }
+
+    private static let mayBeFirst =
+        (try? ProgramRun(URL(fileURLWithPath: "/bin/bash"), ["-c", "unshare -Upf true && command -v pgrep"]).status)
+        == 0
 
     private static func kind(_ path: String) throws -> FileAttributeType? {
         try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType

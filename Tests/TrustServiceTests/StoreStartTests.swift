@@ -104,6 +104,26 @@ import Testing
         #expect(end.status == 2 && end.error.contains("everybody may write to it"), "\(end.error)")
     }
 
+    /// An owner can change a file whatever its mode is. Containers mount files so; then a line at the start says whose they are.
+    @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
+    func filesOfAnotherUserAreNamed() async throws {
+        let folder = try ServeProcess.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        func named() async throws -> [String] {
+            let process = try await ServeProcess(URL(fileURLWithPath: config))
+            #expect(process.stop().status == 0)
+            return process.standardError.split(separator: "\n").filter { $0.contains("Another user") }.map(String.init)
+        }
+        #expect(try await named() == [])
+        for name in ["sealward.json", "admin"] { chown(folder.appendingPathComponent(name).path, 65_534, 0) }
+        let lines = try await named()
+        #expect(lines.count == 2 && lines.allSatisfy { $0.contains("owner=65534") }, "\(lines)")
+        #expect(lines.first?.contains("place=\(folder.path)/admin ") == true, "\(lines)")
+        chown(folder.path, 65_534, 0)
+        #expect(try await named().count == 1)
+    }
+
     /// Who can write the configuration, or replace it, decides who is trusted: so do all files that it names.
     @Test(arguments: ["sealward.json", "server", "admin"]) func whatOthersMayWriteIsRefused(_ name: String) throws {
         let folder = try ServeProcess.folder()

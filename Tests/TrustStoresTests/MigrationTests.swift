@@ -91,9 +91,17 @@ import TrustStoreContract
         .enabled(if: PostgresServer.isAvailable, "needs PostgreSQL"), arguments: [1])
     func postgres(_ version: Int) async throws {
         let url = try await PostgresServer.sharedWithEmptyStore().url
+        /// What an operator's command says, which changes no schema and makes no store.
+        func operatorIsRefused() async -> String? {
+            await #expect(throws: StoreFault.self) { try await SQLTrustStore.postgres(url, isExisting: true) }?.reason
+        }
+        #expect(await operatorIsRefused()?.contains("has no store") == true)
+        #expect(try await SQLTrustStore.schema(ofPostgresAt: url, within: .seconds(60)) == nil)
         let old = try PostgresEngine(url: url, configuration: PostgresConfiguration())
         try await old.migrate([Self.fixture("postgres", version: version)])
         await old.close()
+        #expect(await operatorIsRefused()?.contains("has schema \(version)") == true)
+        #expect(try await SQLTrustStore.schema(ofPostgresAt: url, within: .seconds(60)) == version)
         let store = try await SQLTrustStore.postgres(url)
         try await Self.check(store)
         await store.close()

@@ -135,7 +135,10 @@ import Vocabulary
             #expect(schema == 1 && SQLTrustStore.schema(ofSQLiteAt: folder.path(name)) == 1)
             #expect(try (bytes(name).range(of: secret) != nil) == withSecrets)
         }
-        let whole = try SQLTrustStore.existingSQLite(at: folder.path("whole"))
+        // An operator's command changes no schema.
+        #expect(throws: StoreFault.self) { try SQLTrustStore.existingSQLite(at: folder.path("whole")) }
+        #expect(SQLTrustStore.schema(ofSQLiteAt: folder.path("whole")) == 1)
+        let whole = try SQLTrustStore.sqlite(at: folder.path("whole"))
         try await MigrationTests.check(whole)
         await whole.close()
     }

@@ -64,4 +64,20 @@ extension [Migration] {
         }
         return filter { $0.version > version }.sorted { $0.version < $1.version }
     }
+
+    /// Refuses a store that a command of an operator would have to change first, which only the start of a service does.
+    ///
+    /// - Parameter version: the schema that the store has; nil for a database without a store.
+    /// - Throws: `store.configuration`; `store.newer` as ``pending(after:)``.
+    package func requireNonePending(after version: Int?) throws {
+        guard let version else {
+            throw StoreFault.configuration(
+                "the database has no store of sealward; name the one that 'sealward serve' uses")
+        }
+        guard try pending(after: version).isEmpty else {
+            throw StoreFault.configuration(
+                "the store has schema \(version), this program's is \(newest); back it up and start 'sealward serve' with it once, or use the program that wrote it"
+            )
+        }
+    }
 }

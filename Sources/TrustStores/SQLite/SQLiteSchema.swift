@@ -13,11 +13,11 @@ extension SQLTrustStore {
     }
 
     /// Opens a store for an operator: never another program's database, which would get our tables, and never one whose last writer was
-    /// stopped before it was a store.
+    /// stopped before it was a store, or that has an older schema.
     ///
     /// - Throws: ``StoreFault``, before anything is written.
     package static func existingSQLite(at path: String) throws -> SQLTrustStore {
-        _ = try schema(ofExistingSQLiteAt: path)
+        try [Migration].sqlite.requireNonePending(after: schema(ofExistingSQLiteAt: path))
         return try sqlite(at: path)
     }
 

@@ -228,6 +228,7 @@ enum LintBaselines {
             }
             let baseline = Baseline(results)
             try CommandIO.write(baseline.json().rendered() + "\n", to: path)
+            InputFile.note(path)
             let count = results.reduce(0) { $0 + $1.findings.count }
             if !quiet {
                 CommandIO.say("\(path): written; it tolerates \(count) \(count == 1 ? "finding" : "findings").")

@@ -171,6 +171,8 @@ extension CommandIO {
             // A link stays a link: the file that it leads to is replaced.
             let target = SystemFile.resolved(path) ?? path
             try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)
+            // What is there now is another file, and --output must not replace it either.
+            InputFile.note(target)
         } catch {
             throw CommandFault("\(path): cannot be written; check its permissions.")
         }

@@ -61,6 +61,9 @@ struct LogCommand: ResultCommand {
         let report = log.report()
         let outcome: Outcome =
             report.hasFindings ? .findings : missing == 0 && report.hasPassed ? .clean : .undetermined
-        return CommandResult(report.json, text: report.text, outcome)
+        // A line is quoted as it was logged, and reports are passed on.
+        return CommandResult(
+            SecretText.redacted(report.json, hidesUnnamed: false),
+            text: SecretText.redacted(report.text, hidesUnnamed: false), outcome)
     }
 }

@@ -10,6 +10,8 @@ import Vocabulary
 final class SecretFiles {
     /// Secrets that other users of the machine may read: everybody, or a group, unless root chose the group.
     private(set) var readable: [String] = []
+    /// What belongs to another user, who can change what the service believes, and the user. Containers mount files so.
+    private(set) var foreign: [String: UInt32] = [:]
 
     /// Reads a file: a token, a key or a root. None of them comes near the limit.
     ///
@@ -18,6 +20,7 @@ final class SecretFiles {
         let bytes: [UInt8]
         do { bytes = try CommandIO.read(path, limit: 1 << 20) } catch { throw UnreadableFile(reason: error.reason) }
         if let writers = FileRights.writers(of: path) { throw UnreadableFile(reason: "\(path): \(writers)") }
+        noteOwner(of: path)
         // A certificate is no secret; everything else that a configuration names is.
         let text = String(decoding: bytes, as: UTF8.self)
         let isPublic = text.contains("-----BEGIN CERTIFICATE-----") && !text.contains("PRIVATE KEY-----")
@@ -25,10 +28,15 @@ final class SecretFiles {
         return bytes
     }
 
-    /// Notices a configuration that contains a password of the store's and may be read by others.
+    /// Notices whose a configuration is, and whether it contains a password of the store's and may be read by others.
     func note(configuration path: String, store: StoreLocation) {
+        noteOwner(of: path)
         guard case .postgres(let url) = store else { return }
         if URLComponents(string: url)?.password != nil || url.contains("password=") { note(path) }
+    }
+
+    private func noteOwner(of path: String) {
+        if let (place, owner) = FileRights.foreign(path) { foreign[place] = owner }
     }
 
     private func note(_ path: String) {

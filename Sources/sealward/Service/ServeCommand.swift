@@ -56,7 +56,7 @@ struct ServeCommand: WorkingCommand {
             }
             return .clean
         }
-        return try await serve(settings, readable: secrets.readable, hangUps)
+        return try await serve(settings, secrets, hangUps)
     }
 
     /// The configuration, or nil after everything that is wrong with it has been printed.
@@ -100,7 +100,7 @@ struct ServeCommand: WorkingCommand {
     private static let mostIssues = 100
 
     private func serve(
-        _ settings: Configuration, readable: [String], _ hangUps: UnixSignalsSequence
+        _ settings: Configuration, _ secrets: SecretFiles, _ hangUps: UnixSignalsSequence
     ) async throws -> Outcome {
         let registry = PrometheusRegistry()
         let output = logging.output(registry)
@@ -121,7 +121,12 @@ struct ServeCommand: WorkingCommand {
                 ))
         }
         for warning in settings.warnings { log.warning("\(warning)") }
-        for path in readable {
+        for (place, owner) in secrets.foreign.sorted(by: { $0.key < $1.key }) {
+            log.warning(
+                "Another user of this machine can change what the service believes; give it to root or to the user of the service.",
+                metadata: ["place": "\(place)", "owner": "\(owner)"])
+        }
+        for path in secrets.readable {
             log.warning(
                 "Other users of this machine may read a secret; give the file the mode 0600, or 0640 with the group of the service and root as its owner.",
                 metadata: ["file": "\(path)"])

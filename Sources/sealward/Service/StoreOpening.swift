@@ -90,7 +90,7 @@ struct StoreOpening {
             for end in ["", "-wal", "-shm", "-journal"] { InputFile.note(path + end) }
             return try SQLTrustStore.existingSQLite(at: path)
         case .postgres(let url):
-            return try await SQLTrustStore.postgres(url)
+            return try await SQLTrustStore.postgres(url, isExisting: true)
         }
     }
 

@@ -18,22 +18,32 @@ enum SecretText {
         "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
     ]
 
+    /// Words after which a blank is enough: schemes of HTTP, and options of curl.
+    private static let introducers = ["bearer", "basic", "-u", "--user", "--proxy-user"]
+
+    /// Where a reader of a text is.
+    private enum State { case plain, behindName, beforeValue, insideValue }
+
     /// - Parameter hidesUnnamed: whether long words of letters and digits are taken for secrets too; not in what shows keys and hashes.
     static func redacted(_ text: String, hidesUnnamed: Bool) -> String {
         var result: [UInt8] = []
         var rest = withoutKeys(text).utf8[...]
-        // Whether the next word is the value of a secret, and what must come before it.
-        var (isNamed, isArmed, afterScheme) = (false, false, false)
+        var (state, isCookie, afterScheme) = (State.plain, false, false)
         while let first = rest.first {
             let isPart = isWordByte(first)
             let run = rest.prefix { isWordByte($0) == isPart }
             rest = rest[run.endIndex...]
             guard isPart else {
-                if isNamed, run.contains(UInt8(ascii: "=")) || run.contains(UInt8(ascii: ":")) { isArmed = true }
-                if run.contains(0x0A) { isArmed = false }
-                isNamed = false
+                let gives = run.contains(UInt8(ascii: "=")) || run.contains(UInt8(ascii: ":"))
+                if run.contains(0x0A) {
+                    state = .plain
+                } else if state == .behindName, gives || run.last == UInt8(ascii: ">") {
+                    state = .beforeValue
+                } else if state == .insideValue, !gives, run.contains(where: isCookie ? isQuote : endsValue) {
+                    state = .plain
+                }
                 result += run
-                afterScheme = run.suffix(3).elementsEqual("://".utf8)
+                afterScheme = run.firstRange(of: "://".utf8) != nil
                 continue
             }
             let word = Array(run)
@@ -43,22 +53,36 @@ enum SecretText {
                 afterScheme = false
                 continue
             }
-            let letters = word.asciiLowercased.filter(\.isASCIIAlphanumeric)
-            if letters.elementsEqual("bearer".utf8) || letters.elementsEqual("basic".utf8) {
+            let lowered = word.asciiLowercased
+            if introducers.contains(where: { lowered.elementsEqual($0.utf8) }) {
                 result += word
-                // A blank is enough after a scheme of HTTP.
-                isArmed = isArmed || rest.first == 0x20
+                if let next = rest.first, [0x20, 0x09, UInt8(ascii: "\\")].contains(next) { state = .beforeValue }
                 continue
             }
-            if isArmed || isSecret(word, hidesUnnamed: hidesUnnamed) {
+            switch state {
+            case .beforeValue, .insideValue:
                 result += hidden.utf8
-                isArmed = false
-                continue
+                state = .insideValue
+            // `"name": "Cookie", "value": "..."` and `<key>Password</key><string>...`.
+            case .behindName where ["key", "value", "string"].contains(where: { lowered.elementsEqual($0.utf8) }):
+                result += word
+            case .plain, .behindName:
+                let letters = lowered.filter(\.isASCIIAlphanumeric)
+                isCookie = letters.ends(with: "cookie".utf8)
+                // What stands behind `URLSession:` is no session of a site.
+                let isName = word.count <= 64 && !letters.ends(with: "urlsession".utf8)
+                state = isName && names.contains { letters.ends(with: $0.utf8) } ? .behindName : .plain
+                result += isSecret(word, hidesUnnamed: hidesUnnamed) ? Array(hidden.utf8) : word
             }
-            isNamed = word.count <= 64 && names.contains { letters.ends(with: $0.utf8) }
-            result += word
         }
         return String(decoding: result, as: UTF8.self)
+    }
+
+    private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+
+    /// Whether a byte ends a value; one of a cookie has several parts.
+    private static func endsValue(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || isQuote(byte) || ",;&<>)]".utf8.contains(byte)
     }
 
     static func redacted(_ value: JSONValue, hidesUnnamed: Bool) -> JSONValue {
@@ -160,7 +184,7 @@ enum SecretText {
     /// Where the part of a URL before its host ends, with the `@` left; nil if it has none.
     private static func userEnd(_ rest: Substring.UTF8View.SubSequence) -> String.Index? {
         let place = rest.prefix(256).prefix { $0 > 0x20 && !"/?#\"'<>".utf8.contains($0) }
-        return place.firstIndex(of: UInt8(ascii: "@"))
+        return place.lastIndex(of: UInt8(ascii: "@"))
     }
 
     private static func isSecret(_ word: [UInt8], hidesUnnamed: Bool) -> Bool {

@@ -7,6 +7,7 @@ import FoundationEssentials
 import HTTPService
 import HTTPTypes
 import Logging
+import ServiceLifecycle
 import TLSModel
 import TLSProbe
 import Vocabulary
@@ -108,6 +109,8 @@ struct ExporterResponder: Sendable {
         let answer = await checks.report(name, for: client, of: server, within: limit) {
             await TargetDeadline.within(limit) { await session.check(target) }
         }
+        // Its check was given up: that says nothing about the target.
+        if Task.isShuttingDownGracefully { return ExporterResponder.text(503, "The exporter is ending.") }
         let report: TargetReport
         switch answer {
         case .report(let made): report = made

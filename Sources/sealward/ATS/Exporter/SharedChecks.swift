@@ -4,6 +4,7 @@
 import ATSDiagnostics
 import AppTransportSecurity
 import HTTPService
+import ServiceLifecycle
 import TLSModel
 import TLSProbe
 import Vocabulary
@@ -114,7 +115,8 @@ actor SharedChecks {
                 taken[share] = count > 1 ? count - 1 : nil
             }
         }
-        let task = Task { await check() }
+        // Scrapes that share it wait for it too, so it ends with the exporter and not with the scrape that began it.
+        let task = Task { await cancelWhenGracefulShutdown { await check() } }
         shared[name] = (task, .now + time)
         running += 1
         observer.set(.exporterRunning, Double(running))
