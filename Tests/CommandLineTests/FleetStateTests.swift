@@ -295,7 +295,7 @@ import Testing
     @Test(arguments: ["json", "jsonl"]) func shardsAndWholeRunsAreNotMixed(_ format: String) throws {
         let folder = try TemporaryDirectory()
         let port = try HeldPort()
-        let check = ["ats", "check", "--no-http", "--format", format] + Self.targets(40, port: port.port)
+        let check = ["ats", "check", "--no-http", "--format", format] + Self.targets(12, port: port.port)
         for (name, more) in [("whole", []), ("one", ["--shard", "1/2"]), ("two", ["--shard", "2/2"])] {
             _ = try ProgramRun(check + more + ["--output", folder.path(name)])
         }
