@@ -101,7 +101,7 @@ import Testing
             yield "overlap", lint(archive("overlap.ipa", [(app(0), big)] + [(app(n), (8, 0, big[2])) for n in range(1, 900)]))
             yield "equal", lint(file("equal.plist", listed(b"<key>a</key><true/>" * max(11000, 100000 // part))))
             yield "hosts", lint(file("hosts.plist", hosts(b"".join(b"<key>%x</key><true/>" % n for n in range(330000 // part)))), "--format", "sarif")
-            controls = {"NSAppTransportSecurity": {"NSExceptionDomains": {"\x1f" * 900 + str(n): True for n in range(8000 // part)}}}
+            controls = {"NSAppTransportSecurity": {"NSExceptionDomains": {"\x1f" * 900 + str(n): True for n in range(max(1333, 8000 // part))}}}
             yield "controls", lint(file("controls.plist", plistlib.dumps(controls, fmt=plistlib.FMT_BINARY)), "--format", "json")
             yield "lines", lint(file("lines.plist", hosts(b"\n" * (7000000 // part) + b"<key>a</key><true/>")))
             yield "deep", lint(file("deep.plist", listed(b"<key>a</key>" + b"<array>" * 120 + b"<true/>" * 400000 + b"</array>" * 120)))
