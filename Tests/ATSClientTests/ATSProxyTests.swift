@@ -235,7 +235,9 @@ struct ATSProxyTests {
             #expect(answer.contains("ats.local.blocked") == !isMonitoring)
             #expect(answer.contains("NSAllowsArbitraryLoads = true") == !isMonitoring)
             let deadline = ContinuousClock.now + .seconds(5)
-            while await running.events.all.isEmpty, ContinuousClock.now < deadline { await Task.yield() }
+            while await running.events.all.isEmpty, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             #expect(await running.events.all.map(\.result) == [isMonitoring ? .wouldRefuse : .refused])
         }
     }
@@ -300,11 +302,15 @@ struct ATSProxyTests {
             #expect(await RawConnection.status(port: running.port, send: large + "\r\n") == "400")
             // Two that say nothing hold the places; a third is turned away; when they are cut, there is room again.
             let deadline = ContinuousClock.now + .seconds(10)
-            while running.proxy.openConnections > 0, ContinuousClock.now < deadline { await Task.yield() }
+            while running.proxy.openConnections > 0, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             async let first = RawConnection.status(port: running.port, send: "CONN")
             async let second = RawConnection.status(port: running.port, send: "CONN")
             let third = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-            while running.proxy.openConnections < 2, ContinuousClock.now < deadline { await Task.yield() }
+            while running.proxy.openConnections < 2, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             #expect(await RawConnection.status(port: running.port, send: third) == "closed")
             var status = ""
             while status != "400", ContinuousClock.now < deadline {

@@ -82,7 +82,9 @@ struct ChangingServerTests {
             let url = "https://\(LoopbackServers.host):\(server.port)/"
             async let first = client.load(url, timeout: .milliseconds(400))
             let deadline = ContinuousClock.now + .seconds(5)
-            while server.accepted.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline { await Task.yield() }
+            while server.accepted.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             let second = await client.load(url)
             #expect(second.result == .loaded, "\(second.because)")
             #expect(await first.error?.code == -1001)

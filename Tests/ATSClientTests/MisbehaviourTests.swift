@@ -65,10 +65,14 @@ struct MisbehaviourTests {
                 method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: "/silent")
             let task = Task { try await client.execute(request) }
             let deadline = ContinuousClock.now + .seconds(5)
-            while server.requests.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline { await Task.yield() }
+            while server.requests.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             task.cancel()
             await #expect(throws: CancellationError.self) { _ = try await task.value }
-            while client.openConnections > 0, ContinuousClock.now < deadline { await Task.yield() }
+            while client.openConnections > 0, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(5))
+            }
             #expect(client.openConnections == 0)
         }
     }

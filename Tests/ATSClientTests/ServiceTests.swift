@@ -25,7 +25,9 @@ struct ServiceTests {
                 #expect(await client.load(server.url + "/bytes/10").body.count == 10)
                 async let slow = client.load(server.url + "/slow")
                 let deadline = ContinuousClock.now + .seconds(5)
-                while server.requests.withLockedValue({ $0 }) < 2, ContinuousClock.now < deadline { await Task.yield() }
+                while server.requests.withLockedValue({ $0 }) < 2, ContinuousClock.now < deadline {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
                 let start = ContinuousClock.now
                 await group.triggerGracefulShutdown()
                 try await tasks.waitForAll()

@@ -99,7 +99,7 @@ import Vocabulary
         var random = SplitMix(state: 1_000_003)
         var places: [Place: Known] = [:]
         var verdicts: [URLDecision.Verdict: Int] = [:]
-        for round in 0..<(LongForm.isAsked ? 200_000 : 10_000) {
+        for round in 0..<(LongForm.isAsked ? 200_000 : 3000) {
             let dictionary = Self.dictionary(&random)
             let host = Self.hosts[random.below(Self.hosts.count)]
             let text = "\(random.below(2) == 0 ? "http" : "https")://\(host)/"
@@ -144,7 +144,7 @@ import Vocabulary
         }
         // Every verdict was met often, so that the agreement says something.
         for verdict in [URLDecision.Verdict.allowed, .blocked, .dependsOnServer] {
-            #expect(verdicts[verdict, default: 0] > 1000, "\(verdicts)")
+            #expect(verdicts[verdict, default: 0] > 300, "\(verdicts)")
         }
     }
 

@@ -18,7 +18,7 @@ import Testing
     @Test func everyTruncationIsReadToItsEnd() {
         #expect(Self.corpus.count > 6)
         for bytes in Self.corpus {
-            for count in 0...min(bytes.count, 1500) {
+            for count in stride(from: 0, through: min(bytes.count, 1500), by: LongForm.isAsked ? 1 : 7) {
                 var log = DeviceLog()
                 log.read(Array(bytes.prefix(count)))
                 let report = log.report()

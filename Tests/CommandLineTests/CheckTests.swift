@@ -113,7 +113,7 @@ struct CheckTests {
             "modern", "tls10-only", "tls11-only", "tls12-only", "tls13-only", "suite-static-aes128-gcm-sha256",
             "suite-rsa-aes256-cbc-sha384", "key-rsa1024", "expired", "redirect-http-other-host", "refused",
         ]
-        let systems = ["ios9", "macos10.14", "ios17", "ios18", "macos26", "published"]
+        let systems = ["ios9", "ios18", "macos26"]
         func targets(_ more: [String]) throws -> [[String: Any]] {
             let run = try Self.check(kinds, more + ["--format", "json"])
             let document = try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any]

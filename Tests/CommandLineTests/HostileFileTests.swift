@@ -41,7 +41,7 @@ import Testing
             yield "laughs", file("laughs.plist", (('<?xml version="1.0"?><!DOCTYPE plist [<!ENTITY l0 "lol">%s]><plist>'
                 '<string>&l9;</string></plist>' % laughs).encode(), 1))
             yield "tags", file("tags.plist", (b"<dict>" * 174763, 100))
-            yield "nested", file("nested.plist", (b"<plist>", 1), (b"<dict><key>a</key>" * 1000, 400))
+            yield "nested", file("nested.plist", (b"<plist>", 1), (b"<dict><key>a</key>" * 1000, 40))
             yield "cut", file("cut.plist", (binary[:len(binary) * 2 // 3], 1))
             yield "bomb", archive("bomb.ipa", ("Payload/A.app/Info.plist", bytes(64 << 20)))
             yield "executable", archive("executable.ipa", ("Payload/A.app/Info.plist", plain), ("Payload/A.app/A", bytes(128 << 20)))

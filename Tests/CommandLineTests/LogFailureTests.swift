@@ -5,12 +5,27 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import sealward
+
 /// `failures` of `sealward ats log`: one failure for each load, with its cause, whatever program wrote the log.
 @Suite struct LogFailureTests {
-    private func failures(_ text: String) throws -> [[String: Any]] {
-        let run = try ProgramRun(["ats", "log", "-", "--format", "json"], input: text + "\n")
-        let failures = try #require(run.json["failures"] as? [[String: Any]], "\(run.errors)")
-        #expect(run.status == (failures.isEmpty ? 2 : 1), "\(run.output)")
+    private let folder: TemporaryDirectory
+
+    init() throws { folder = try TemporaryDirectory() }
+
+    /// In this process, because a program for each of these texts takes ten times as long.
+    private func log(_ text: String, _ format: String) async throws -> (status: Int32, output: String) {
+        try Data((text + "\n").utf8).write(to: URL(fileURLWithPath: folder.path("log")))
+        let run = await CommandCapture.run(["ats", "log", folder.path("log"), "--format", format])
+        return (run.status, String(decoding: run.output, as: UTF8.self))
+    }
+
+    /// - Parameter status: that of the command; nil for that of causes, or of none where there are no failures.
+    private func failures(_ text: String, status: Int32? = nil) async throws -> [[String: Any]] {
+        let run = try await log(text, "json")
+        let json = try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any]
+        let failures = try #require(json?["failures"] as? [[String: Any]], "\(run.output)")
+        #expect(run.status == status ?? (failures.isEmpty ? 2 : 1), "\(failures)")
         return failures
     }
 
@@ -473,8 +488,8 @@ import Testing
     ]
 
     @Test(arguments: lines)
-    func eachFormIsRead(_ text: String, _ expected: String) throws {
-        let found = try failures(text)
+    func eachFormIsRead(_ text: String, _ expected: String) async throws {
+        let found = try await failures(text)
         #expect(summary(found) == [expected], "\(found)")
         for failure in found {
             #expect((failure["fix"] as? [String])?.isEmpty == false || (failure["next"] as? [String])?.isEmpty == false)
@@ -492,15 +507,15 @@ import Testing
     }
 
     /// The client's sentence does not name the DCError: the line that does is the whole answer, and only that one's advice is right.
-    @Test func aSentenceBesideItsErrorIsOneFailure() throws {
+    @Test func aSentenceBesideItsErrorIsOneFailure() async throws {
         let sentence = "Message: Failed to attest the validity of the generated cryptographic key."
         for (error, code) in [
             ("Error: DCErrorServerUnavailable", "server-unavailable"), ("Error: DCErrorInvalidKey", "invalid-key"),
         ] {
-            let found = try failures("\(error)\nAttempts: 4\n\(sentence)\n")
+            let found = try await failures("\(error)\nAttempts: 4\n\(sentence)\n")
             #expect(summary(found) == ["- app-attest attest.device.\(code)"], "\(found)")
         }
-        let alone = try failures(sentence)
+        let alone = try await failures(sentence)
         #expect((alone.first?["fix"] as? [String])?.first?.contains("after serverUnavailable keep the key") == true)
     }
 
@@ -521,14 +536,12 @@ import Testing
             "Http failure response for http://192.168.1.5:3000/api: 0 Unknown Error",
             "error sending request for url (https://api.example.com/): client error (Connect)",
         ])
-    func wordsWithoutACause(_ text: String) throws {
-        let run = try ProgramRun(["ats", "log", "-", "--format", "json"], input: text + "\n")
-        let found = try #require(run.json["failures"] as? [[String: Any]], "\(run.errors)")
-        #expect(run.status == 2, "\(run.output)")
+    func wordsWithoutACause(_ text: String) async throws {
+        let found = try await failures(text, status: 2)
         #expect(found.count == 1 && found.first?["certain"] as? Bool == false, "\(found)")
         #expect(summary(found).first?.hasSuffix("network ats.log.cause-not-said") == true, "\(found)")
         #expect((found.first?["fix"] as? [String])?.first?.contains("-1022 is ATS") == true, "\(found)")
-        let page = try ProgramRun(["ats", "log", "-"], input: text + "\n").output
+        let page = try await log(text, "text").output
         let said = page.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(said.contains("nothing here says why") && !said.contains("no key of"), "\(page)")
         let blocked =
@@ -536,7 +549,7 @@ import Testing
         // A file that begins like one of JSON is one.
         let isJSON = text.hasPrefix("{\"")
         for both in (isJSON ? [] : [text + "\n" + blocked]) + [blocked + "\n" + text] {
-            #expect(try summary(failures(both)) == ["plain.example ats ats.cleartext.blocked"], "\(both)")
+            #expect(try await summary(failures(both)) == ["plain.example ats ats.cleartext.blocked"], "\(both)")
         }
         let doctor = try ProgramRun(["doctor", "--format", "json", "-"], input: text)
         #expect(doctor.status == 2 && doctor.output.contains("ats.log.cause-not-said"), "\(doctor.output)")
@@ -558,8 +571,8 @@ import Testing
             Caused by: java.security.cert.CertPathValidatorException: Trust anchor for certification path not found.
             """,
         ])
-    func oneExceptionIsOneFailure(_ text: String) throws {
-        #expect(try summary(failures(text)) == ["- not-apple ats.trust.unknown-root"])
+    func oneExceptionIsOneFailure(_ text: String) async throws {
+        #expect(try await summary(failures(text)) == ["- not-apple ats.trust.unknown-root"])
     }
 
     @Test("Each error of an array is one, with its own host; what stands in one error is not taken apart")
@@ -636,8 +649,8 @@ import Testing
     }
 
     @Test("Lines of two loads that fail at once stay with their own load, by the number of the stream and the process")
-    func linesAreJoined() throws {
-        let found = try failures(
+    func linesAreJoined() async throws {
+        let found = try await failures(
             """
             Demo[1:a] Connection 5: strict TLS Trust evaluation failed(-9802)
             Demo[1:a] Connection 6: received ECONNRESET with incomplete TLS handshake - generating errSSLClosedNoNotify
@@ -689,49 +702,51 @@ import Testing
     }
 
     /// A root that is installed does not make a certificate name another host.
-    @Test func aWrongNameIsNoMatterOfRoots() throws {
+    @Test func aWrongNameIsNoMatterOfRoots() async throws {
         let line = "NSURLConnection/CFURLConnection HTTP load failed (kCFStreamErrorDomainSSL, -9843)"
-        let fix = try failures(line).first?["fix"] as? [String] ?? []
+        let fix = try await failures(line).first?["fix"] as? [String] ?? []
         #expect(fix.contains { $0.contains("names this host") } && !fix.contains { $0.contains("root") }, "\(fix)")
     }
 
-    @Test func aWebViewHasAKeyOfItsOwn() throws {
+    @Test func aWebViewHasAKeyOfItsOwn() async throws {
         let line = "WebPageProxy::didFailProvisionalLoadForFrame: frameID=1, domain=NSURLErrorDomain, code=-1022"
-        let fix = try failures(line).first?["fix"] as? [String]
+        let fix = try await failures(line).first?["fix"] as? [String]
         #expect(fix?.contains { $0.contains("NSAllowsArbitraryLoadsInWebContent") } == true, "\(fix ?? [])")
     }
 
     @Test(
         "The number of cleartext for an https URL is a redirect, and the key that is named is one that counts for the host"
     )
-    func whatPermitsCleartext() throws {
-        func failure(_ url: String) throws -> [String: Any]? {
-            try failures("Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLKey=\(url)}").first
+    func whatPermitsCleartext() async throws {
+        func failure(_ url: String) async throws -> [String: Any]? {
+            try await failures("Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLKey=\(url)}")
+                .first
         }
-        let redirected = try #require(try failure("https://a.example/x"))
+        let found = try await failure("https://a.example/x")
+        let redirected = try #require(found)
         #expect(summary([redirected]) == ["a.example ats ats.http.redirect-blocked"], "\(redirected)")
         for (host, key) in [
             ("a.example", "NSExceptionDomains > a.example"), ("192.168.1.5", "NSAllowsLocalNetworking"),
             ("100.64.1.2", "NSExceptionDomains > 100.64.0.0/10"), ("nas.local", "NSAllowsLocalNetworking"),
         ] {
-            let fix = try failure("http://\(host)/")?["fix"] as? [String]
+            let fix = try await failure("http://\(host)/")?["fix"] as? [String]
             #expect(fix?.contains { $0.contains(key) } == true, "\(fix ?? [])")
         }
-        let local = try failure("http://192.168.1.5/")?["fix"] as? [String]
+        let local = try await failure("http://192.168.1.5/")?["fix"] as? [String]
         #expect(local?.contains { $0.contains("> 192.168.1.5 >") } == false, "\(local ?? [])")
     }
 
     @Test("The computer's address of Android's emulator is named also where ATS blocks it")
-    func theAddressOfTheEmulator() throws {
-        let found = try failures(
+    func theAddressOfTheEmulator() async throws {
+        let found = try await failures(
             "Error Domain=NSURLErrorDomain Code=-1022 \"x\" UserInfo={NSErrorFailingURLKey=http://10.0.2.2:5000/}")
         let fix = found.first?["fix"] as? [String]
         #expect(fix?.contains { $0.contains("only in Android's emulator") } == true, "\(found)")
     }
 
     @Test("A load that the app cancelled is no answer where another failed")
-    func cancelledLoadsAreNoise() throws {
-        let found = try failures(
+    func cancelledLoadsAreNoise() async throws {
+        let found = try await failures(
             """
             Error Domain=NSURLErrorDomain Code=-999 "cancelled" UserInfo={NSErrorFailingURLKey=https://old.example/}
             Error Domain=NSURLErrorDomain Code=-1022 "x" UserInfo={NSErrorFailingURLKey=http://plain.example/}
@@ -740,8 +755,8 @@ import Testing
     }
 
     @Test("Of several things that Security names none is left out, and a root that is not trusted decides")
-    func allReasonsAreNamed() throws {
-        let found = try failures(
+    func allReasonsAreNamed() async throws {
+        let found = try await failures(
             """
             Trust evaluate failure: [leaf AnchorTrusted SSLHostname]
             boringssl_session_errorlog(224) [C1:2] Error [ATS Violation]
@@ -757,8 +772,8 @@ import Testing
         #expect(fix.contains { $0.contains("NSExceptionAllowsInsecureHTTPLoads") }, "\(fix)")
     }
 
-    @Test func aChainInTheLogDecides() throws {
-        let found = try failures(
+    @Test func aChainInTheLogDecides() async throws {
+        let found = try await failures(
             """
             Task <A>.<1> finished with error [-1202] Error Domain=NSURLErrorDomain Code=-1202 "x" UserInfo={NSErrorPeerCertificateChainKey=(
                 "<cert(0x7f8b3b00a600) s: self.example i: self.example>"
@@ -798,12 +813,12 @@ import Testing
             ),
             ([], "a.example network ats.net.timeout"),
         ])
-    func rowsOfNSCurl(_ passing: [String], _ expected: String) throws {
+    func rowsOfNSCurl(_ passing: [String], _ expected: String) async throws {
         for header in [true, false] {
             let text = Self.transcript(passing, header: header)
             // As a page shows it, which has made rules and headings of the lines between.
             for text in [text, text.replacing("---\n", with: "").replacing("Result", with: "## Result")] {
-                let found = try failures(text)
+                let found = try await failures(text)
                 #expect(summary(found) == [expected], "\(found)")
             }
         }

@@ -43,8 +43,8 @@ struct ProgressTests {
         (["ats", "check"] + targets + slow, 3), (["ats", "minimize"] + targets + slow, 3),
         (
             [
-                "simulate", "verifier-tests", "--kind", "receipt", "--command",
-                "while read line; do sleep 0.05; echo '{}'; done",
+                "simulate", "verifier-tests", "--kind", "assertion", "--command",
+                "while read line; do sleep 0.02; echo '{}'; done",
             ], 0
         ),
         (["demo", "--devices", "20"], 20),
@@ -53,7 +53,7 @@ struct ProgressTests {
     @Test(arguments: commands)
     func aTerminalSeesHowFarItIsAndTheTimeLeft(_ words: [String], _ total: Int) throws {
         let seen = try PythonPackages.run(Self.terminal, ["terminal", BuiltProgram.url.path] + words)
-        #expect(seen.contains("1 of \(total == 0 ? "" : String(total))"), "\(seen)")
+        #expect(seen.contains(total == 0 ? " of " : " of \(total), about "), "\(seen)")
         #expect(seen.contains("s left"), "\(seen)")
         // At its end the line is taken away.
         #expect(
@@ -90,7 +90,7 @@ struct ProgressTests {
             "--mix", "honest=1",
         ]
         let seen = try PythonPackages.run(Self.terminal, ["terminal"] + words)
-        #expect(seen.contains("1 of 40, about ") && seen.contains("s left"), "\(seen)")
+        #expect(seen.contains(" of 40, about ") && seen.contains("s left"), "\(seen)")
         #expect(seen.hasSuffix("\r\u{1B}[K\n"), "\(seen)")
         #expect(try PythonPackages.run(Self.terminal, ["pipe"] + words) == "\n")
     }
@@ -102,7 +102,7 @@ struct ProgressTests {
         let keys = (0..<100).map { "<key>Key\($0)</key><string>value</string>" }.joined()
         let list =
             "<plist version=\"1.0\"><dict><key>CFBundleIdentifier</key><string>a.b</string>\(keys)</dict></plist>"
-        for number in 0..<1000 {
+        for number in 0..<200 {
             try list.write(toFile: folder.path("\(number)-Info.plist"), atomically: false, encoding: .utf8)
         }
         func lint(_ stream: String, _ place: String, _ more: [String] = []) throws -> String {

@@ -52,8 +52,8 @@ struct PathSearchTests {
     }
 
     /// Seven authorities vouch for each other in every direction; of 42 certificates every one towards the root but one is bad.
-    @Test("The good path is found among 36 and more certificates in any order", arguments: [1, 2, 3])
-    func crowd(_ seed: UInt64) async throws {
+    @Test("The good path is found among 36 and more certificates in any order")
+    func crowd() async throws {
         let names = ["A", "B", "C", "D", "E", "F", "Root"]
         var web = try Web(names)
         var presented: [[UInt8]] = []
@@ -67,14 +67,16 @@ struct PathSearchTests {
             }
         }
         #expect(presented.count == 42)
-        var generator = SplitMix(state: seed)
-        presented.shuffle(using: &generator)
-        let facts = await ChainBuilder(anchors: try web.store("Root")).build(
-            presented: [try web.leaf(by: "A")] + presented)
-        #expect(facts.violations.isEmpty)
-        let path = Self.subjects(facts)
-        #expect(
-            path.first == "CN=localhost" && path.suffix(2) == ["CN=C", "CN=Root"] && path.contains("CN=A"), "\(path)")
+        let (builder, leaf) = (ChainBuilder(anchors: try web.store("Root")), try web.leaf(by: "A"))
+        for seed in UInt64(1)...3 {
+            var generator = SplitMix(state: seed)
+            let facts = await builder.build(presented: [leaf] + presented.shuffled(using: &generator))
+            #expect(facts.violations.isEmpty)
+            let path = Self.subjects(facts)
+            #expect(
+                path.first == "CN=localhost" && path.suffix(2) == ["CN=C", "CN=Root"] && path.contains("CN=A"),
+                "\(path)")
+        }
     }
 
     struct Choice: Sendable, CustomTestStringConvertible {

@@ -261,7 +261,7 @@ import Testing
                 try AddressOverride("issuer.example:\(server.port):\(addresses)")
             ])
             let group = MultiThreadedEventLoopGroup.singleton
-            let fetcher = HTTPIntermediateFetcher(group: group, resolver: resolver, timeout: .seconds(10))
+            let fetcher = HTTPIntermediateFetcher(group: group, resolver: resolver, timeout: .seconds(4))
             let found = await fetcher.certificates(
                 at: "http://issuer.example:\(server.port)/ca.crt", within: .anyNetwork)
             #expect(found == [body], "\(addresses)")

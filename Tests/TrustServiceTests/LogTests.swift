@@ -77,7 +77,7 @@ final class LogLines: Sendable {
 
     @Test func aFloodOfRefusalsGivesFewLinesThatAddUp() async throws {
         let lines = LogLines()
-        let flood = 5000
+        let flood = 1000
         let start = ContinuousClock.now
         try await RunningService.with(log: lines.logger) { (service: RunningService) async throws -> Void in
             let port = try #require(URL(string: service.base)?.port)
