@@ -51,7 +51,14 @@ public struct AddressRange: Hashable, Sendable {
 
     /// Whether the address is of the same family and shares the leading bits.
     package func contains(_ address: IPAddress) -> Bool {
-        address.bytes.count == base.bytes.count && AddressRange.masked(address.bytes, prefixLength) == base.bytes
+        let (bytes, wanted) = (address.bytes, base.bytes)
+        guard bytes.count == wanted.count else { return false }
+        var (index, left) = (0, prefixLength)
+        while left > 0, index < bytes.count {
+            if (bytes[index] ^ wanted[index]) >> UInt8(8 - min(8, left)) != 0 { return false }
+            (index, left) = (index + 1, left - 8)
+        }
+        return true
     }
 
     private static func masked(_ bytes: [UInt8], _ bits: Int) -> [UInt8] {
