@@ -185,6 +185,7 @@ import Testing
         ("{ NSAppTransportSecurity = { NSAllowsArbitraryLoads = ", "info-plist", 2),
         ("{\"a\": null, \"NSExceptionDomains\": 1}", "info-plist", 1), ("{ A = { B = 1; }; }", "property-list", 2),
         ("{\"a\": [1]}", "json", 2), ("We set NSAllowsLocalNetworking, and\nit fails.", "ats-words", 2),
+        ("App Transport Security Settings\n  Allow Arbitrary Loads  Boolean  YES\n", "ats-words", 2),
         ("INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads = YES\n", "info-plist", 1),
         ("Add :NSAppTransportSecurity:NSAllowsArbitraryLoads bool true\n", "info-plist", 1),
         ("{\"schema\": \"sealward.ats-check/1\"}", "report", 2), ("-11850", "explained", 1), ("-11800", "explained", 2),
