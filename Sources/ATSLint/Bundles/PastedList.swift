@@ -40,7 +40,9 @@ enum PastedList {
         guard let end = text.prefix(400).firstIndex(of: 0x0A) else { return nil }
         let printers = ["defaults read", "plutil -p", "plutil -convert", "-c Print", "-c 'Print", "-c \"Print"]
         guard printers.contains(where: { text[..<end].contains($0.utf8) }) else { return nil }
-        return blanks(end) + text[end...]
+        var list = text
+        list.replaceSubrange(..<end, with: blanks(end))
+        return list
     }
 
     /// Whether a list, or a part of one, begins on a line.
