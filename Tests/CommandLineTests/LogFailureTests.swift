@@ -608,6 +608,11 @@ import Testing
             "boringssl_context_error_print(1862) ctx 0x6: OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:/BuildRoot/ssl\nerror: Optional(-9858: Optional(handshake failed))",
             true
         ),
+        ("Error Domain=MCOErrorDomain Code=4 \"The certificate for this server is invalid.\"", true),
+        (
+            "CFNetwork SSLHandshake failed (-9807)\nError Domain=MCOErrorDomain Code=1 \"A stable connection to the server could not be established.\"",
+            true
+        ),
         ("NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, -9807)", false),
         (
             "Error Domain=NSURLErrorDomain Code=-1202 UserInfo={NSUnderlyingError=0x1 {Error Domain=NSOSStatusErrorDomain Code=-9807}}",

@@ -105,6 +105,28 @@ import Testing
             "Websocket failed: Error Domain=NSURLErrorDomain Code=-1205 \"Invalid server certificate.\"",
             "- network ats.trust.refused-by-delegate"
         ),
+        // Mail, databases, Qt, and a plugin of Flutter
+        (
+            "Error Domain=MCOErrorDomain Code=4 \"The certificate for this server is invalid.\" UserInfo=0xb9b78f0 {}",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "Sync: Connection[1]: SSL handshake failed: Unknown SecureTransport error (-9807) (securetransport:-9807)",
+            "- trust ats.trust.unknown-root"
+        ),
+        ("Sync: Connection[1]: SSL handshake failed: invalid certificate chain", "- trust ats.trust.unknown-root"),
+        (
+            "CouchbaseLite WS WARNING: TLS handshake failed: Server has self-signed or unknown root SSL certificate",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "qt.network.ssl: QSslSocket::connectToHostEncrypted: TLS initialization failed",
+            "- not-apple ats.tls.handshake-failed"
+        ),
+        (
+            "Error: CertificateNotVerifiedException: Connection is not secure",
+            "- network ats.trust.refused-by-delegate"
+        ),
         (
             "xcodebuild: error: Could not resolve package dependencies:\n  The server SSL certificate failed to verify.",
             "- trust ats.trust.unknown-root"

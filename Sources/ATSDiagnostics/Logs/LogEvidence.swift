@@ -81,7 +81,9 @@ struct LogEvidence: Sendable {
         playerError = scan.playerError
         urlError =
             found.urlError.flatMap { ErrorNumber.url($0) == nil ? nil : $0 }
-            ?? phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first
+            // MailCore has a sentence of NSURLErrorDomain for sockets.
+            ?? (scan.contains("MCOErrorDomain")
+                ? nil : phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first)
             ?? (playerError == nil ? nil : scan.loadErrorOfPlayer)
         streamError = found.streamError
         sentence = found.sentence.flatMap { $0.codes.isEmpty ? nil : $0 }

@@ -100,7 +100,7 @@ struct LogLine {
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
         "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "Optional(", "OSStatus ",
-        "TLS error ",
+        "TLS error ", "(securetransport:",
         // Of a stream, with the number of the domain.
         "]: 3 ",
         // How Network prints its errors and states.

@@ -13,6 +13,7 @@ extension Scan {
             "NSOSStatusErrorDomain Code=-98", "kCFStreamErrorDomainSSL Code=-98", "Domain: kCFStreamErrorDomainSSL",
             "SocketStream write error", "SocketStream read error", "TCP Conn 0x", "NWError", ".tls(-98",
             "Optional(-98", "waiting(-98", "GCDAsyncSocketErrorDomain", "SRWebSocketErrorDomain",
+            "MCOErrorDomain", "(securetransport:", "Sync: Connection[", "CouchbaseLite WS ",
         ]
         return words.contains(where: contains)
     }

@@ -8,7 +8,7 @@ import Vocabulary
 enum LibraryWords {
     static let all: [LogPhrase] =
         rows(.android, android) + rows(.dart, dart) + rows(.dotNet, dotNet) + rows(.rust, rust) + goRows
-        + openSSLRows + schannelRows + rows(.nss, nss) + rows(.qt, qt) + mbedTLSRows
+        + openSSLRows + schannelRows + rows(.nss, nss) + qtRows + mbedTLSRows
         + rows(.unity, unity) + curlRows
         + rows(.curl, libcurl) + chromiumRows + rows(.node, node)
         + [
@@ -215,6 +215,16 @@ enum LibraryWords {
         ("SSL_ERROR_RX_RECORD_TOO_LONG", [.netNotTLS]), ("SSL_ERROR_UNSUPPORTED_VERSION", [.tlsVersionTooLow]),
         ("SSL_ERROR_NO_CYPHER_OVERLAP", [.tlsNoCommonSuite]),
     ]
+
+    private static let qtRows: [LogPhrase] =
+        ["TLS initialization failed", "No functional TLS backend was found", "No TLS backend is available"].map {
+            LogPhrase(
+                $0, .qt, [.tlsHandshakeFailed],
+                "Qt has no library for TLS that it can use: nothing was sent to <host>. It does not use ATS.",
+                fix:
+                    "ship Qt's plugin for TLS with the app (plugins/tls, which macdeployqt copies), and the OpenSSL that sslLibraryBuildVersionString() names where it is built for that"
+            )
+        } + rows(.qt, qt)
 
     /// Qt's own checks (QSslError).
     private static let qt: [(String, [Code])] = [

@@ -56,6 +56,14 @@ enum SystemWords {
         // Starscream and SocketRocket, the latter under -1205.
         row("Invalid SSL certificate", [.trustRefusedByDelegate, .trustUnknownRoot], webSocket, fix: pins),
         row("Invalid server certificate", [.trustRefusedByDelegate, .trustUnknownRoot], webSocket, fix: pins),
+        row("CertificateNotVerifiedException", [.trustRefusedByDelegate], plugin, fix: pins),
+        row("CONNECTION_NOT_SECURE", [.trustRefusedByDelegate], plugin, fix: pins),
+        // MailCore, Realm and Couchbase Lite, which have sockets of their own and let the system judge.
+        row("MCOErrorDomain Code=4 ", refusals), row("SSL handshake failed: invalid certificate chain", refusals),
+        row(
+            "Server has self-signed or unknown root SSL certificate",
+            [.trustSelfSigned, .trustUnknownRoot, .trustMissingIntermediate]),
+        row("SSL cert is not trustworthy", refusals),
         row(
             "server SSL certificate failed to verify", [.trustUnknownRoot, .trustMissingIntermediate],
             "Xcode refused the certificate of <host> when it fetched a package, often that of a company's proxy which reads TLS. The app and its ATS have no part in it.",
@@ -181,6 +189,8 @@ enum SystemWords {
         "The app's own check refused <host>: none of the keys or certificates that the app pins is in the chain."
     private static let webSocket =
         "The library of the WebSocket refused the certificate of <host>: it is not the one that the app pins, or its chain is not trusted. ATS asks nothing of sockets."
+    private static let plugin =
+        "The plugin http_certificate_pinning refused <host>: its certificate has none of the app's fingerprints. On iOS it says so of other failures too."
     private static let evaluator = "Alamofire's ServerTrustManager refused <host>: it has no evaluator for this host."
     private static let evaluators =
         "give ServerTrustManager an evaluator for the host, written as in the URL, or set allHostsMustBeEvaluated to false"

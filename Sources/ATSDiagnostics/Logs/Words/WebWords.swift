@@ -63,6 +63,14 @@ enum WebWords {
                 "\"http_status\":0",
                 "Cordova's FileTransfer got no answer and hides the error: of an http URL it is often ATS."),
             vague(
+                "A stable connection to the server could not be established",
+                "MailCore hides the error of its socket, with which ATS has nothing to do: a line of CFNetwork before it may have the number (-98xx). A wrong port or connection type (TLS, STARTTLS) looks the same."
+            ),
+            vague(
+                "CertificateCouldNotBeVerifiedException",
+                "The plugin http_certificate_pinning got no certificate to compare: the load failed before, often for want of a network."
+            ),
+            vague(
                 "Failed to load video",
                 "The player hides the error beneath: \"Operation Stopped\" is often a server without ranges."),
             vague(
