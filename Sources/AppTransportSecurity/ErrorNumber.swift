@@ -227,7 +227,10 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(stream: -9805, "ClosedGraceful", "the connection was closed in order", [.netClosed]),
         ErrorNumber(stream: -9806, "ClosedAbort", "the connection was closed by an error", [.netClosed]),
         ErrorNumber(stream: -9807, "XCertChainInvalid", "the certificate chain is invalid", anchors),
-        ErrorNumber(stream: -9808, "BadCert", "bad certificate format", [.tlsHandshakeFailed]),
+        ErrorNumber(
+            stream: -9808, "BadCert",
+            "bad certificate format; Network also writes it where the certificate is refused, by the system or by the app's own check",
+            anchors + [.trustWrongHost, .trustExpired, .trustRefusedByDelegate, .tlsHandshakeFailed]),
         ErrorNumber(stream: -9809, "Crypto", "cryptographic error", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9810, "Internal", "internal error", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9811, "ModuleAttach", "module attach failure"),
@@ -295,7 +298,10 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(stream: -9855, "UnsupportedExtension", "unsupported TLS extension", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9856, "UnexpectedMessage", "unexpected message", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9857, "DecompressFail", "decompression failed", [.tlsHandshakeFailed]),
-        ErrorNumber(stream: -9858, "HandshakeFail", "handshake failed", suites + [.tlsHandshakeFailed]),
+        ErrorNumber(
+            stream: -9858, "HandshakeFail",
+            "handshake failed; Network also writes it where the certificate is refused",
+            suites + [.tlsHandshakeFailed] + anchors + [.trustRefusedByDelegate]),
         ErrorNumber(stream: -9859, "DecodeError", "decode failed", [.tlsHandshakeFailed]),
         ErrorNumber(
             stream: -9860, "InappropriateFallback",

@@ -115,11 +115,15 @@ package final class InputFile {
 
     private func becomesStandardInput() throws(InputFault) {
         guard dup2(descriptor, STDIN_FILENO) >= 0 else { throw .notKept }
+        InputFile.isKept.store(true, ordering: .relaxed)
         InputFile.rewindStandardInput()
     }
 
-    /// Lets standard input be read once more, if it is a file.
+    private static let isKept = Atomic(false)
+
+    /// Lets standard input be read once more, if it was kept: the place in a file of the caller is the caller's, as in `while read FILE`.
     package static func rewindStandardInput() {
+        guard isKept.load(ordering: .relaxed) else { return }
         _ = lseek(STDIN_FILENO, 0, SEEK_SET)
         wasTaken.store(false, ordering: .relaxed)
     }

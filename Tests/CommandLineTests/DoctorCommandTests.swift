@@ -184,8 +184,13 @@ import Testing
         (#""code":-1,"domain":"SQRLCodeSignatureErrorDomain""#, "unknown", 2),
         ("[fetch] status: 403 error code: 1010 banned\n", "unknown", 2),
         ("{ NSAppTransportSecurity = { NSAllowsArbitraryLoads = ", "info-plist", 2),
+        (
+            "$ defaults read com.example.App NSAppTransportSecurity\n{\n    NSAllowsArbitraryLoads = 1;\n}\n",
+            "info-plist", 1
+        ),
         ("{\"a\": null, \"NSExceptionDomains\": 1}", "info-plist", 1), ("{ A = { B = 1; }; }", "property-list", 2),
         ("{\"a\": [1]}", "json", 2), ("We set NSAllowsLocalNetworking, and\nit fails.", "ats-words", 2),
+        ("App Transport Security Settings\n  Allow Arbitrary Loads  Boolean  YES\n", "ats-words", 2),
         ("INFOPLIST_KEY_NSAppTransportSecurity_NSAllowsArbitraryLoads = YES\n", "info-plist", 1),
         ("Add :NSAppTransportSecurity:NSAllowsArbitraryLoads bool true\n", "info-plist", 1),
         ("{\"schema\": \"sealward.ats-check/1\"}", "report", 2), ("-11850", "explained", 1), ("-11800", "explained", 2),
@@ -455,6 +460,27 @@ import Testing
         #expect(words.map(said.contains) != false, "\(said)")
         #expect(next.map { (item["next"] as? [String])?.first?.contains($0) == true } != false, "\(item)")
         #expect(status != 1 || (item["fix"] as? [String])?.isEmpty == false, "\(item)")
+    }
+
+    /// A pin is the hash of a public key, and no secret: what to write is shown.
+    @Test func aPinIsShown() throws {
+        let pin = "r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E="
+        let list =
+            "NSPinnedDomains = { \"a.example\" = { NSPinnedLeafIdentities = ( { \"SPKI-SHA256-BASE64\" = \"sha256/\(pin)\"; } ); }; };"
+        let run = try doctor(["-"], input: "{ NSAppTransportSecurity = { \(list) }; }")
+        #expect(run.output.contains(pin), "\(run.output)")
+    }
+
+    /// Standard input that nobody names is the caller's: a loop over a list would read its first line for ever.
+    @Test func standardInputOfALoopStaysWhereItWas() throws {
+        for name in ["list", "a.log"] {
+            try "a.log\nNSURLErrorDomain -1022\nend\n"
+                .write(toFile: folder.path(name), atomically: true, encoding: .utf8)
+        }
+        let script = "{ read first; \"$0\" doctor a.log >/dev/null; read second; echo \"$second\"; } <list"
+        let run = try ProgramRun(
+            URL(fileURLWithPath: "/bin/sh"), ["-c", script, BuiltProgram.url.path], in: folder.url)
+        #expect(run.output == "NSURLErrorDomain -1022\n", "\(run.errors)")
     }
 
     /// Files of the repository by the beginning of their path, the longest first: what each is called, and how it ends.

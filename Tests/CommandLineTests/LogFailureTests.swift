@@ -68,7 +68,7 @@ import Testing
             "a.example trust ats.trust.expired"
         ),
         ("Trust evaluate failure: [leaf SSLHostname]", "- trust ats.trust.wrong-host"),
-        ("TLS failed with error: -9808", "- tls ats.tls.handshake-failed"),
+        ("TLS failed with error: -9808", "- trust ats.trust.unknown-root"),
         // Alerts
         (
             "boringssl_context_handle_fatal_alert(2091) [C1.1.1:2][0x15be] read alert, level: fatal, description: internal error",
@@ -675,6 +675,50 @@ import Testing
         let text = try ProgramRun(["ats", "log", "-"], input: line).output
         #expect(text.contains("ats.net.") && text.contains("then an exception helps"), "\(text)")
         #expect(!text.contains("no key of NSAppTransportSecurity"), "\(text)")
+    }
+
+    /// ATS judges loads of URLs, and no sockets: where one is named, no exception is advised. One failure, whatever its lines name.
+    @Test(arguments: [
+        ("Error Domain=NSOSStatusErrorDomain Code=-9807 \"(null)\"", true),
+        ("CFNetwork SSLHandshake failed (-9806)\nSocketStream write error [0x600000165040]: 3 -9806", true),
+        (
+            "boringssl_context_error_print(1862) ctx 0x6: OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:/BuildRoot/ssl\nerror: Optional(-9858: Optional(handshake failed))",
+            true
+        ),
+        ("Error Domain=MCOErrorDomain Code=4 \"The certificate for this server is invalid.\"", true),
+        (
+            "CFNetwork SSLHandshake failed (-9807)\nError Domain=MCOErrorDomain Code=1 \"A stable connection to the server could not be established.\"",
+            true
+        ),
+        ("NSURLSession/NSURLConnection HTTP load failed (kCFStreamErrorDomainSSL, -9807)", false),
+        (
+            "Error Domain=NSURLErrorDomain Code=-1202 UserInfo={NSUnderlyingError=0x1 {Error Domain=NSOSStatusErrorDomain Code=-9807}}",
+            false
+        ),
+    ])
+    func socketsAreNoMatterOfATS(_ lines: String, _ isSocket: Bool) throws {
+        let text = try ProgramRun(["ats", "log", "-"], input: lines).output
+        #expect(text.contains("no key of NSAppTransportSecurity changes this") == isSocket, "\(text)")
+        #expect(text.contains("NSExceptionDomains") != isSocket, "\(text)")
+        #expect(text.components(separatedBy: "    cause").count == 2, "\(text)")
+    }
+
+    /// Words of OpenSSL in the lines of a library that brings it: the advice is for that library. A quotation does not cut words.
+    @Test(arguments: [
+        (
+            "E0509 12:01:50.737562000 123145499365376 ssl_transport_security.cc:1407] Handshake failed with fatal error SSL_ERROR_SSL: error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED.",
+            "gRPC or SwiftNIO does TLS"
+        ),
+        (
+            "Handshake error in client (OS Error: Certificate Verify Failed Application Verification Failure Handshake.cc:393)",
+            "Dart (Flutter) does TLS"
+        ),
+        ("Curl error 60: Cert verify failed. Certificate has expired. UnityTls error code: 7", "Unity does TLS"),
+    ])
+    func theLibraryIsNamed(_ line: String, _ words: String) throws {
+        let text = try ProgramRun(["ats", "log", "-"], input: line).output
+        #expect(text.contains(words) && !text.contains("--cacert"), "\(text)")
+        #expect(text.contains("log    \"\(line.prefix(20))") || text.contains("log    \"...routines:"), "\(text)")
     }
 
     /// A root that is installed brings no cipher suite and no pin.

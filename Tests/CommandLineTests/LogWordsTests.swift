@@ -98,6 +98,68 @@ import Testing
             "a.example network ats.http.web-rule"
         ),
         ("[Error] Not allowed to request resource", "- network ats.http.web-rule"),
+        // Checks of the app, tools of developers, and a device that was not asked yet
+        ("error: TSKTrustEvaluationFailedNoMatchingPin", "- network ats.trust.refused-by-delegate"),
+        ("event error with data: [\u{201C}Invalid SSL certificate\u{201D}]", "- network ats.trust.refused-by-delegate"),
+        (
+            "Websocket failed: Error Domain=NSURLErrorDomain Code=-1205 \"Invalid server certificate.\"",
+            "- network ats.trust.refused-by-delegate"
+        ),
+        // Mail, databases, Qt, and a plugin of Flutter
+        (
+            "Error Domain=MCOErrorDomain Code=4 \"The certificate for this server is invalid.\" UserInfo=0xb9b78f0 {}",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "Sync: Connection[1]: SSL handshake failed: Unknown SecureTransport error (-9807) (securetransport:-9807)",
+            "- trust ats.trust.unknown-root"
+        ),
+        ("Sync: Connection[1]: SSL handshake failed: invalid certificate chain", "- trust ats.trust.unknown-root"),
+        (
+            "CouchbaseLite WS WARNING: TLS handshake failed: Server has self-signed or unknown root SSL certificate",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "qt.network.ssl: QSslSocket::connectToHostEncrypted: TLS initialization failed",
+            "- not-apple ats.tls.handshake-failed"
+        ),
+        (
+            "Error: CertificateNotVerifiedException: Connection is not secure",
+            "- network ats.trust.refused-by-delegate"
+        ),
+        (
+            "xcodebuild: error: Could not resolve package dependencies:\n  The server SSL certificate failed to verify.",
+            "- trust ats.trust.unknown-root"
+        ),
+        (
+            "kotlin.IllegalStateException: TLS sessions are not supported on Native platform.",
+            "- not-apple ats.tls.handshake-failed"
+        ),
+        ("Error: net::ERR_CERT_INVALID", "- not-apple ats.trust.validity-too-long"),
+        (
+            "HandshakeException: Handshake error in client (OS Error:\n\tWRONG_VERSION_NUMBER(tls_record.cc:231))",
+            "- network ats.net.not-tls"
+        ),
+        (
+            "HandshakeException: Handshake error in client (OS Error:\n\tTLSV1_ALERT_PROTOCOL_VERSION(tls_record.cc:587))",
+            "- tls ats.tls.version-too-low"
+        ),
+        (
+            "finished with error [-1009] Error Domain=NSURLErrorDomain Code=-1009 UserInfo={NSErrorFailingURLKey=http://10.0.0.248:3000/}",
+            "10.0.0.248 network ats.net.local-network-denied"
+        ),
+        (
+            "Unable to evaluate certificate chain for server: The validity period in the certificate exceeds the maximum allowed. (-67901)",
+            "- trust ats.trust.validity-too-long"
+        ),
+        (
+            "WebSocket connection to 'wss://a.example/mqtt' failed: Error during WebSocket handshake: Unexpected response code: 400",
+            "a.example network ats.http.no-answer"
+        ),
+        (
+            "CRTError.crtError(AWSError(errorCode: 1067, errorMessage: Optional(\"Channel shutdown due to tls negotiation timeout\")))",
+            "- network ats.net.timeout"
+        ),
         // Names that were taken out are no hosts
         ("NSURLErrorDomain -1004 https://x.com/", "x.com network ats.net.refused"),
         ("NSURLErrorDomain -1004 https://xxx.example.com/", "- network ats.net.refused"),
@@ -146,7 +208,10 @@ import Testing
         #expect(run.status == 2 && run.output.contains("No failure of a load that is known"), "\(run.output)")
     }
 
-    @Test(arguments: [#"{"message":"Failed to fetch","code":"x"}"#, #"{"message":"Load failed"}"#])
+    @Test(arguments: [
+        #"{"message":"Failed to fetch","code":"x"}"#, #"{"message":"Load failed"}"#,
+        #"FileTransferError {"code":3,"source":"http://files.example.com/a.pdf","http_status":0,"exception":null}"#,
+    ])
     func noCauseIsSaid(_ text: String) throws {
         let run = try ProgramRun(["ats", "log", "-"], input: text + "\n")
         #expect(run.status == 2 && run.output.contains("nothing here says why"), "\(run.output)")

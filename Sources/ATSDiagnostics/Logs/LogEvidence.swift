@@ -33,6 +33,9 @@ struct LogEvidence: Sendable {
     var playerError: Int?
     /// Whether a web view loaded.
     var isWebView = false
+    /// Whether a socket of the app failed (CFStream, Network): ATS judges loads of URLs alone.
+    private var isOfSocket = false
+    var isSocket: Bool { isOfSocket && urlError == nil && playerError == nil }
     /// A TLS alert, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)?
     var sentence: LogSentence?
@@ -84,7 +87,9 @@ struct LogEvidence: Sendable {
         playerError = scan.playerError
         urlError =
             found.urlError.flatMap { ErrorNumber.url($0) == nil ? nil : $0 }
-            ?? phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first
+            // MailCore has a sentence of NSURLErrorDomain for sockets.
+            ?? (scan.contains("MCOErrorDomain")
+                ? nil : phrases.lazy.compactMap { LogPhrase.all[$0.phrase].urlError }.first)
             ?? (playerError == nil ? nil : scan.loadErrorOfPlayer)
         streamError = found.streamError
         sentence = found.sentence.flatMap { $0.codes.isEmpty ? nil : $0 }
@@ -126,6 +131,7 @@ struct LogEvidence: Sendable {
     mutating func addDetails(_ scan: Scan) {
         interface = interface ?? scan.interface
         isWebView = isWebView || scan.contains("WebPageProxy::didFail") || scan.contains("didFailProvisional")
+        isOfSocket = isOfSocket || scan.isSocket
         let state =
             scan.digits(after: "SSLClientCertificateState=") ?? scan.digits(after: "ErrorClientCertificateStateKey=")
         hasSentCertificate = hasSentCertificate || state.map { $0 >= 2 } == true
@@ -150,9 +156,15 @@ struct LogEvidence: Sendable {
         let limit = 160
         let whole = text.drop { $0 <= 0x20 }
         guard whole.count > limit else { return String(decoding: whole, as: UTF8.self).trimmed() }
-        let before = text[..<start].suffix(40)
-        let part = text.dropFirst(text.count - text[start...].count - before.count).prefix(limit)
-        return String(decoding: part, as: UTF8.self).trimmed() + "..."
+        var before = whole[..<max(start, whole.startIndex)]
+        let isCut = before.count > 40
+        if isCut {
+            // Words are not cut, unless there is no blank.
+            let near = before.suffix(40)
+            before = near.firstIndex(of: 0x20).map { near[$0...].dropFirst() } ?? near
+        }
+        let part = String(decoding: whole[before.startIndex...].prefix(limit), as: UTF8.self).trimmed()
+        return (isCut ? "..." : "") + part + "..."
     }
 
     // MARK: - Several lines
@@ -216,6 +228,7 @@ struct LogEvidence: Sendable {
         joined.hasTransferred = hasTransferred || other.hasTransferred
         joined.hasSentCertificate = hasSentCertificate || other.hasSentCertificate
         joined.isWebView = isWebView || other.isWebView
+        joined.isOfSocket = isOfSocket || other.isOfSocket
         joined.chain = Array((chain + other.chain.filter { !chain.contains($0) }).prefix(8))
         joined.quote = other.quote.rank < quote.rank ? other.quote : quote
         joined.line = min(line, other.line)

@@ -59,6 +59,8 @@ package struct LogFailure: Sendable {
     private let readsDictionary: Bool
     /// Whether a handshake was cut: a server that has nothing in common with what ATS offers may do that without an alert.
     var isCutHandshake = false
+    /// Whether a socket failed, of which ATS asks nothing.
+    private let isSocket: Bool
     /// Lower says more.
     let rank: Int
     /// The first line.
@@ -90,6 +92,7 @@ package struct LogFailure: Sendable {
         readsDictionary = evidence.phrases.map { LogPhrase.all[$0] }.contains {
             $0.speaker == .dart && $0.codes == [.cleartextOwnRule]
         }
+        isSocket = evidence.isSocket
         rank = evidence.quote.rank
         line = evidence.quote.line
         count = evidence.lines
@@ -194,7 +197,7 @@ extension LogFailure {
                     because.dropFirst().map(\.code.rawValue).joined(separator: ", ") + "; the log does not say which")
             }
         }
-        if kind.isNotATS, saysWhy, !isCutHandshake, !readsDictionary {
+        if kind.isNotATS || isSocket, saysWhy, !isCutHandshake, !readsDictionary {
             add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.")
         }
         for fix in fix { add("fix", fix.terminalSafe) }

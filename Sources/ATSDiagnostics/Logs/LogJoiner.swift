@@ -36,7 +36,7 @@ struct LogJoiner: Sendable {
             if let last = open.last, !last.isComplete, last.task == nil, last.urlError == nil,
                 new.mayFollow(last, within: 8),
                 last.connection == nil || new.connection == nil || last.connection == new.connection,
-                new.connection != nil || new.speaker != nil
+                new.connection != nil || new.speaker != nil || new.isSocket
             {
                 joined = open.removeLast().joined(with: joined)
             }

@@ -112,11 +112,11 @@ enum LogJudge {
         case (_, .notApple):
             let action: String? =
                 phrase.codes.count == 1 ? LogExplanations.action(of: code, at: evidence.place?.host) : nil
-            let advice: String? =
-                phrase.codes.contains(where: anchors.contains) ? phrase.speaker.advice : phrase.speaker.other
+            let speaker = evidence.speaker ?? phrase.speaker
+            let advice: String? = phrase.codes.contains(where: anchors.contains) ? speaker.advice : speaker.other
             return LogFailure(
                 evidence, .notApple, phrase.codes,
-                "\(phrase.speaker.name) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
+                "\(speaker.name) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
                 fix: [action, advice].compactMap(\.self))
         case (_, .trust):
             return trust(evidence, reasons(phrases) ?? [phrase.codes])
@@ -191,7 +191,8 @@ enum LogJudge {
             case 45: return trust(evidence, [.trustExpired])
             case 44: return trust(evidence, [.trustRevoked])
             case 48: return trust(evidence, [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate])
-            case 42, 43, 46: return trust(evidence, evidence.specific ?? RefusalNumbers.trust)
+            case 42, 43, 46:
+                return trust(evidence, evidence.specific.flatMap(ofTrust) ?? RefusalNumbers.trust)
             case 0, 90: return numbers(evidence)
             default:
                 return LogFailure(
@@ -227,10 +228,13 @@ enum LogJudge {
         }
         if evidence.urlError == -1005 { return cut(evidence, ErrorNumber.url(-1005)?.codes ?? []) }
         let socket = evidence.socketError.flatMap(ErrorNumber.posix)?.codes
-        let codes =
+        let named =
             LogMeaning.codes(
-                urlError: evidence.urlError, streamError: evidence.streamError, sentence: evidence.sentence)
-            ?? socket ?? (evidence.phrases.contains { LogPhrase.all[$0].codes.isEmpty } ? RefusalNumbers.trust : [])
+                urlError: evidence.urlError, streamError: evidence.streamError, sentence: evidence.sentence) ?? socket
+        let isJudged = evidence.phrases.contains { LogPhrase.all[$0].saysSystemJudged }
+        // Under ATS other rules than those of trust have the same number.
+        let trusted = isJudged && evidence.isSocket ? named.flatMap(ofTrust) : nil
+        let codes = trusted ?? named ?? (isJudged ? RefusalNumbers.trust : [])
         if let socket, let code = socket.first, evidence.streamError == nil,
             evidence.urlError == nil || code == .netSandbox
         {
@@ -244,6 +248,13 @@ enum LogJudge {
                         ] : localHints(evidence, code)))
         }
         guard let first = codes.first else { return other(evidence) }
+        // What a device says before the user was asked, and after a refusal.
+        if first == .netOffline, isLocal(evidence), !isLoopback(evidence) {
+            return LogFailure(
+                evidence, .network, [.netLocalNetwork, .netOffline],
+                "\(evidence.host) is in the local network: since iOS 14 and macOS 15 the system says so where the app may not use that, or was not asked yet; else the device has no network.",
+                fix: [.netLocalNetwork, .netOffline].compactMap { LogExplanations.explanation(of: $0)?.action })
+        }
         if evidence.hasSentCertificate, CauseTable.current[first]?.stage == .handshake {
             return LogFailure(
                 evidence, .tls, [.tlsClientCertificateRejected] + codes.filter { $0 != .tlsClientCertificateRejected },
@@ -263,6 +274,12 @@ enum LogJudge {
         let hints = isVague ? [vagueHint] : localHints(evidence, first)
         return LogFailure(
             evidence, kind(first, .system), codes, sentence, fix: ([action].compactMap(\.self) + hints))
+    }
+
+    /// Those of trust evaluation; nil if there is none.
+    private static func ofTrust(_ codes: [Code]) -> [Code]? {
+        let codes = codes.filter { CauseTable.current[$0]?.stage == .trust }
+        return codes.isEmpty ? nil : codes
     }
 
     private static let vagueHint =
@@ -380,7 +397,7 @@ enum LogJudge {
                 ? "look in the server's log whether it closed the connection: a timeout for idle connections, a crash; if the log has lines of quic_ or h3, also with HTTP/3 switched off"
                 : "look in the server's log whether the ClientHello arrived; a box that drops ClientHellos larger than one segment does this too"
         )
-        let isHandshake = !isLate && !isPlain
+        let isHandshake = !isLate && !isPlain && !evidence.isSocket
         if isHandshake {
             fix.append(
                 "ask the server itself: one that has no version or suite in common with what ATS offers may close without an alert, and then an exception helps"
@@ -459,7 +476,11 @@ enum LogJudge {
                 "a root of your own: \(AppTrust.installing)"
             )
         }
-        if isLocal(evidence), evidence.urlError != -1200, anchors.contains(first) {
+        if evidence.isSocket, anchors.contains(first) {
+            fix.append(
+                "if the app's code is to accept it, its own setting is enough (the verify block of Network, kCFStreamSSLValidatesCertificateChain of CFStream, or that of the library): ATS asks nothing of sockets"
+            )
+        } else if isLocal(evidence), evidence.urlError != -1200, anchors.contains(first) {
             fix.append("if the app's code is to accept it, its delegate is enough: ATS asks nothing of a local host")
         } else if isSystemTrust || anchors.contains(first) {
             fix.append(
@@ -528,7 +549,9 @@ extension LogPhrase.Speaker {
         case .nss: "NSS (Firefox, and curl of some systems)"
         case .qt: "Qt"
         case .mbedTLS: "Mbed TLS (Godot and others)"
-        case .openSSL: "OpenSSL or BoringSSL (curl, Python, Ruby, gRPC and others)"
+        case .openSSL: "OpenSSL or BoringSSL (curl, Python, Ruby and others)"
+        case .grpc: "gRPC or SwiftNIO"
+        case .ktor: "Ktor's CIO engine"
         case .android: "Android"
         case .rust: "rustls (reqwest, Tauri)"
         case .go: "Go"
@@ -557,6 +580,9 @@ extension LogPhrase.Speaker {
         case .rust:
             "a root of your own is added to the client (add_root_certificate), or it uses rustls-platform-verifier, which asks the system"
         case .go: "a root of your own goes into RootCAs of tls.Config"
+        case .grpc:
+            "a root of your own goes into the trust roots of its own TLS configuration (trustRoots of grpc-swift and NIOSSL, the PEM roots of gRPC's call options); with Network as its transport the roots of the device count"
+        case .ktor: "the Darwin engine loads with the system's stack, then ATS counts"
         case .android:
             "a root of your own goes into Android's network security configuration; for iOS give the lines of its console"
         }

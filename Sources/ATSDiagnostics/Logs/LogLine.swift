@@ -47,7 +47,8 @@ struct LogLine {
         let urls = LogLine.urlWords.lazy.compactMap { text.value(after: $0) }
         isCutOff = urls.contains(where: isPart)
         let named = urls.filter { !isPart($0) }
-        let hosts = LogLine.hostWords.lazy.compactMap { text.value(after: $0) }
+        // Other programs write `for server: ` before other words.
+        let hosts = (sentence == nil ? [] : LogLine.hostWords).lazy.compactMap { text.value(after: $0) }
         place = named.compactMap(LogPlace.init(url:)).first ?? hosts.compactMap(LogPlace.init(host:)).first
         if let found = text.value(after: "Task <", until: [0x20, 0x29, 0x2C]) { task = Array(found.prefix(80)) }
         depth = text.depth
@@ -98,7 +99,9 @@ struct LogLine {
     private static let streamWords: [StaticString] = [
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
         "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "Optional(", "OSStatus ",
-        "TLS error ",
+        "TLS error ", "(securetransport:",
+        // Of a stream, with the number of the domain.
+        "]: 3 ",
         // How Network prints its errors and states.
         "NWError error ", "NWError: ", "error: ", "failed(", "waiting(", ".tls(",
     ]

@@ -8,7 +8,8 @@ import Vocabulary
 struct LogPhrase: Sendable {
     /// Who wrote them: what loads without the system's stack is not judged by ATS.
     enum Speaker: Sendable {
-        case system, dart, dotNet, unity, chromium, node, curl, schannel, nss, qt, mbedTLS, openSSL, android, rust, go
+        case system, dart, dotNet, unity, chromium, node, curl, schannel, nss, qt, mbedTLS, openSSL, android, rust, go,
+            grpc, ktor
 
         /// Whose lines are about one load: .NET wraps the exceptions of Android.
         var family: Speaker { self == .android ? .dotNet : self }
@@ -44,9 +45,13 @@ struct LogPhrase: Sendable {
     /// Whether they say why a load failed.
     var saysWhy: Bool { !codes.isEmpty && codes != [.causeNotSaid] }
 
+    /// Whether they say that the system judged, and not what.
+    var saysSystemJudged: Bool { codes.isEmpty && speaker == .system && urlError == nil }
+
     /// The most telling first: of several in one load the first decides.
     static let all =
-        SystemWords.all + AppCheckWords.all + WebWords.rules + InterceptionWords.all + LibraryWords.all
+        LibraryWords.marks + SystemWords.all + AppCheckWords.all + WebWords.rules + InterceptionWords.all
+        + LibraryWords.all
         + WebWords.unsaid
 
     /// Where phrases stand in a line, in one pass over its bytes.

@@ -7,6 +7,17 @@ import Vocabulary
 // What the bytes of a line hold beside the numbers of errors: each property looks for one form.
 
 extension Scan {
+    /// Whether an error of a socket stands in the line: of CFStream, Network or a library upon them, not of a load of a URL.
+    var isSocket: Bool {
+        let words: [StaticString] = [
+            "NSOSStatusErrorDomain Code=-98", "kCFStreamErrorDomainSSL Code=-98", "Domain: kCFStreamErrorDomainSSL",
+            "SocketStream write error", "SocketStream read error", "TCP Conn 0x", "NWError", ".tls(-98",
+            "Optional(-98", "waiting(-98", "GCDAsyncSocketErrorDomain", "SRWebSocketErrorDomain",
+            "MCOErrorDomain", "(securetransport:", "Sync: Connection[", "CouchbaseLite WS ",
+        ]
+        return words.contains(where: contains)
+    }
+
     /// A TLS alert by number or by name, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)? {
         for words: StaticString in ["SSL alert number ", "received alert ["] {

@@ -267,6 +267,7 @@ package struct InfoPlistSearch {
             return try PlistReader.read(bytes, isPrinted: !isFile)
         } catch {
             guard !isFile, bytes.count <= PlistLimits.bytes else { throw error }
+            if let printed = PastedList.behindCommand(bytes) { return try list(printed, isFile: false) }
             let part = PastedList.alone(bytes)
             if let part, let document = try? PlistReader.read(part, isPrinted: false) { return document }
             // A part of app.json, or of a script in JavaScript, Swift or Ruby.

@@ -35,6 +35,16 @@ enum PastedList {
         return Array(lines.joined(separator: [0x0A]))
     }
 
+    /// What a command printed, with blanks in the place of the command, which was copied too; nil if there is none before it.
+    static func behindCommand(_ text: [UInt8]) -> [UInt8]? {
+        guard let end = text.prefix(400).firstIndex(of: 0x0A) else { return nil }
+        let printers = ["defaults read", "plutil -p", "plutil -convert", "-c Print", "-c 'Print", "-c \"Print"]
+        guard printers.contains(where: { text[..<end].contains($0.utf8) }) else { return nil }
+        var list = text
+        list.replaceSubrange(..<end, with: blanks(end))
+        return list
+    }
+
     /// Whether a list, or a part of one, begins on a line.
     private static func begins(_ line: [UInt8]) -> Bool {
         let text = line.drop { $0 <= 0x20 }

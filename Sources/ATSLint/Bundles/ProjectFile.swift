@@ -223,7 +223,7 @@ package enum ProjectFile {
     /// - Throws: `malformed.plist` with what it is, and what it lacks for the network.
     package static func refuseEntitlements(_ document: PlistDocument, name: String) throws(MalformedInput) {
         let keys = document.root.members?.map(\.key) ?? []
-        guard !isInfoPlist(document),
+        guard
             name.hasSuffix(".entitlements")
                 || keys.contains(where: { $0.hasPrefix("com.apple.") || $0.hasPrefix("application-identifier") })
                     && !keys.contains(where: isInfoKey)
@@ -236,6 +236,8 @@ package enum ProjectFile {
         throw .plist(
             "",
             "this is an entitlements file, not an Info.plist"
+                + (document.root[ATSKey.dictionary] == nil
+                    ? "" : ", which alone is read for \(ATSKey.dictionary): move it there")
                 + (!isSandboxed
                     ? "; com.apple.security.app-sandbox is not true, so no sandbox of the app keeps it from connecting"
                     : mayConnect
@@ -416,7 +418,7 @@ enum UnityProject {
             return (text, (found.lowerBound + 3)..<value.endIndex)
         }
         let option = setting("insecureHttpOption")
-        let old = setting("iOSAllowHTTPDownload")
+        let old = setting("iosAllowHTTPDownload")
         if option?.value == "1" {
             throw .plist(
                 "",

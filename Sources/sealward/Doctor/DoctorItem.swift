@@ -24,6 +24,8 @@ struct DoctorItem {
     private(set) var result: JSONValue?
     /// The command's own text.
     private var body = ""
+    /// Whether it is of the linter, whose long words are pins.
+    private var isLint = false
     /// Whether it names a failure without its cause.
     private(set) var lacksCause = false
     /// The sentence of a file or stream that cannot be read; nil for what was looked at.
@@ -42,6 +44,7 @@ struct DoctorItem {
     /// What a command answered.
     init(_ form: Form, from: String, command: [String], _ answer: CommandCapture.Result) {
         (self.form, self.from) = (form, from)
+        isLint = command.starts(with: ["ats", "lint"])
         lacksCause = answer.output.firstRange(of: Array(Code.causeNotSaid.rawValue.utf8)) != nil
         // A word is explained because something failed, and inspecting judges nothing.
         let isJudged = !["explain", "inspect"].contains(where: command.prefix(2).contains)
@@ -126,7 +129,7 @@ struct DoctorItem {
 
     /// Whether long words may be secrets: not where keys and hashes are what is shown.
     private var hidesUnnamed: Bool {
-        !["attestation", "assertion", "receipt", "certificate", "server"].contains(form.what)
+        !isLint && !["attestation", "assertion", "receipt", "certificate", "server"].contains(form.what)
     }
 
     private func safe(_ text: String) -> String { SecretText.redacted(text, hidesUnnamed: hidesUnnamed) }

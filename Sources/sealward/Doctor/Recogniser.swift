@@ -408,11 +408,13 @@ struct Recogniser: Sendable {
                 && (start.first.map { $0 > 0xF0 } == true || start.count { $0 == 0 } * 2 == start.count)
         },
         Recogniser(
-            "ats-words", "a text with keys of App Transport Security",
+            "ats-words", "a text about App Transport Security",
             .vague(
-                "no list can be read in it: give the Info.plist that comes of it, or the dictionary alone as a property list or JSON"
+                "no list can be read in it: give the Info.plist of the app, or the dictionary alone as a property list or JSON; `sealward explain KEY` says what a key is, `sealward ats lint --justify Info.plist` drafts what App Review asks for"
             )
-        ) { input in ([ATSKey.dictionary] + ATSDictionary.keys).contains(where: input.has) },
+        ) { input in
+            ([ATSKey.dictionary, "App Transport Security"] + ATSDictionary.keys).contains(where: input.has)
+        },
     ]
 
     /// Whether a document has a text where a proof is expected. The reader has bounded its depth.

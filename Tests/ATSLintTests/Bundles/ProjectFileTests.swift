@@ -274,6 +274,7 @@ import Vocabulary
         ),
         ("config.xml", "<widget>\n<access origin=\"*\"/></widget>", 2),
         ("ProjectSettings.asset", "PlayerSettings:\n  insecureHttpOption: 2\n", 2),
+        ("ProjectSettings.asset", "PlayerSettings:\n  iosAllowHTTPDownload: 1\n", 2),
     ])
     func aLiteralIsReadWhereItIs(_ name: String, _ text: String, _ line: Int) throws {
         let folder = try folder([name: text])
@@ -388,7 +389,8 @@ import Vocabulary
                     .utf8)
         }
         let may = "<key>com.apple.security.network.client</key><true/>"
-        for (bytes, lacks) in [(text(""), true), (text(may), false)] {
+        let misplaced = "<key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/></dict>"
+        for (bytes, lacks) in [(text(""), true), (text(may), false), (text(misplaced), true)] {
             do throws(MalformedInput) {
                 _ = try InfoPlistSearch.document(bytes, name: "Release.entitlements")
                 Issue.record("it was taken for an Info.plist")

@@ -8,9 +8,21 @@ import Vocabulary
 enum LibraryWords {
     static let all: [LogPhrase] =
         rows(.android, android) + rows(.dart, dart) + rows(.dotNet, dotNet) + rows(.rust, rust) + goRows
-        + openSSLRows + schannelRows + rows(.nss, nss) + rows(.qt, qt) + mbedTLSRows
+        + openSSLRows + schannelRows + rows(.nss, nss) + qtRows + mbedTLSRows
         + rows(.unity, unity) + curlRows
         + rows(.curl, libcurl) + chromiumRows + rows(.node, node)
+        + [
+            LogPhrase(
+                "TLS sessions are not supported on Native", .ktor, [.tlsHandshakeFailed],
+                "Ktor's CIO engine cannot do TLS on Apple's systems: nothing was sent to <host>. It does not use ATS.",
+                fix: "use Ktor's Darwin engine: it loads with the system's stack, then ATS counts")
+        ]
+
+    /// Words that only say who wrote a line, before those of the system: what a library says of a chain, others say too.
+    static let marks: [LogPhrase] =
+        rows(.dart, ["Handshake error in client", "(handshake.cc:", "(tls_record.cc:"].map { ($0, []) })
+        + rows(.grpc, ["NIOSSL", "ssl_transport_security"].map { ($0, []) })
+        + rows(.unity, [("UnityTls error code", [])])
 
     private static func rows(_ speaker: LogPhrase.Speaker, _ rows: [(String, [Code])]) -> [LogPhrase] {
         rows.map { LogPhrase($0, speaker, $1) }
@@ -43,10 +55,17 @@ enum LibraryWords {
         ("SSL connect error", [.tlsHandshakeFailed]),
     ]
 
-    private static let chromiumRows: [LogPhrase] = chromium.flatMap { name, number, codes in
-        [LogPhrase("ERR_" + name, .chromium, codes)]
-            + (number.map { [LogPhrase("net_error -\($0)", .chromium, codes)] } ?? [])
-    }
+    private static let chromiumRows: [LogPhrase] =
+        chromium.flatMap { name, number, codes in
+            [LogPhrase("ERR_" + name, .chromium, codes)]
+                + (number.map { [LogPhrase("net_error -\($0)", .chromium, codes)] } ?? [])
+        }
+        + ["ERR_CERT_INVALID", "net_error -207"].map {
+            LogPhrase(
+                $0, .chromium, [.trustValidityTooLong, .trustWrongKeyUsage, .trustNameConstraints, .trustUnknownRoot],
+                "Chromium (Electron) refused the certificate of <host> and does not say why: it stands for whatever the system refuses beside the name, the dates and the root, or cannot judge. It does not use ATS.",
+                fix: "`sealward ats check https://HOST/` names what Apple's systems refuse")
+        }
 
     /// Exceptions of Android, which people paste beside those of their app for iOS.
     private static let android: [(String, [Code])] = [
@@ -197,6 +216,16 @@ enum LibraryWords {
         ("SSL_ERROR_NO_CYPHER_OVERLAP", [.tlsNoCommonSuite]),
     ]
 
+    private static let qtRows: [LogPhrase] =
+        ["TLS initialization failed", "No functional TLS backend was found", "No TLS backend is available"].map {
+            LogPhrase(
+                $0, .qt, [.tlsHandshakeFailed],
+                "Qt has no library for TLS that it can use: nothing was sent to <host>. It does not use ATS.",
+                fix:
+                    "ship Qt's plugin for TLS with the app (plugins/tls, which macdeployqt copies), and the OpenSSL that sslLibraryBuildVersionString() names where it is built for that"
+            )
+        } + rows(.qt, qt)
+
     /// Qt's own checks (QSslError).
     private static let qt: [(String, [Code])] = [
         ("The certificate is self-signed, and untrusted", [.trustSelfSigned]),
@@ -305,7 +334,6 @@ enum LibraryWords {
         ("CERT_REVOKED", 206, [.trustRevoked]), ("CERT_WEAK_SIGNATURE_ALGORITHM", 208, [.trustWeakSignature]),
         ("CERT_WEAK_KEY", 211, [.trustWeakKey]), ("CERT_VALIDITY_TOO_LONG", 213, [.trustValidityTooLong]),
         ("CERTIFICATE_TRANSPARENCY_REQUIRED", 214, [.ctMissing]),
-        ("CERT_INVALID", 207, [.trustWrongKeyUsage]),
         ("SSL_VERSION_OR_CIPHER_MISMATCH", 113, [.tlsVersionTooLow, .tlsNoCommonSuite]),
         ("BAD_SSL_CLIENT_AUTH_CERT", 117, [.tlsClientCertificateRejected]),
         ("SSL_CLIENT_AUTH_CERT_NEEDED", 110, [.tlsClientCertificateRequired]),

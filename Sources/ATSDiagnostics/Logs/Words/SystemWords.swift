@@ -51,6 +51,25 @@ enum SystemWords {
             "TrustKit's own configuration is wrong: it asks for two pins or more, each SHA-256 of a public key in base64.",
             fix: pins),
         row("publicKeyPinningFailed", [.trustRefusedByDelegate], pinned, fix: pins),
+        row("TSKTrustEvaluationFailedNoMatchingPin", [.trustRefusedByDelegate], pinned, fix: pins),
+        row("TSKTrustEvaluationFailedInvalidCertificateChain", refusals),
+        // Starscream and SocketRocket, the latter under -1205.
+        row("Invalid SSL certificate", [.trustRefusedByDelegate, .trustUnknownRoot], webSocket, fix: pins),
+        row("Invalid server certificate", [.trustRefusedByDelegate, .trustUnknownRoot], webSocket, fix: pins),
+        row("CertificateNotVerifiedException", [.trustRefusedByDelegate], plugin, fix: pins),
+        row("CONNECTION_NOT_SECURE", [.trustRefusedByDelegate], plugin, fix: pins),
+        // MailCore, Realm and Couchbase Lite, which have sockets of their own and let the system judge.
+        row("MCOErrorDomain Code=4 ", refusals), row("SSL handshake failed: invalid certificate chain", refusals),
+        row(
+            "Server has self-signed or unknown root SSL certificate",
+            [.trustSelfSigned, .trustUnknownRoot, .trustMissingIntermediate]),
+        row("SSL cert is not trustworthy", refusals),
+        row(
+            "server SSL certificate failed to verify", [.trustUnknownRoot, .trustMissingIntermediate],
+            "Xcode refused the certificate of <host> when it fetched a package, often that of a company's proxy which reads TLS. The app and its ATS have no part in it.",
+            fix:
+                "trust the proxy's root in the keychain of the Mac, or fetch with git (xcodebuild -scmProvider system) and give git the root (http.sslCAInfo)"
+        ),
         row("hostValidationFailed(", [.trustWrongHost]), row("defaultEvaluationFailed(", refusals),
         row(
             "No certificates were found or provided for evaluation", [.trustRefusedByDelegate],
@@ -114,6 +133,9 @@ enum SystemWords {
         row("be completed. Protocol error", [.httpNoAnswer], frames, fix: upgrade),
         row("received bad response code from server", [.httpNoAnswer], opening, fix: status),
         row("Invalid HTTP upgrade", [.httpNoAnswer], opening, fix: status),
+        row("handshake: Unexpected response code", [.httpNoAnswer], opening, fix: status),
+        row("failed: Unexpected response code", [.httpNoAnswer], opening, fix: status),
+        row("Channel shutdown due to tls negotiation timeout", [.netTimeout, .tlsLargeHello], negotiation),
         row(
             "Invalid Sec-WebSocket-Accept", [.httpNoAnswer],
             "What answered the opening of the WebSocket does not speak it: a proxy or another box in between, or the server; this is not ATS.",
@@ -144,6 +166,8 @@ enum SystemWords {
         row("CERTIFICATE_VERIFY_FAILED:/", []), row("[ATS Violation]", []), row("error ATS violation", []),
     ]
 
+    private static let negotiation =
+        "The TLS handshake with <host> did not end in time. AWS's own stack (CRT) wrote this, of which ATS asks nothing: the first suspect is the network between."
     private static let opening =
         "The server answered the opening of a WebSocket with another status than 101; this is not ATS."
     private static let status =
@@ -163,6 +187,10 @@ enum SystemWords {
         "WebKit blocks mixed content: a page of https, or of a scheme of the app, may not load http, whatever ATS allows."
     private static let pinned =
         "The app's own check refused <host>: none of the keys or certificates that the app pins is in the chain."
+    private static let webSocket =
+        "The library of the WebSocket refused the certificate of <host>: it is not the one that the app pins, or its chain is not trusted. ATS asks nothing of sockets."
+    private static let plugin =
+        "The plugin http_certificate_pinning refused <host>: its certificate has none of the app's fingerprints. On iOS it says so of other failures too."
     private static let evaluator = "Alamofire's ServerTrustManager refused <host>: it has no evaluator for this host."
     private static let evaluators =
         "give ServerTrustManager an evaluator for the host, written as in the URL, or set allHostsMustBeEvaluated to false"

@@ -40,10 +40,14 @@ enum WebWords {
             "Network request failed", "Error: Network Error", "\"Network Error\"", "Error: Load failed",
             "Error: Failed to fetch", "Exception: Failed to fetch",
             "\"Failed to fetch\"", "\"Load failed\"", "XMLHttpRequest error", "0 Unknown Error",
-            "ERR_FAILED", "TypeError: fetch failed", "SSL_HANDSHAKE_FAILURE",
-            "RCTErrorDomain", "error sending request for url", "TLS handshake error from",
+            "ERR_FAILED", "TypeError: fetch failed", "RCTErrorDomain", "error sending request for url",
+            "TLS handshake error from",
         ].map { vague($0, "What wrote this says no more than that the load failed; in a web view it is often CORS.") }
         + [
+            vague(
+                "SSL_HANDSHAKE_FAILURE",
+                "A TLS handshake had failed or was given up before this line was written, which does not say why: lines before it may."
+            ),
             vague(
                 "due to access control checks",
                 "WebKit writes this for CORS and where the load or its preflight failed: the line before it says which."
@@ -54,6 +58,17 @@ enum WebWords {
             vague(
                 "com.alamofire.error.serialization",
                 "The server answered, and AFNetworking does not take the answer for its status or its type: the load itself worked."
+            ),
+            vague(
+                "\"http_status\":0",
+                "Cordova's FileTransfer got no answer and hides the error: of an http URL it is often ATS."),
+            vague(
+                "A stable connection to the server could not be established",
+                "MailCore hides the error of its socket, with which ATS has nothing to do: a line of CFNetwork before it may have the number (-98xx). A wrong port or connection type (TLS, STARTTLS) looks the same."
+            ),
+            vague(
+                "CertificateCouldNotBeVerifiedException",
+                "The plugin http_certificate_pinning got no certificate to compare: the load failed before, often for want of a network."
             ),
             vague(
                 "Failed to load video",
