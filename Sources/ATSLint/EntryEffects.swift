@@ -77,8 +77,12 @@ struct EntryEffects: Sendable {
         without = scope.changing { $0.exceptions[host.text] = nil }.effects(load.plain)
         decidesBelow = below.last.map { scopes.about([$0.plain]).decides(host.text, $0.plain) } ?? []
         self.scopes = scopes
-        guard host.isLocal, scopes.systems.someSupported(isLocal) else { return }
-        localState = scopes.systems.someSupported(blocksLocal) ? .blocks : losesNothing ? .unneeded : .needed
+        guard host.isReportedLocal, scopes.systems.someSupported(isLocal) else { return }
+        if scopes.systems.someSupported(blocksLocal) {
+            localState = .blocks
+        } else if host.isLocal {
+            localState = losesNothing ? .unneeded : .needed
+        }
     }
 
     /// In which eras something holds of HTTPS to the host by this entry.

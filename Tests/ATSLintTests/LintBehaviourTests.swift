@@ -344,6 +344,28 @@ import Vocabulary
         #expect(result.findings.contains { $0.rules.contains("ATS017") } == !decision.isLocal)
     }
 
+    /// An entry replaces that hosts are local also where its key is a range, or an address that only field reports call local.
+    @Test(arguments: [
+        ("127.0.0.0/8", "http://127.0.0.1/"), ("fe80::/10", "http://[fe80::1]/"),
+        ("192.168.0.0/16", "http://192.168.1.5/"), ("192.168.1.5", "http://192.168.1.5/"),
+        ("198.51.100.0/24", "http://198.51.100.7/"),
+    ])
+    func anEmptyEntryBlocksWhatIsLocal(_ key: String, _ text: String) throws {
+        let url = try LoadURL(text)
+        let dictionary = ATSDictionary(exceptions: [key: ExceptionEntry()])
+        func isPermitted(_ dictionary: ATSDictionary) -> Bool {
+            ATSPolicy(dictionary: dictionary, profile: .standard).decide(url).verdict != .blocked
+        }
+        let blocks = isPermitted(ATSDictionary()) && !isPermitted(dictionary)
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict/></dict>")
+        let messages = result.findings.filter { $0.finding.rule == "ATS023" }.map(\.finding.message)
+        #expect(messages.count == (blocks ? 1 : 0), "\(result.findings.map(\.finding.message))")
+        #expect(messages.allSatisfy { $0.contains("This entry blocks plain HTTP to it since iOS 17 and macOS 14") })
+        let isReported = key.hasPrefix("192")
+        #expect(messages.allSatisfy { $0.contains("as field reports say") == isReported }, "\(messages)")
+    }
+
     /// With its subdomains a name without a dot is no local host but a top-level domain.
     @Test(arguments: [("com", true), ("COM", false), ("intranet", true), ("local", false), ("localhost", false)])
     func aTopLevelDomainIsNotLocal(_ key: String, _ isBroad: Bool) throws {
