@@ -366,6 +366,31 @@ import Vocabulary
         #expect(messages.allSatisfy { $0.contains("as field reports say") == isReported }, "\(messages)")
     }
 
+    @Test(
+        "An entry that is to be removed is one finding with the errors of its keys, and with one thing to do",
+        arguments: [
+            ("localhost", "<key>NSExceptionAllowsInsecureHTTPLoads</key><string>YES</string>", "Remove the entry."),
+            (
+                "nas.local",
+                "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSIncludesSubdomains</key><string>YES</string>",
+                "Remove the entry."
+            ),
+            (
+                "localhost", "<key>NSExceptionMinimumTLSVersion</key><real>1.2</real>",
+                "Remove the entry, unless you mean to block the host."
+            ),
+        ])
+    func anEntryToRemoveIsOneFinding(_ host: String, _ entry: String, _ fix: String) throws {
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(host)</key><dict>\(entry)</dict></dict>")
+        #expect(result.findings.map(\.finding.fix) == [fix], "\(result.findings.map(\.finding.message))")
+        let finding = try #require(result.findings.first)
+        #expect(finding.rules.contains("ATS002") && finding.finding.rule == "ATS023")
+        #expect(finding.finding.severity == .error && finding.finding.message.contains("counts as absent"))
+        // What the author wants is still to be read there, so no edit takes it away.
+        #expect(finding.edits.isEmpty)
+    }
+
     /// With its subdomains a name without a dot is no local host but a top-level domain.
     @Test(arguments: [("com", true), ("COM", false), ("intranet", true), ("local", false), ("localhost", false)])
     func aTopLevelDomainIsNotLocal(_ key: String, _ isBroad: Bool) throws {

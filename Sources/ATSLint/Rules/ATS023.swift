@@ -46,7 +46,7 @@ extension RuleCatalog {
                         ? "Set NSExceptionAllowsInsecureHTTPLoads = true: older systems need the entry."
                         : wish == nil ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
                     severity: wish == nil ? .warning : .error, advice: isFree ? advice : [],
-                    isWhole: wish != nil && isFree)
+                    isWhole: isFree)
             }
         }
     )
