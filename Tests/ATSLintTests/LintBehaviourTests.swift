@@ -366,6 +366,20 @@ import Vocabulary
         #expect(messages.allSatisfy { $0.contains("as field reports say") == isReported }, "\(messages)")
     }
 
+    /// A range that covers local networks blocks plain HTTP to them, whatever its first addresses are.
+    @Test(arguments: ["0.0.0.0/0", "::/0", "192.0.0.0/8"]) func aRangeAroundLocalAddressesIsTold(_ key: String) throws {
+        func lint(_ entries: String) throws -> [Finding] {
+            try LintFixtures.lint(ats: "<key>NSExceptionDomains</key><dict>\(entries)</dict>").findings.map(\.finding)
+        }
+        let found = try lint("<key>\(key)</key><dict/>")
+        #expect(
+            found.map(\.rule) == ["ATS027"] && found.allSatisfy { $0.message.contains("plain HTTP to them is blocked") }
+        )
+        let entry = "<dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>"
+        #expect(try !lint("<key>\(key)</key>\(entry)").contains { $0.message.contains("is blocked") })
+        #expect(try lint("<key>198.51.100.0/24</key><dict/>").contains { $0.message.contains("changes nothing") })
+    }
+
     @Test(
         "An entry that is to be removed is one finding with the errors of its keys, and with one thing to do",
         arguments: [
