@@ -39,7 +39,7 @@ struct EntryEffects: Sendable {
     let key: String
     /// The key for people; of a range, also that narrower entries are in it.
     let name: String
-    /// Loads of the host, of `zz.` below it, and of `zz.zz.`; of a range, of one address in it.
+    /// Loads of the host, of `zz.` below it, and of `zz.zz.`; of a range, of one address in it, and of one of each local network in it.
     let loads: [Load]
     /// In which eras the entry decides about the host.
     let decides: [Bool]
@@ -49,36 +49,55 @@ struct EntryEffects: Sendable {
     let decidesBelow: [Bool]
     /// Plain HTTP to the host without the entry.
     let without: [LoadEffect]
+    /// In which eras the entry blocks plain HTTP that is permitted without it, because the host is local, or an address of the range is.
+    let blocksLocal: [Bool]
     private(set) var localState = LocalState.notLocal
     private let scopes: LoadScopes
 
     /// Nil if no load is decided by an entry with this key.
     init?(_ host: HostKey, _ scopes: LoadScopes) {
         let hosts: [String]
+        var local: [Load] = []
         switch host.kind {
-        case .block(let range): hosts = EntryEffects.samples(of: range)
+        case .block(let range):
+            hosts = EntryEffects.samples(of: range)
+            local = LocalHosts.direct.filter { host.covers($0) && !host.isInside($0) }
+                .compactMap { EntryEffects.samples(of: $0).first.flatMap(Load.init) }
         case .name, .address: hosts = [host.text]
         case .malformedBlock, .url: return nil
         }
         let own = hosts.compactMap(Load.init).filter {
             hosts.count > 1 || host.isRange || $0.plain.host.hasSameBytes(as: host.text)
         }
-        let tried = own.map { load in (load, scopes.about([load.plain]).decides(host.text, load.plain)) }
+        let tried = (own + local).map { load in (load, scopes.about([load.plain]).decides(host.text, load.plain)) }
         guard let (load, decides) = tried.first(where: { $0.1.contains(true) }) else { return nil }
         let below = host.kind == .name ? ["zz.", "zz.zz."].compactMap { Load(host: $0 + host.text) } : []
         key = host.text
         let isPierced = host.isRange && tried.contains { $0.1 != decides }
         name = isPierced ? "\(host.text) (apart from narrower entries)" : host.text
-        loads = [load] + below
+        local = tried.dropFirst(own.count).filter { $0.1.contains(true) }.map(\.0)
+        loads = [load] + local + below
         self.decides = decides
         let scope = scopes.about([load.plain])
         plain = scope.effects(load.plain)
         secure = scope.effects(load.secure)
         without = scope.changing { $0.exceptions[host.text] = nil }.effects(load.plain)
+        let blocked = ([load] + local).map { load in
+            let scope = scopes.about([load.plain])
+            let without = scope.changing { $0.exceptions[host.text] = nil }.effects(load.plain)
+            return zip(scope.effects(load.plain), without).map {
+                !$0.isPermitted && $1.isPermitted && $1.source == .local
+            }
+        }
+        blocksLocal = decides.indices.map { era in blocked.contains { $0.indices.contains(era) && $0[era] } }
         decidesBelow = below.last.map { scopes.about([$0.plain]).decides(host.text, $0.plain) } ?? []
         self.scopes = scopes
-        guard host.isLocal, scopes.systems.someSupported(isLocal) else { return }
-        localState = scopes.systems.someSupported(blocksLocal) ? .blocks : losesNothing ? .unneeded : .needed
+        guard host.isReportedLocal, scopes.systems.someSupported(isLocal) else { return }
+        if scopes.systems.someSupported(blocksLocal) {
+            localState = .blocks
+        } else if host.isLocal {
+            localState = losesNothing ? .unneeded : .needed
+        }
     }
 
     /// In which eras something holds of HTTPS to the host by this entry.
@@ -91,11 +110,6 @@ struct EntryEffects: Sendable {
 
     /// In which eras the host is local without the entry.
     var isLocal: [Bool] { without.map { $0.source == .local } }
-
-    /// In which eras the entry blocks plain HTTP that is permitted without it, because the host is local.
-    var blocksLocal: [Bool] {
-        zip(plain, without).map { !$0.isPermitted && $1.isPermitted && $1.source == .local }
-    }
 
     /// Whether every load of the entry's hosts ends in the same way without it.
     var changesNothing: Bool { compare { $0 == $1 } }

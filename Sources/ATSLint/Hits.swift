@@ -17,7 +17,7 @@ struct Hit: Sendable {
     var edits: [TextEdit] = []
     var advice: [Advice] = []
     var trigger: String?
-    /// Whether the fix is about a whole entry, so that what is less than an error about keys inside need not be said.
+    /// Whether the fix removes a whole entry: errors of keys inside are told with it, and what is less need not be.
     var isWhole = false
 }
 

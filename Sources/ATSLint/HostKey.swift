@@ -96,12 +96,18 @@ struct HostKey: Sendable, Equatable {
         return labels.count < 4 || isWildcard
     }
 
-    /// Whether ATS requires no TLS of the host since iOS 10: local names, and the addresses that Apple's own tests treat as local.
-    var isLocal: Bool {
+    /// Whether ATS requires no TLS of the host since iOS 10, or of any in the range: local names, and the addresses that Apple's own tests treat as
+    /// local.
+    var isLocal: Bool { isLocal(LocalHosts.confirmed) }
+
+    /// The same with the private addresses, of which field reports say so.
+    var isReportedLocal: Bool { isLocal(LocalHosts.direct) }
+
+    private func isLocal(_ ranges: [AddressRange]) -> Bool {
         switch kind {
-        case .address(let address): LocalHosts.isDirect(address) && !LocalHosts.isUnverified(address)
+        case .address, .block: ranges.contains(where: isInside)
         case .name: LocalHosts.isLocalName(text.lowercased())
-        default: false
+        case .malformedBlock, .url: false
         }
     }
 

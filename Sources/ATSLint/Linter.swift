@@ -84,29 +84,37 @@ public enum Linter {
             }, omitted: found.omitted)
     }
 
-    /// What was found about one key together, in the order of the first of each; what is about the whole list stays apart.
+    /// What was found about one key together, in the order of the first of each; what is about the whole list stays apart. An entry that is to be
+    /// removed takes the errors of its keys with it.
     private static func merged(_ sorted: [(rule: Int, hit: Hit)]) -> [[(rule: Int, hit: Hit)]] {
         var groups: [[(rule: Int, hit: Hit)]] = []
         var places: [UTF8Key: Int] = [:]
-        let wholes = Set(sorted.filter(\.hit.isWhole).map { UTF8Key($0.hit.keyPath.joined(separator: "\u{0}")) })
+        var wholes: [UTF8Key: Int] = [:]
+        for found in sorted where found.hit.isWhole { wholes[path(found.hit.keyPath)] = groups.count }
+        var inside: [(entry: UTF8Key, found: (rule: Int, hit: Hit))] = []
         for found in sorted {
-            if !wholes.isEmpty, found.hit.keyPath.count == 4,
-                severity(found) < .error || RuleCatalog.all[found.rule].id == RuleCatalog.ats018.id,
-                wholes.contains(UTF8Key(found.hit.keyPath.dropLast().joined(separator: "\u{0}")))
-            {
+            let entry = wholes.isEmpty || found.hit.keyPath.count != 4 ? nil : path(found.hit.keyPath.dropLast())
+            if let entry, wholes[entry] != nil {
+                if severity(found) == .error, RuleCatalog.all[found.rule].id != RuleCatalog.ats018.id {
+                    inside.append((entry, found))
+                }
                 continue
             }
             let isOfAKey = !found.hit.keyPath.isEmpty && found.hit.keyPath != PlistFacts.atsPath
-            let name = UTF8Key("\(found.hit.offset)\u{0}" + found.hit.keyPath.joined(separator: "\u{0}"))
-            if isOfAKey, let place = places[name] {
-                groups[place].append(found)
-                continue
-            }
-            if isOfAKey { places[name] = groups.count }
-            groups.append([found])
+            let name = UTF8Key("\(found.hit.offset)\u{0}\(path(found.hit.keyPath).text)")
+            let place = isOfAKey ? places[name] ?? groups.count : groups.count
+            if isOfAKey { places[name] = place }
+            if place == groups.count { groups.append([]) }
+            groups[place].append(found)
+            if found.hit.isWhole { wholes[path(found.hit.keyPath)] = place }
+        }
+        for (entry, found) in inside {
+            if let place = wholes[entry] { groups[place].append(found) }
         }
         return groups
     }
+
+    private static func path(_ keys: some Sequence<String>) -> UTF8Key { UTF8Key(keys.joined(separator: "\u{0}")) }
 
     /// How much something matters: never more than its rule says.
     static func severity(_ found: (rule: Int, hit: Hit)) -> Severity {
@@ -114,20 +122,24 @@ public enum Linter {
         return min(found.hit.severity ?? own, own)
     }
 
-    /// One finding of all that was found about one key: the gravest first, and its fix.
+    /// One finding of all that was found about one key: the gravest first, and its fix. Keys inside of an entry that is to be removed come last.
     static func finding(_ found: [(rule: Int, hit: Hit)], _ lines: LineIndex) -> LintFinding {
-        let gravest = found.enumerated().max { left, right in
+        let depth = found.map(\.hit.keyPath.count).min()
+        var all = found.filter { $0.hit.keyPath.count == depth }
+        let gravest = all.enumerated().max { left, right in
             (severity(left.element), right.offset) < (severity(right.element), left.offset)
         }?.offset
-        var all = found
         if let gravest { all.insert(all.remove(at: gravest), at: 0) }
+        let edits = all.flatMap(\.hit.edits)
+        all += found.filter { $0.hit.keyPath.count != depth }
         let (rule, hit) = (RuleCatalog.all[all[0].rule], all[0].hit)
         var messages: [String] = []
         for found in all where !messages.contains(found.hit.message) { messages.append(found.hit.message) }
         return LintFinding(
             finding: Finding(
-                rule: rule.id, severity: severity(all[0]), location: lines.location(hit.offset), keyPath: hit.keyPath,
+                rule: rule.id, severity: all.map(severity).max() ?? rule.severity, location: lines.location(hit.offset),
+                keyPath: hit.keyPath,
                 message: messages.joined(separator: " "), fix: hit.fix, citation: rule.citation),
-            rules: all.map { RuleCatalog.all[$0.rule].id }, edits: all.flatMap(\.hit.edits), advice: hit.advice)
+            rules: all.map { RuleCatalog.all[$0.rule].id }, edits: edits, advice: hit.advice)
     }
 }

@@ -71,6 +71,8 @@ package struct ErrorNumber: Sendable {
     private static let suites: [Code] = [
         .tlsNoForwardSecrecy, .tlsNoCommonSuite, .tlsNoCommonGroup, .tlsNoCommonSignature,
     ]
+    /// Alerts about a certificate of the app. A server that asked for none means something else.
+    private static let ofApp: [Code] = [.tlsClientCertificateRejected, .tlsHandshakeFailed]
 
     /// The errors of NSURLErrorDomain.
     package static let urlErrors: [ErrorNumber] = [
@@ -254,19 +256,17 @@ package struct ErrorNumber: Sendable {
             "alert: handshake failure; the server found no version, suite, group or signature in common",
             suites + [.tlsVersionTooLow]),
         ErrorNumber(
-            stream: -9825, "PeerBadCert", "alert: bad certificate; the server refuses the app's own certificate",
-            [.tlsClientCertificateRejected]),
-        ErrorNumber(
-            stream: -9826, "PeerUnsupportedCert", "alert: unsupported certificate", [.tlsClientCertificateRejected]),
-        ErrorNumber(stream: -9827, "PeerCertRevoked", "alert: certificate revoked", [.tlsClientCertificateRejected]),
-        ErrorNumber(stream: -9828, "PeerCertExpired", "alert: certificate expired", [.tlsClientCertificateRejected]),
-        ErrorNumber(stream: -9829, "PeerCertUnknown", "alert: certificate unknown", [.tlsClientCertificateRejected]),
+            stream: -9825, "PeerBadCert",
+            "alert: bad certificate; the server refuses the app's own certificate, if the app sent one", ofApp),
+        ErrorNumber(stream: -9826, "PeerUnsupportedCert", "alert: unsupported certificate", ofApp),
+        ErrorNumber(stream: -9827, "PeerCertRevoked", "alert: certificate revoked", ofApp),
+        ErrorNumber(stream: -9828, "PeerCertExpired", "alert: certificate expired", ofApp),
+        ErrorNumber(stream: -9829, "PeerCertUnknown", "alert: certificate unknown", ofApp),
         ErrorNumber(stream: -9830, "IllegalParam", "alert: illegal parameter", [.tlsHandshakeFailed]),
         ErrorNumber(
             stream: -9831, "PeerUnknownCA",
-            "alert: unknown CA; the server does not know the CA of the app's certificate",
-            [.tlsClientCertificateRejected]),
-        ErrorNumber(stream: -9832, "PeerAccessDenied", "alert: access denied", [.tlsClientCertificateRejected]),
+            "alert: unknown CA; the server does not know the CA of the app's certificate, if the app sent one", ofApp),
+        ErrorNumber(stream: -9832, "PeerAccessDenied", "alert: access denied", ofApp),
         ErrorNumber(stream: -9833, "PeerDecodeError", "alert: decode error", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9834, "PeerDecryptError", "alert: decrypt error", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9835, "PeerExportRestriction", "alert: export restriction", [.tlsHandshakeFailed]),

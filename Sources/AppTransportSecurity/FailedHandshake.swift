@@ -38,7 +38,7 @@ package func evaluate(
     case .alert(_, let description):
         let streamCode =
             description == 70 ? HandshakeEvaluation.tooLow(requirements) : URLLoadError.streamCode(ofAlert: description)
-        if description == 116 || description == 42, widest?.requestsClientCertificate == true {
+        if description == 116 || description == 42 && widest?.requestsClientCertificate == true {
             return FailedHandshakeVerdict(
                 isDetermined: true,
                 causes: [Cause(.tlsClientCertificateRequired, "The server demands a client certificate.")],
@@ -210,6 +210,13 @@ package enum ConnectionCauses {
     /// The name of a TLS alert, as in the registry of IANA.
     package static func alertName(_ description: UInt8) -> String {
         alerts[description]?.name ?? "number \(description)"
+    }
+
+    /// What an alert of a server may mean where nothing else is known; empty for those of an end in order.
+    package static func codes(ofAlert description: UInt8) -> [Code] {
+        if description == 116 { return [.tlsClientCertificateRequired] }
+        if AlertMeaning(description) != nil { return [.tlsHandshakeFailed] }
+        return ErrorNumber.stream(URLLoadError.streamCode(ofAlert: description))?.codes ?? []
     }
 
     /// The alerts of the registry by their number: the name, and the stream code that a client gets. Source: Security, base/SecBase.h.

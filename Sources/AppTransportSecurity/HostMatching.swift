@@ -126,7 +126,7 @@ package enum LocalHosts {
     package static func isDirect(_ address: IPAddress) -> Bool { direct.contains { $0.contains(address) } }
 
     /// Whether the range that contains the address is one that no Apple source confirms.
-    package static func isUnverified(_ address: IPAddress) -> Bool { unverified.contains { $0.contains(address) } }
+    static func isUnverified(_ address: IPAddress) -> Bool { unverified.contains { $0.contains(address) } }
 
     /// Whether an address is of the range for carrier NAT, which many VPNs use (RFC 6598): it is not local.
     package static func isShared(_ address: IPAddress) -> Bool { shared?.contains(address) == true }
@@ -135,11 +135,13 @@ package enum LocalHosts {
     package static let sharedRange = "100.64.0.0/10"
     private static let shared = AddressRange(sharedRange)
 
-    /// Loopback and link-local: Apple's own tests (SecProtocolConfigurationTest.m). Private ranges: field reports.
-    /// 100.64/10 is not local: several projects need entries for it.
-    private static let direct =
-        ["127.0.0.0/8", "::1/128", "fe80::/10"].compactMap { AddressRange($0) } + unverified
+    /// The ranges of the local network. 100.64/10 is not local: several projects need entries for it.
+    package static let direct = confirmed + unverified
 
+    /// Loopback and link-local: Apple's own tests (SecProtocolConfigurationTest.m).
+    package static let confirmed = ["127.0.0.0/8", "::1/128", "fe80::/10"].compactMap { AddressRange($0) }
+
+    /// Private ranges: field reports.
     private static let unverified = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7"]
         .compactMap { AddressRange($0) }
 }

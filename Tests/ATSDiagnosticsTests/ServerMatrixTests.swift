@@ -110,8 +110,7 @@ struct ServerMatrixTests {
         guard kinds.count == all.count else { return }
         let hellos = adaptive.values.map(\.handshakes)
         let mean = Double(hellos.reduce(0, +)) / Double(max(1, hellos.count))
-        // A system whose rows have four floors asks servers without TLS 1.3 once more than one with two.
-        #expect(mean <= (os == "macos26" && sdk == nil ? 1.6 : 2), "mean hellos \(mean)")
+        #expect(mean <= 1.6, "mean hellos \(mean)")
     }
 
     /// Below a root of the system a connection without one timestamp fails, with any list of logs; where there are some, their logs decide.

@@ -378,7 +378,10 @@ struct EvaluatedList {
         Claim(pattern: "\(h) is local and needs no exception\(s): plain") { _, without, host, _ in
             permitted(without, host)
         },
-        Claim(pattern: "\(h) is a local host. This entry blocks plain HTTP to it\(s)(?: \\(its .*\\))?, because") {
+        Claim(
+            pattern:
+                "\(h) is local(?:, as field reports say)?\\. This entry blocks plain HTTP to it\(s)(?: \\(its .*\\))?, because"
+        ) {
             with, without, host, _ in
             !permitted(with, host) && permitted(without, host)
         },
@@ -449,6 +452,8 @@ struct EvaluatedList {
         guard let words = silent.first(where: finding.message.contains),
             finding.keyPath.first == "NSAppTransportSecurity",
             finding.keyPath.count > 1, !finding.message.contains("occurs twice"),
+            // That one is about an entry, and says with it what is wrong with its keys.
+            finding.rule != "ATS023",
             let other = Self.removing(finding.keyPath, subject)
         else { return [] }
         let difference = firstDifference(Self.dictionary(other.document))

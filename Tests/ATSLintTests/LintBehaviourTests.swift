@@ -344,6 +344,67 @@ import Vocabulary
         #expect(result.findings.contains { $0.rules.contains("ATS017") } == !decision.isLocal)
     }
 
+    /// An entry replaces that hosts are local also where its key is a range, or an address that only field reports call local.
+    @Test(arguments: [
+        ("127.0.0.0/8", "http://127.0.0.1/"), ("fe80::/10", "http://[fe80::1]/"),
+        ("192.168.0.0/16", "http://192.168.1.5/"), ("192.168.1.5", "http://192.168.1.5/"),
+        ("198.51.100.0/24", "http://198.51.100.7/"),
+    ])
+    func anEmptyEntryBlocksWhatIsLocal(_ key: String, _ text: String) throws {
+        let url = try LoadURL(text)
+        let dictionary = ATSDictionary(exceptions: [key: ExceptionEntry()])
+        func isPermitted(_ dictionary: ATSDictionary) -> Bool {
+            ATSPolicy(dictionary: dictionary, profile: .standard).decide(url).verdict != .blocked
+        }
+        let blocks = isPermitted(ATSDictionary()) && !isPermitted(dictionary)
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict/></dict>")
+        let messages = result.findings.filter { $0.finding.rule == "ATS023" }.map(\.finding.message)
+        #expect(messages.count == (blocks ? 1 : 0), "\(result.findings.map(\.finding.message))")
+        #expect(messages.allSatisfy { $0.contains("This entry blocks plain HTTP to it since iOS 17 and macOS 14") })
+        let isReported = key.hasPrefix("192")
+        #expect(messages.allSatisfy { $0.contains("as field reports say") == isReported }, "\(messages)")
+    }
+
+    /// A range that covers local networks blocks plain HTTP to them, whatever its first addresses are.
+    @Test(arguments: ["0.0.0.0/0", "::/0", "192.0.0.0/8"]) func aRangeAroundLocalAddressesIsTold(_ key: String) throws {
+        func lint(_ entries: String) throws -> [Finding] {
+            try LintFixtures.lint(ats: "<key>NSExceptionDomains</key><dict>\(entries)</dict>").findings.map(\.finding)
+        }
+        let found = try lint("<key>\(key)</key><dict/>")
+        #expect(
+            found.map(\.rule) == ["ATS027"] && found.allSatisfy { $0.message.contains("plain HTTP to them is blocked") }
+        )
+        let entry = "<dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>"
+        #expect(try !lint("<key>\(key)</key>\(entry)").contains { $0.message.contains("is blocked") })
+        #expect(try lint("<key>198.51.100.0/24</key><dict/>").contains { $0.message.contains("changes nothing") })
+    }
+
+    @Test(
+        "An entry that is to be removed is one finding with the errors of its keys, and with one thing to do",
+        arguments: [
+            ("localhost", "<key>NSExceptionAllowsInsecureHTTPLoads</key><string>YES</string>", "Remove the entry."),
+            (
+                "nas.local",
+                "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/><key>NSIncludesSubdomains</key><string>YES</string>",
+                "Remove the entry."
+            ),
+            (
+                "localhost", "<key>NSExceptionMinimumTLSVersion</key><real>1.2</real>",
+                "Remove the entry, unless you mean to block the host."
+            ),
+        ])
+    func anEntryToRemoveIsOneFinding(_ host: String, _ entry: String, _ fix: String) throws {
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(host)</key><dict>\(entry)</dict></dict>")
+        #expect(result.findings.map(\.finding.fix) == [fix], "\(result.findings.map(\.finding.message))")
+        let finding = try #require(result.findings.first)
+        #expect(finding.rules.contains("ATS002") && finding.finding.rule == "ATS023")
+        #expect(finding.finding.severity == .error && finding.finding.message.contains("counts as absent"))
+        // What the author wants is still to be read there, so no edit takes it away.
+        #expect(finding.edits.isEmpty)
+    }
+
     /// With its subdomains a name without a dot is no local host but a top-level domain.
     @Test(arguments: [("com", true), ("COM", false), ("intranet", true), ("local", false), ("localhost", false)])
     func aTopLevelDomainIsNotLocal(_ key: String, _ isBroad: Bool) throws {

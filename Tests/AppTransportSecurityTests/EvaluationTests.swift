@@ -411,6 +411,21 @@ struct EvaluationTests {
         #expect(try cause(112, "192.0.2.1", os: "ios12").message.contains("no site of that name"))
     }
 
+    /// A server that asked for no certificate refuses none: with bad_certificate it means something else. certificate_required says that it asks.
+    @Test(arguments: [
+        (42, "ats.tls.handshake-failed", "-1200, stream code -9825"),
+        (116, "ats.tls.client-certificate-required", "-1206"),
+    ])
+    func alertsAboutTheAppsCertificate(_ alert: UInt8, _ code: String, _ number: String) throws {
+        let requirements = try decide("https://api.example.com/").requirements
+        let verdict = evaluate(requirements, failed: .alert(level: 2, description: alert), host: "api.example.com")
+        #expect(verdict.causes.map(\.code.rawValue) == [code] && verdict.error.number == "NSURLErrorDomain \(number)")
+        // Who reads the number or the alert alone has that cause among those that it may have.
+        let ofNumber = verdict.error.streamCode.flatMap(ErrorNumber.stream) ?? ErrorNumber.url(verdict.error.code)
+        #expect(ofNumber?.codes.map(\.rawValue).contains(code) == true)
+        #expect(ConnectionCauses.codes(ofAlert: alert).map(\.rawValue).contains(code))
+    }
+
     @Test("a leaf that is installed itself is no authority above itself, and is judged once")
     func ownAnchor() throws {
         var scene = Scene()

@@ -67,7 +67,8 @@ import Testing
     @Test(
         "Numbers of Secure Transport that say one thing are taken for it, beside an NSURLError that says all",
         arguments: [
-            (-9818, "4"), (-9822, "ats.tls.handshake-failed"), (-9840, "ats.tls.handshake-failed"),
+            (-9818, "4"), (-9825, "2"), (-9831, "2"), (-9822, "ats.tls.handshake-failed"),
+            (-9840, "ats.tls.handshake-failed"),
             (-9842, "ats.tls.client-certificate-required"), (-9844, "ats.net.closed"), (-9852, "2"),
             (-9853, "ats.net.timeout"), (-9863, "ats.tls.client-certificate-required"),
             (-9865, "ats.tls.handshake-failed"),

@@ -37,6 +37,25 @@ import Testing
         #expect(run.output.isEmpty && !run.errors.contains("\u{7}"))
     }
 
+    /// An option that would do nothing with the others is refused.
+    @Test(arguments: [
+        ["explain", "https://a.example/", "--ats-json", "absent.json", "--define", "HOST=a.example"],
+        ["explain", "https://a.example/", "--xcconfig", "absent.xcconfig"],
+        ["check", "a.example", "--define", "HOST=a.example"], ["minimize", "a.example", "--define", "HOST=a.example"],
+        ["fetch", "https://a.example/", "--define", "HOST=a.example"],
+        ["proxy", "--listen", "127.0.0.1:0", "--define", "HOST=a.example"],
+    ])
+    func valuesOfABuildNeedTheirList(_ words: [String]) throws {
+        let run = try ProgramRun(["ats"] + words)
+        #expect(run.status == 64 && run.output.isEmpty)
+        #expect(run.errors.contains("--define and --xcconfig are for an Info.plist"), "\(run.errors)")
+    }
+
+    @Test func privateAddressesAreForOtherMachines() throws {
+        let run = try ProgramRun(["ats", "proxy", "--listen", "127.0.0.1:0", "--allow-private"])
+        #expect(run.status == 64 && run.errors.contains("--allow-private requires --allow-remote"), "\(run.errors)")
+    }
+
     /// Whatever else is missing, or wrong in a later word.
     @Test(
         arguments: [

@@ -156,13 +156,16 @@ enum LogJudge {
                     "if there is none, the handshake needs it: give the app a certificate of a CA that the server accepts",
                 ])
         }
-        let alert = evidence.alert.flatMap { $0.isReceived && clientAlerts.contains($0.number) ? $0.number : nil }
-        guard evidence.urlError == -1205 || alert != nil else { return nil }
-        if alert == 116 {
+        let alert = evidence.alert.flatMap { $0.isReceived ? $0.number : nil }
+        let codes = alert.map(ConnectionCauses.codes(ofAlert:)) ?? evidence.specific ?? []
+        if alert != nil, codes == [.tlsClientCertificateRequired] {
             return LogFailure(
-                evidence, .tls, [.tlsClientCertificateRequired],
+                evidence, .tls, codes,
                 "\(host) demands a client certificate and got none (alert certificate_required).")
         }
+        let isRejection = codes.contains(.tlsClientCertificateRejected)
+        guard evidence.urlError == -1205 || isRejection else { return nil }
+        let isSent = evidence.urlError == -1205 || evidence.hasSentCertificate
         let name = alert.map { " (alert \(ConnectionCauses.alertName($0)), \($0))" } ?? ""
         let reason =
             switch alert {
@@ -172,12 +175,12 @@ enum LogJudge {
             case 49: ": whom it names has no access"
             default: ""
             }
+        let doubt = isSent ? "." : ". If the app sent none, the TLS log of the server says what it means."
         return LogFailure(
-            evidence, .tls, [.tlsClientCertificateRejected],
-            "\(host) refuses the certificate that the app sent as its own\(name)\(reason).")
+            evidence, .tls, isSent ? [.tlsClientCertificateRejected] : codes,
+            "\(host) refuses the certificate that the app sent as its own\(name)\(reason)\(doubt)",
+            fix: LogExplanations.explanation(of: .tlsClientCertificateRejected).map { [$0.action] } ?? [])
     }
-
-    private static let clientAlerts: Set<UInt8> = [42, 43, 44, 45, 46, 48, 49, 116]
 
     // MARK: - Alerts
 

@@ -12,7 +12,7 @@ extension RuleCatalog {
         summary: "An exception for a local host is unnecessary, or blocks it.",
         reason: """
             Since \(SystemChange.globalKeys.names) ATS exempts names without a dot, .local names and loopback addresses. \
-            An exception replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
+            An exception, also one for a range, replaces that: without NSExceptionAllowsInsecureHTTPLoads = true it blocks plain HTTP to the host.
             """,
         citation: .apple(ATSKey.localNetworking, read: "2026-11-21"),
         firstOS: SystemChange.globalKeys.list,
@@ -22,28 +22,31 @@ extension RuleCatalog {
             "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>", host: "localhost",
             root: "<key>MinimumOSVersion</key>\n<string>9.0</string>"),
         check: .plist { facts, hits in
-            for entry in facts.exceptions where entry.host.isLocal {
+            for entry in facts.exceptions {
                 guard let effects = entry.effects, [.unneeded, .blocks].contains(effects.localState) else { continue }
                 let advice = [Advice([.remove(entry.member)], .asManyLoads)]
                 if effects.localState == .unneeded {
                     hits.report(
                         entry.member, entry.path,
-                        "\(entry.key) is local and needs no exception\(facts.systems.words(effects.isLocal) ?? ""): plain HTTP to it is allowed without the entry.",
+                        "\(effects.name) is local and needs no exception\(facts.systems.words(effects.isLocal) ?? ""): plain HTTP to it is allowed without the entry.",
                         fix: "Remove the entry.", severity: .warning, advice: advice, isWhole: true)
                     continue
                 }
                 // An entry that means to allow what it blocks.
                 let wish = (entry.members ?? []).filter(facts.meansPlainHTTP).map(\.key).min()
+                // What only field reports call local keeps an entry that is to allow plain HTTP.
+                if wish != nil, !entry.host.isLocal { continue }
                 let isFree = effects.losesNothing
+                let reports = entry.host.isLocal ? "" : ", as field reports say"
                 let hint = wish.map { " (its \($0) is not read)" } ?? ""
                 hits.report(
                     entry.member, entry.path,
-                    "\(entry.key) is a local host. This entry blocks plain HTTP to it\(facts.systems.words(effects.blocksLocal) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
+                    "\(effects.name) is local\(reports). This entry blocks plain HTTP to it\(facts.systems.words(effects.blocksLocal) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
                     fix: !isFree
                         ? "Set NSExceptionAllowsInsecureHTTPLoads = true: older systems need the entry."
                         : wish == nil ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
                     severity: wish == nil ? .warning : .error, advice: isFree ? advice : [],
-                    isWhole: wish != nil && isFree)
+                    isWhole: isFree)
             }
         }
     )

@@ -11,7 +11,8 @@ extension RuleCatalog {
         summary: "An exception makes a host stricter than the rest.",
         reason: """
             A host with an entry in NSExceptionDomains, even an empty one, is no longer affected by the global keys. \
-            With NSAllowsArbitraryLoads = true that is the documented way to turn ATS back on for one host; otherwise an empty entry does nothing.
+            With NSAllowsArbitraryLoads = true that is the documented way to turn ATS back on for one host; otherwise an empty entry does nothing, \
+            unless local addresses are in its range.
             """,
         citation: .apple(ATSKey.exceptionDomains, read: "2026-11-21"),
         fires: Example(
@@ -30,6 +31,12 @@ extension RuleCatalog {
                     hits.report(
                         entry.member, entry.path,
                         "NSAllowsArbitraryLoads turns ATS off, and this entry turns it back on for \(entry.key): plain HTTP to it is blocked\(facts.systems.words(restores) ?? "").",
+                        fix: "Nothing to do if that is intended; otherwise remove the entry.",
+                        advice: [Advice([.remove(entry.member)], .otherLoads)])
+                } else if effects.localState == .notLocal, facts.systems.someSupported(effects.blocksLocal) {
+                    hits.report(
+                        entry.member, entry.path,
+                        "Local addresses need no TLS, and this entry for \(effects.name) covers some: plain HTTP to them is blocked\(facts.systems.words(effects.blocksLocal) ?? "").",
                         fix: "Nothing to do if that is intended; otherwise remove the entry.",
                         advice: [Advice([.remove(entry.member)], .otherLoads)])
                 } else if members.isEmpty, effects.changesNothing {

@@ -9,10 +9,11 @@ package import TLSModel
 /// own, which nearly all do:
 /// - a hello that failed decides every question that accepts less;
 /// - a hello that gave a version and a suite decides every question that accepts both, the wider and the narrower ones;
-/// - a hello that gave a version decides every question with a higher floor.
+/// - a hello that gave a version decides every question with a higher floor; up to that version the floor changes nothing.
 ///
 /// A refusal that follows in this way may still be worded otherwise than the one that the server would send: an alert for the version is not one
-/// for the suites. Where that is open the hello is sent, so that the number that an app gets is that of the row itself.
+/// for the suites. Where that is open the hello is sent, so that the number that an app gets is that of the row itself. It is not open between two
+/// floors that got the same refusal.
 ///
 /// When two answers contradict each other the server is not of that kind, and all questions are asked.
 package struct AdaptivePlan: Sendable {
@@ -84,6 +85,11 @@ package struct AdaptivePlan: Sendable {
         return likely
     }
 
+    /// The newest version that the server took; nil if it took none yet.
+    private var newestVersion: TLSVersion? {
+        asked.values.compactMap { if case .negotiated(let observation) = $0 { observation.version } else { nil } }.max()
+    }
+
     /// What the outcome of one question says about another.
     private func implied(by outcome: HandshakeOutcome, of source: Int, for index: Int) -> Answer? {
         let (known, wanted) = (questions[source], questions[index])
@@ -96,14 +102,19 @@ package struct AdaptivePlan: Sendable {
             if !showsFloor, wanted.suites.contains(observation.suite) {
                 return Answer(outcome: .unofferedVersion(observation.version), isExact: true)
             }
-            // 70 is protocol_version: what a server says, or a client, when the versions do not meet.
-            return Answer(outcome: .alert(level: 2, description: 70), isExact: false)
+            // What a server says when the versions do not meet, or a client. One that said it once says it again.
+            return Answer(outcome: .noCommonVersion, isExact: asked.values.contains(.noCommonVersion))
         case .alert, .protocolError, .connection(.closed), .connection(.reset):
-            guard known.includes(wanted) else { return nil }
-            // A server without a version in common has none either for fewer versions.
+            // A server without a version in common has none either for fewer versions, whatever the suites.
+            if outcome == .noCommonVersion, known.minimumVersion <= wanted.minimumVersion {
+                return Answer(outcome: outcome, isExact: true)
+            }
+            let floor = max(known.minimumVersion, wanted.minimumVersion)
+            let isShared = outcome.isRefusal && newestVersion.map { floor <= $0 } == true
+            guard known.includes(wanted) || isShared && known.suites.isSuperset(of: wanted.suites) else { return nil }
             let isExact =
-                !showsFloor || known.minimumVersion == wanted.minimumVersion || outcome.isSilence
-                || outcome == .alert(level: 2, description: 70)
+                !showsFloor || isShared || known.minimumVersion == wanted.minimumVersion || outcome.isSilence
+                || asked.contains { questions[$0].minimumVersion >= wanted.minimumVersion && $1 == outcome }
             return Answer(outcome: outcome, isExact: isExact)
         case .connection: return Answer(outcome: outcome, isExact: true)
         }
@@ -111,6 +122,9 @@ package struct AdaptivePlan: Sendable {
 }
 
 extension HandshakeOutcome {
+    /// protocol_version.
+    fileprivate static let noCommonVersion = HandshakeOutcome.alert(level: 2, description: 70)
+
     /// A server's choice of a version below the client's floor.
     static func unofferedVersion(_ version: TLSVersion) -> HandshakeOutcome {
         .protocolError("The server chose \(version), which was not offered")

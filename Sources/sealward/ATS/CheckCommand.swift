@@ -68,6 +68,7 @@ struct CheckCommand: WorkingCommand {
 
     func validate() throws {
         try network.requireTargets(targets, of: "sealward ats check")
+        try values.requireList(infoPlist)
         if changes, systems == nil {
             throw ValidationError("--changes compares systems: name them with --systems ID,ID.")
         }

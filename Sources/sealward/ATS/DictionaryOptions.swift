@@ -21,6 +21,7 @@ struct DictionaryOptions: ParsableArguments {
 
     func validate() throws {
         if infoPlist != nil, atsJson != nil { throw ValidationError("Give --info-plist or --ats-json, not both.") }
+        try values.requireList(infoPlist)
     }
 
     func load() throws -> AppDictionary {
@@ -128,6 +129,14 @@ struct BuildValueOptions: ParsableArguments {
             throw ValidationError("--define: '\(text.terminalSafe(limit: 80))' is not NAME=VALUE.")
         }
     }
+
+    /// Refuses values without the list that they are for.
+    func requireList(_ infoPlist: String?) throws {
+        guard infoPlist == nil, !isEmpty else { return }
+        throw ValidationError("--define and --xcconfig are for an Info.plist: name it with --info-plist.")
+    }
+
+    var isEmpty: Bool { define.isEmpty && xcconfig.isEmpty }
 
     /// The values by name: those of --define win, then those of the last file.
     func values() throws -> [UTF8Key: String] {

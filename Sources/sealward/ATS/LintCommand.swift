@@ -83,7 +83,7 @@ struct LintCommand: WorkingCommand {
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
-        if fix, !values.define.isEmpty || !values.xcconfig.isEmpty {
+        if fix, !values.isEmpty {
             throw ValidationError("--fix changes the file as it is: leave out --define and --xcconfig.")
         }
         if paths.isEmpty { throw ValidationError("Name what to lint, for example: sealward ats lint Info.plist") }

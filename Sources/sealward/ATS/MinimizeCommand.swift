@@ -37,7 +37,10 @@ struct MinimizeCommand: WorkingCommand {
 
     @OptionGroup var shared: SharedOptions
 
-    func validate() throws { try network.requireTargets(targets, of: "sealward ats minimize") }
+    func validate() throws {
+        try network.requireTargets(targets, of: "sealward ats minimize")
+        try values.requireList(infoPlist)
+    }
 
     func outcome() async throws -> Outcome {
         let app = try infoPlist.map { try PropertyListFile.app(infoPlist: $0, values) }

@@ -402,9 +402,11 @@ extension ExplainedSubject {
         let row = ErrorNumber.stream(URLLoadError.streamCode(ofAlert: alert))
         title = "\(name), TLS alert \(alert)"
         let meaning = AlertMeaning(alert)
+        codes = ConnectionCauses.codes(ofAlert: alert)
         means =
-            "\(meaning.map { "the server \($0.words)" } ?? "the other side ended the handshake"); an app gets NSURLErrorDomain -1200 with stream code \(row?.number ?? -9800) for it: \(row?.sentence ?? name)"
-        codes = meaning == nil ? row?.codes ?? [] : [.tlsHandshakeFailed]
+            codes == [.tlsClientCertificateRequired]
+            ? "the server demands a client certificate and got none; an app gets NSURLErrorDomain -1206 for it"
+            : "\(meaning.map { "the server \($0.words)" } ?? "the other side ended the handshake"); an app gets NSURLErrorDomain -1200 with stream code \(row?.number ?? -9800) for it: \(row?.sentence ?? name)"
         action = meaning?.action
         next = ["sealward ats check https://HOST/", "sealward ats log FILE"]
     }

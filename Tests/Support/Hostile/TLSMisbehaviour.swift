@@ -63,6 +63,7 @@ package struct TLSMisbehaviour: Sendable, CustomStringConvertible {
         case .protocolError: "ats.tls.handshake-failed"
         case .alert(40): "ats.tls.no-common-suite"
         case .alert(70): "ats.tls.version-too-low"
+        case .alert(116): "ats.tls.client-certificate-required"
         case .alert: "ats.tls.handshake-failed"
         case .notTLS: "ats.net.not-tls"
         case .closed: "ats.net.closed"
