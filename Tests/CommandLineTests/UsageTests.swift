@@ -51,11 +51,6 @@ import Testing
         #expect(run.errors.contains("--define and --xcconfig are for an Info.plist"), "\(run.errors)")
     }
 
-    @Test func privateAddressesAreForOtherMachines() throws {
-        let run = try ProgramRun(["ats", "proxy", "--listen", "127.0.0.1:0", "--allow-private"])
-        #expect(run.status == 64 && run.errors.contains("--allow-private requires --allow-remote"), "\(run.errors)")
-    }
-
     /// Whatever else is missing, or wrong in a later word.
     @Test(
         arguments: [

@@ -71,7 +71,6 @@ struct ProxyCommand: WorkingCommand {
     @OptionGroup var shared: SharedOptions
 
     func validate() throws {
-        if allowPrivate, !allowRemote { throw ValidationError("--allow-private requires --allow-remote.") }
         let place = try listenPlace()
         if !place.isLoopback, !allowRemote || passwordFile == nil {
             throw ValidationError(
