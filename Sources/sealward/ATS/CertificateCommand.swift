@@ -17,13 +17,13 @@ struct CertificateCommand: WorkingCommand {
             Example:
               sealward ats certificate fullchain.pem --host api.example.com --os ios17
 
-            FILE is PEM: the server's certificate first, the others in any order. The rules are those of `ats check`; what no CA may
+            FILE is PEM: the server's certificate first, the others in any order. The rules are those of `ats check`; what no CA may \
             issue fails too (ats.trust.issuance). No server is asked, so protocol versions, suites and key possession are not judged.
 
             Roots of --roots get the rules of the system's own: a leaf of any age must be for servers (serverAuth), be valid for at most \(days(.system)) days, and \
             have timestamps if logs are given. Below a root of --ca-file a leaf may omit its purpose and be valid for up to \(days(.installed)) days.
 
-            With --jobs, each line of a file is a JSON object with the options as members, paths relative to that file, and each answer is
+            With --jobs, each line of a file is a JSON object with the options as members, paths relative to that file, and each answer is \
             one line. The members ca-file and roots are a path or a list of paths:
               {"file":"chain.pem","host":"api.example.com","at":"2026-11-22T12:00:00Z","ca-file":["root.pem"]}
 

@@ -18,7 +18,7 @@ struct CheckCommand: WorkingCommand {
             Example:
               sealward ats check example.com api.example.com:8443 --os ios17 --format json
 
-            Exit status: 0 the default configuration passes (or the app's dictionary, with --info-plist), 1 it fails for a target,
+            Exit status: 0 the default configuration passes (or the app's dictionary, with --info-plist), 1 it fails for a target, \
             2 it could not be determined, 64 usage.
             """
     )

@@ -16,7 +16,7 @@ struct ExplainCommand: ResultCommand {
             Example:
               sealward ats explain http://example.com/ https://192.168.1.10/ --os ios17
 
-            Without --info-plist or --ats-json the default dictionary {} is explained. Exit status: 0 nothing is blocked, 1 a URL is
+            Without --info-plist or --ats-json the default dictionary {} is explained. Exit status: 0 nothing is blocked, 1 a URL is \
             blocked, 2 an input cannot be read or a URL is none that ATS decides about, 64 usage.
             """
     )

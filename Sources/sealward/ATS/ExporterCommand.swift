@@ -18,9 +18,9 @@ struct ExporterCommand: WorkingCommand {
         commandName: "exporter",
         abstract: "Serve checks to Prometheus, like its blackbox exporter.",
         discussion: """
-            /probe?target=URL&os=ID is one check as metrics: probe_success, sealward_ats_verdict, sealward_ats_cause by code,
-            probe_ssl_earliest_cert_expiry, sealward_ats_large_hello_failure, sealward_ats_group. /metrics counts the checks. Anyone who reaches the
-            port chooses where checks connect, so an address beyond loopback needs --allow for each target, or --allow-any. Targets in private
+            /probe?target=URL&os=ID is one check as metrics: probe_success, sealward_ats_verdict, sealward_ats_cause by code, \
+            probe_ssl_earliest_cert_expiry, sealward_ats_large_hello_failure, sealward_ats_group. /metrics counts the checks. Anyone who reaches the \
+            port chooses where checks connect, so an address beyond loopback needs --allow for each target, or --allow-any. Targets in private \
             networks and on this machine need --allow in any case.
 
             Example: sealward ats exporter --listen 127.0.0.1:9886 --os ios26

@@ -20,8 +20,8 @@ struct FetchCommand: WorkingCommand {
             Example:
               sealward ats fetch https://www.example.com/ --os ios17 --include
 
-            Nothing of the request is sent before the server complies. A redirect from a public server never leads to loopback, metadata and
-            other addresses that are not public, unless --allow-private. Exit status: 0 a complete answer arrived, whatever its status
+            Nothing of the request is sent before the server complies. A redirect from a public server never leads to loopback, metadata and \
+            other addresses that are not public, unless --allow-private. Exit status: 0 a complete answer arrived, whatever its status \
             (with --fail-status, 400 and above is 1), 1 the load was refused, 2 no answer came, 64 usage.
             """
     )

@@ -17,8 +17,8 @@ struct HistoryCommand: WorkingCommand {
               sealward ats check --targets-from fleet.txt --history fleet.sqlite --quiet
               sealward ats history fleet.sqlite
 
-            It compares the verdict, its first cause, the leaf certificate, when the chain expires, and the key-exchange group, between runs
-            that judged for the same systems with the same dictionary. With --keep older runs are removed from the file, but never the
+            It compares the verdict, its first cause, the leaf certificate, when the chain expires, and the key-exchange group, between runs \
+            that judged for the same systems with the same dictionary. With --keep older runs are removed from the file, but never the \
             last one.
 
             Exit status: 0 done, 2 the file cannot be used, 64 usage.

@@ -15,8 +15,8 @@ struct LintCommand: WorkingCommand {
         abstract: "Read an app's ATS dictionary as Apple does, and report what is wrong.",
         discussion: """
             PATH is an Info.plist in any form (XML, a part of it, binary, the old style, JSON, what plutil, PlistBuddy and defaults print), an \
-            .app, .appex, .ipa or .xcarchive, the file of a project, or a folder to search. - is standard input.
-            Only regular files are opened, and /dev/stdin or /dev/fd/N, which a shell writes for <(...). In a folder, links are followed
+            .app, .appex, .ipa or .xcarchive, the file of a project, or a folder to search. - is standard input. \
+            Only regular files are opened, and /dev/stdin or /dev/fd/N, which a shell writes for <(...). In a folder, links are followed \
             only to files of the same folder.
 
             Example:

@@ -17,10 +17,10 @@ struct MergeCommand: WorkingCommand {
               sealward ats check --targets-from fleet.txt --shard 2/2 --format jsonl --output two.jsonl
               sealward ats merge one.jsonl two.jsonl --format json
 
-            The files are results of 'ats check' in the formats json and jsonl. Targets keep the order of the list, each once; results
+            The files are results of 'ats check' in the formats json and jsonl. Targets keep the order of the list, each once; results \
             that occur more than once, and parts that are missing, are named on standard error.
 
-            Exit status: as one 'ats check' of all targets; 2 also if targets are missing or no file
+            Exit status: as one 'ats check' of all targets; 2 also if targets are missing or no file \
             contains a result, 64 usage.
             """
     )

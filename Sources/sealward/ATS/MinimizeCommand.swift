@@ -15,7 +15,7 @@ struct MinimizeCommand: WorkingCommand {
             Example:
               sealward ats minimize example.com old.example.com --info-plist Info.plist --format plist
 
-            With --info-plist it also names the dead exceptions of the app: every target loads without them. Exit status: 0 a dictionary
+            With --info-plist it also names the dead exceptions of the app: every target loads without them. Exit status: 0 a dictionary \
             lets all targets load, 1 no dictionary helps a target, 2 a target could not be reached, 64 usage.
             """
     )

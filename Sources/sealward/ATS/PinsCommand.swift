@@ -17,13 +17,13 @@ struct PinsCommand: WorkingCommand {
             Example:
               sealward ats pins api.example.com --spare spare.pem --output Info.plist
 
-            A target is a PEM file that exists, or else a host, host:port or URL. NSPinnedLeafIdentities gets the keys of the leaf and of
-            --spare, NSPinnedCAIdentities those of the authorities above. A connection must satisfy both lists. Without --spare the
+            A target is a PEM file that exists, or else a host, host:port or URL. NSPinnedLeafIdentities gets the keys of the leaf and of \
+            --spare, NSPinnedCAIdentities those of the authorities above. A connection must satisfy both lists. Without --spare the \
             leaf is not pinned, because a lone leaf key locks every installed app out when it changes. To make a spare key:
             openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out spare.key, and its public key:
             openssl pkey -in spare.key -pubout -out spare.pem.
 
-            Exit status: 0 an app with these pins loads from every target, 1 it does not, 2 no safe pins can be written, or
+            Exit status: 0 an app with these pins loads from every target, 1 it does not, 2 no safe pins can be written, or \
             the result could not be judged, 64 usage.
             """
     )

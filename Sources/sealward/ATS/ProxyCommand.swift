@@ -23,18 +23,18 @@ struct ProxyCommand: WorkingCommand {
               sealward ats proxy --info-plist App/Info.plist
               https_proxy=http://127.0.0.1:8843 curl https://www.example.com/
 
-            CONNECT is decided by the policy and by a probe of the same address that the tunnel leads to; its verdict is cached for
-            60 seconds. Nothing is decrypted. Plain HTTP passes only if the dictionary allows it, each request on a connection of
+            CONNECT is decided by the policy and by a probe of the same address that the tunnel leads to; its verdict is cached for \
+            60 seconds. Nothing is decrypted. Plain HTTP passes only if the dictionary allows it, each request on a connection of \
             its own, so NTLM does not work through it. A request that is refused gets a 403 that says why.
 
             With --allow-remote clients reach public servers only: private addresses with --allow-private, this machine never.
 
-            Connections are limited by the descriptors (ulimit -n, minus a reserve); one address gets half of them. A connection over
-            the limit is closed at once, and a line once a second says how many. A request has 30 seconds for its header fields and
-            between two pieces of its body, a CONNECT 30 seconds to be decided, a client 60 seconds to read some of a response; a
+            Connections are limited by the descriptors (ulimit -n, minus a reserve); one address gets half of them. A connection over \
+            the limit is closed at once, and a line once a second says how many. A request has 30 seconds for its header fields and \
+            between two pieces of its body, a CONNECT 30 seconds to be decided, a client 60 seconds to read some of a response; a \
             tunnel may idle for 300 seconds and last for a day.
 
-            On Ctrl-C or SIGTERM the proxy stops and prints the hosts it saw and the smallest dictionary that would have let all of
+            On Ctrl-C or SIGTERM the proxy stops and prints the hosts it saw and the smallest dictionary that would have let all of \
             them through. Exit status: 0 when it ended in order, 2 when it could not listen, 64 usage.
             """
     )

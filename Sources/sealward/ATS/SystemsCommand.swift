@@ -16,7 +16,7 @@ struct SystemsCommand: WorkingCommand {
 
             A release that came out after this program: SEALWARD_SYSTEMS names a file that adds it, for every command. It is JSON:
             {"releases": [{"id": "ios28", "after": "ios27", "source": "...", "read": "2027-09-20", "minimumVersion": "TLSv1.2"}]}
-            "after" is the release that it behaves like; what differs is any of minimumVersion, supportsTLS13Minimum, readsHardening,
+            "after" is the release that it behaves like; what differs is any of minimumVersion, supportsTLS13Minimum, readsHardening, \
             readsPins, readsTransparencyKey and requiresTransparency.
 
             Exit status: 0 done, 64 usage.

@@ -13,7 +13,7 @@ struct RampCommand: ResultCommand {
         commandName: "ramp",
         abstract: "The attestation ramp plan for an app.",
         discussion: """
-            How many installations attest in each hour, until all daily users have. The pace rises evenly over the first day; then it is
+            How many installations attest in each hour, until all daily users have. The pace rises evenly over the first day; then it is \
             the limit, or 1/24 of all users per hour if that is less.
 
             Example:
