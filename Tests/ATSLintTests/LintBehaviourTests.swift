@@ -269,6 +269,22 @@ import Vocabulary
         #expect(ofKey.map(\.fix) == [fix] && ofKey.allSatisfy { $0.severity == .error }, "\(ofKey)")
     }
 
+    /// The nearest entry decides alone: of a name above, or of the smallest range around.
+    @Test(arguments: [
+        ("10.1.0.0/16", "10.0.0.0/8", true), ("10.1.2.3", "10.0.0.0/8", true), ("11.1.2.3", "10.0.0.0/8", false),
+        ("10.0.0.1/8", "10.0.0.0/8", false), ("a.b.example.com", "example.com", true),
+    ])
+    func nothingIsInherited(_ key: String, _ around: String, _ isAround: Bool) throws {
+        let parent =
+            "<key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
+        let messages = try LintFixtures.lint(
+            ats:
+                "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict/><key>\(around)</key><dict>\(parent)</dict></dict>"
+        ).findings.map(\.finding.message)
+        let sentence = "\(key) does not inherit NSExceptionAllowsInsecureHTTPLoads from \(around)"
+        #expect(messages.contains { $0.contains(sentence) } == isAround, "\(messages)")
+    }
+
     /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
     @Test(arguments: [("iphoneos16.4", true), ("iphoneos17.0", false)]) func addressKeysNeedTheSDKOf17(
         _ sdk: String, _ fires: Bool
