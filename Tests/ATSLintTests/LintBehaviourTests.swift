@@ -269,6 +269,17 @@ import Vocabulary
         #expect(ofKey.map(\.fix) == [fix] && ofKey.allSatisfy { $0.severity == .error }, "\(ofKey)")
     }
 
+    @Test("Of keys that mean one host the first is to be written, the others removed")
+    func oneKeyIsWrittenOnce() throws {
+        let entry = "<dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict>"
+        let keys = ["foo.com:80", "https://foo.com/", "*.foo.com", "bar.com"]
+        let ats = keys.map { "<key>\($0)</key>\(entry)" }.joined()
+        let found = try LintFixtures.lint(ats: "<key>NSExceptionDomains</key><dict>\(ats)</dict>").findings
+            .map(\.finding).filter { $0.severity == .error }
+        let remove = "Remove it: another entry is for 'foo.com', and one key can be there only once."
+        #expect(found.map(\.fix) == ["Write 'foo.com'.", remove, remove], "\(found)")
+    }
+
     /// The nearest entry decides alone: of a name above, or of the smallest range around.
     @Test(arguments: [
         ("10.1.0.0/16", "10.0.0.0/8", true), ("10.1.2.3", "10.0.0.0/8", true), ("11.1.2.3", "10.0.0.0/8", false),
