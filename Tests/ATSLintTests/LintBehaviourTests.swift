@@ -269,6 +269,36 @@ import Vocabulary
         #expect(ofKey.map(\.fix) == [fix] && ofKey.allSatisfy { $0.severity == .error }, "\(ofKey)")
     }
 
+    @Test(
+        "A value of the wrong type is told with what then is read: the current key, or nothing where the key is obsolete",
+        arguments: [
+            (
+                "a.example", "<key>NSTemporaryExceptionAllowsInsecureHTTPLoads</key><string>YES</string>",
+                "Write NSExceptionAllowsInsecureHTTPLoads with <true/>, or remove it."
+            ),
+            (
+                "a.example",
+                "<key>NSExceptionAllowsInsecureHTTPLoads</key><false/><key>NSThirdPartyExceptionAllowsInsecureHTTPLoads</key><string>NO</string>",
+                "Remove it."
+            ),
+            (
+                "a.example", "<key>NSTemporaryExceptionMinimumTLSVersion</key><real>1.1</real>",
+                "Write NSExceptionMinimumTLSVersion with <string>TLSv1.1</string>, or remove it."
+            ),
+            ("a.example", "<key>NSRequiresCertificateTransparency</key><string>YES</string>", "Remove it."),
+            (
+                "nas.local.", "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>",
+                "Remove the entry: 'nas.local' is local and needs none."
+            ),
+        ])
+    func oneThingToWrite(_ host: String, _ entry: String, _ fix: String) throws {
+        let found = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(host)</key><dict>\(entry)</dict></dict>"
+        ).findings.map(\.finding).filter { $0.severity > .note }
+        #expect(found.map(\.fix).contains(fix) && !found.contains { $0.fix == "Write <true/>." }, "\(found)")
+        #expect(found.count == 1 || entry.contains("NSExceptionAllowsInsecureHTTPLoads</key><false/>"), "\(found)")
+    }
+
     @Test("Of keys that mean one host the first is to be written, the others removed")
     func oneKeyIsWrittenOnce() throws {
         let entry = "<dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict>"
