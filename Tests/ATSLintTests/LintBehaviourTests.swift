@@ -318,12 +318,17 @@ import Vocabulary
     func nothingIsInherited(_ key: String, _ around: String, _ isAround: Bool) throws {
         let parent =
             "<key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
-        let messages = try LintFixtures.lint(
-            ats:
-                "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict/><key>\(around)</key><dict>\(parent)</dict></dict>"
-        ).findings.map(\.finding.message)
+        func messages(_ entry: String) throws -> [String] {
+            try LintFixtures.lint(
+                ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict><key>\(around)</key>"
+                    + "<dict>\(parent)</dict></dict>"
+            ).findings.map(\.finding.message)
+        }
         let sentence = "\(key) does not inherit NSExceptionAllowsInsecureHTTPLoads from \(around)"
-        #expect(messages.contains { $0.contains(sentence) } == isAround, "\(messages)")
+        #expect(try messages("").contains { $0.contains(sentence) } == isAround)
+        // What an entry says itself is meant so.
+        let own = "<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"
+        #expect(try !messages(own).contains { $0.contains(sentence) })
     }
 
     /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
