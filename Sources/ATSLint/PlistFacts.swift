@@ -63,9 +63,9 @@ struct PlistFacts: Sendable {
     /// In which eras the switches count whose mere presence makes NSAllowsArbitraryLoads dead.
     var readsSiblings: [Bool] { systems.profiles.map { !$0.facts.obeysOnlyArbitraryLoads.value } }
 
-    /// Whether a key is the name of an entry already, or the one to write for an earlier entry.
+    /// Whether a key is the name of an entry already, or the one to write for another one.
     func hasEntry(_ key: String, beside entry: DomainEntry) -> Bool {
-        (entry.isPin ? pinNames : exceptionNames).has(key, before: entry)
+        (entry.isPin ? pinNames : exceptionNames).has(key, beside: entry)
     }
 
     /// Every key of every entry, exceptions and pins.
@@ -75,19 +75,17 @@ struct PlistFacts: Sendable {
 /// The keys of the entries of one list.
 private struct EntryNames {
     private let names: Set<UTF8Key>
-    /// Where the first entry is that should have the key.
-    private let meant: [UTF8Key: Int]
+    /// The entry that should have a key, of several that with the first name.
+    private let meant: [UTF8Key: UTF8Key]
 
     init(_ entries: [DomainEntry]) {
         names = Set(entries.map { UTF8Key($0.key) })
-        let meant = entries.compactMap { entry in
-            entry.fault?.right.map { (UTF8Key($0), entry.member.keyRange.lowerBound) }
-        }
+        let meant = entries.compactMap { entry in entry.fault?.right.map { (UTF8Key($0), UTF8Key(entry.key)) } }
         self.meant = Dictionary(meant, uniquingKeysWith: min)
     }
 
-    func has(_ key: String, before entry: DomainEntry) -> Bool {
-        names.contains(UTF8Key(key)) || meant[UTF8Key(key)].map { $0 < entry.member.keyRange.lowerBound } == true
+    func has(_ key: String, beside entry: DomainEntry) -> Bool {
+        names.contains(UTF8Key(key)) || meant[UTF8Key(key)].map { $0 < UTF8Key(entry.key) } == true
     }
 }
 

@@ -307,7 +307,8 @@ import Vocabulary
         let found = try LintFixtures.lint(ats: "<key>NSExceptionDomains</key><dict>\(ats)</dict>").findings
             .map(\.finding).filter { $0.severity == .error }
         let remove = "Remove it: another entry is for 'foo.com', and one key can be there only once."
-        #expect(found.map(\.fix) == ["Write 'foo.com'.", remove, remove], "\(found)")
+        #expect(
+            found.map(\.fix) == [remove, remove, "Write 'foo.com' with NSIncludesSubdomains = true."], "\(found)")
     }
 
     /// The nearest entry decides alone: of a name above, or of the smallest range around.
